@@ -1,0 +1,144 @@
+import { kinds } from './scripts/file-kinds.mjs';
+
+// Who may import whom. scripts/cruise.mjs runs these rules; `comment` is what the author of a violation reads.
+
+const src = '^server/src/';
+const features = `${src}features/`;
+const ownFeature = `${features}$1/`;
+const folders = ['access', 'audit', 'config', 'connector', 'db', 'events', 'http', 'images', 'mail', 'metrics'];
+const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|routes\\.gen\\.)[^/]+\\.ts$`];
+const basics = `${src}(?:errors|clock|ids|secret)\\.ts$`;
+const queries = '^node_modules/(?:kysely|better-sqlite3|pg)/';
+
+/** Node.js modules that reach outside the process: what uses them is not pure. */
+const reaching = ['child_process', 'cluster', 'dgram', 'dns', 'fs', 'http', 'http2', 'https', 'net', 'process', 'tls'];
+const outside = `^(?:node:)?(?:${reaching.join('|')}|worker_threads)(?:/|$)`;
+
+const notNouns = [kinds.endpoint, kinds.contract, kinds.store, kinds.test];
+const noun = { path: features, pathNot: notNouns };
+const product = { path: src, pathNot: kinds.test };
+/** An import that leaves something behind when the types are gone. */
+const value = { dependencyTypesNot: ['type-only'] };
+
+const general = [
+  {
+    name: 'no-cycles',
+    comment: 'Two files that need each other are one thought in two places.',
+    from: {},
+    to: { circular: true },
+  },
+  {
+    name: 'no-unresolved',
+    comment: 'Every import leads to a file or an installed package.',
+    from: {},
+    to: { couldNotResolve: true },
+  },
+  {
+    name: 'no-undeclared-packages',
+    comment:
+      'What the product imports is a runtime dependency in server/package.json; types alone may come from elsewhere.',
+    from: product,
+    to: { ...value, dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+  },
+  {
+    name: 'no-tests-in-product',
+    comment: 'What ships knows nothing of tests.',
+    from: product,
+    to: { path: ['^server/test/', kinds.test, '^node_modules/(?:vitest|fast-check|ajv)/'] },
+  },
+  {
+    name: 'routes-belong-to-composition',
+    comment: 'Only main.ts and http/ see the table of all endpoints; features see contracts.',
+    from: { path: src, pathNot: [`${src}main\\.ts$`, `${src}http/`, kinds.test] },
+    to: { path: `${src}routes\\.gen\\.ts$` },
+  },
+];
+
+const layers = [
+  {
+    name: 'platform-knows-no-feature',
+    comment: 'Features build on the platform; main.ts hands the platform what it needs of them.',
+    from: { path: platform },
+    to: { path: features },
+  },
+  {
+    name: 'features-meet-at-contracts',
+    comment: "Another feature's contract.ts is all that a feature may import of it.",
+    from: { path: `${features}([^/]+)/` },
+    to: { path: features, pathNot: [ownFeature, kinds.contract] },
+  },
+  {
+    name: 'features-have-an-order',
+    comment: 'When two features need each other, one of them holds what belongs to a third.',
+    scope: 'folder',
+    from: { path: features },
+    to: { circular: true },
+  },
+  {
+    name: 'fastify-stays-in-http',
+    comment: 'The rest of the product is the same behind any web framework.',
+    from: { path: src, pathNot: [`${src}http/`, kinds.test] },
+    to: { path: '^node_modules/(?:fastify|@fastify)/' },
+  },
+  {
+    name: 'only-stores-query',
+    comment: 'SQL lives in *-store.ts, db/, events/ and audit/: there one looks for it.',
+    from: { path: src, pathNot: [kinds.store, kinds.test, `${src}(?:db|events|audit)/`] },
+    to: { path: queries },
+  },
+];
+
+const kindsOfFile = [
+  {
+    name: 'endpoints-stand-alone',
+    comment: 'What two endpoints share belongs to the noun, the store or the contract.',
+    from: { path: [kinds.endpoint, kinds.contract, kinds.store] },
+    to: { path: kinds.endpoint },
+  },
+  {
+    name: 'stores-hold-sql',
+    comment: 'A store imports db/, events/, audit/ and the nouns of its folder, and calls nobody else.',
+    from: { path: `${features}([^/]+)/[^/.]+-store\\.ts$` },
+    to: { ...value, path: src, pathNot: [`${src}(?:db|events|audit)/`, basics, ownFeature] },
+  },
+  {
+    name: 'nouns-are-pure',
+    comment:
+      'A noun holds types and rules that need no service: errors, clock, ids, secret, and the nouns of its folder.',
+    from: { path: `${features}([^/]+)/`, pathNot: notNouns },
+    to: { ...value, path: src, pathNot: [basics, ownFeature] },
+  },
+  {
+    name: 'nouns-import-nouns',
+    comment: 'A noun imports neither the endpoints nor the store nor the contract of its folder.',
+    from: noun,
+    to: { ...value, path: [kinds.endpoint, kinds.contract, kinds.store] },
+  },
+  {
+    name: 'nouns-reach-nowhere',
+    comment: 'A pure rule reads no file and opens no connection.',
+    from: noun,
+    to: { path: outside, dependencyTypes: ['core'] },
+  },
+  {
+    name: 'nouns-use-zod-alone',
+    comment: 'The schema library is pure; any other package belongs to the platform.',
+    from: noun,
+    to: { ...value, path: '^node_modules/', pathNot: '^node_modules/zod/' },
+  },
+];
+
+export default {
+  forbidden: [...general, ...layers, ...kindsOfFile].map((rule) => ({ ...rule, severity: 'error' })),
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    // A type import is a dependency of the reader, if not of the program.
+    tsPreCompilationDeps: true,
+    combinedDependencies: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.mjs', '.js', '.json'],
+    },
+  },
+};

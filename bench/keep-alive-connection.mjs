@@ -1,0 +1,89 @@
+import { connect } from 'node:net';
+
+const headEnd = Buffer.from('\r\n\r\n');
+const lengthHeader = /\r\ncontent-length: *(\d+)/i;
+const bodySampleInterval = 64;
+
+/**
+ * One keep-alive connection with at most one request outstanding: it sends the same bytes again as soon as the
+ * answer is complete, until it is ended. `onAnswer(latencyMs)` is called for each complete answer.  Every
+ * status must be 200, and every 64th body must equal `expectedBody` (as must the first);
+ * otherwise, and when the server closes the connection, `onBroken(error)` is called once and nothing further is sent.
+ */
+export class KeepAliveConnection {
+  #socket;
+  #options;
+  #pending = Buffer.alloc(0);
+  #sentAt = 0;
+  #answers = 0;
+  #ended = false;
+
+  /** `options`: `{ host, port, request, expectedBody, onAnswer, onBroken }`, the bodies and the request as buffers. */
+  constructor(options) {
+    this.#options = options;
+    this.#socket = connect({ host: options.host, port: options.port, noDelay: true });
+    this.#socket.on('data', (chunk) => this.#receive(chunk));
+    this.#socket.on('error', (error) => this.#break(error));
+    this.#socket.on('close', () => this.#break(new Error('the server closed a connection')));
+    this.#socket.on('connect', () => this.#send());
+  }
+
+  /** Closes the connection; an outstanding answer is dropped. */
+  end() {
+    this.#ended = true;
+    this.#socket.destroy();
+  }
+
+  #send() {
+    this.#sentAt = performance.now();
+    this.#socket.write(this.#options.request);
+  }
+
+  #receive(chunk) {
+    if (this.#ended) return;
+    const bytes = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    try {
+      this.#consume(bytes);
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  #consume(bytes) {
+    const headBytes = bytes.indexOf(headEnd);
+    if (headBytes === -1) {
+      this.#pending = bytes;
+      return;
+    }
+    const head = bytes.latin1Slice(0, headBytes);
+    const bodyStart = headBytes + headEnd.length;
+    const bodyBytes = Number(lengthHeader.exec(head)?.[1] ?? Number.NaN);
+    if (!head.startsWith('HTTP/1.1 200 ')) {
+      throw new Error(
+        `answered "${head.split('\r\n', 1)[0]}" instead of 200: ${bytes.latin1Slice(bodyStart, bodyStart + 300)}`,
+      );
+    }
+    if (Number.isNaN(bodyBytes)) throw new Error('an answer has no content-length');
+    if (bytes.length < bodyStart + bodyBytes) {
+      this.#pending = bytes;
+      return;
+    }
+    if (bytes.length > bodyStart + bodyBytes) throw new Error('an answer is longer than its content-length');
+    this.#complete(bytes, bodyStart);
+  }
+
+  #complete(bytes, bodyStart) {
+    if (this.#answers++ % bodySampleInterval === 0 && !bytes.subarray(bodyStart).equals(this.#options.expectedBody)) {
+      throw new Error(`an answer has another body: ${bytes.latin1Slice(bodyStart, bodyStart + 300)}`);
+    }
+    this.#pending = Buffer.alloc(0);
+    this.#options.onAnswer(performance.now() - this.#sentAt);
+    this.#send();
+  }
+
+  #break(error) {
+    if (this.#ended) return;
+    this.end();
+    this.#options.onBroken(error);
+  }
+}

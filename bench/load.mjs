@@ -1,0 +1,97 @@
+import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
+import { startLatchkey } from './latchkey.mjs';
+import { sampleRecord, startPeer } from './peers.mjs';
+import { runNode } from './processes.mjs';
+
+const generator = fileURLToPath(new URL('./load-generator.mjs', import.meta.url));
+const connections = 32;
+const warmUpSeconds = 3;
+/** Each run's generator is a new process: its own code has to get warm too before anything counts. */
+const leadInSeconds = 0.5;
+
+async function fetchBody({ name, port, path, headers }) {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+  const body = Buffer.from(await answer.arrayBuffer());
+  if (answer.status !== 200)
+    throw new Error(`${name} answered ${answer.status}: ${body.toString('utf8').slice(0, 300)}`);
+  return body;
+}
+
+async function startServer(name, record) {
+  const server = name === 'latchkey' ? await startLatchkey() : await startPeer(name, record);
+  const body = await fetchBody(server);
+  if (record !== null && !isDeepStrictEqual(JSON.parse(body.toString('utf8')), record)) {
+    throw new Error(`${name} doesn't answer the same record as the others: ${body}`);
+  }
+  return { ...server, body };
+}
+
+/** Starts the named servers, Latchkey first: the peers answer the record that it answers. */
+async function startServers(names) {
+  const servers = [];
+  let record = sampleRecord;
+  if (names.includes('latchkey')) {
+    const latchkey = await startServer('latchkey', null);
+    record = JSON.parse(latchkey.body.toString('utf8'));
+    servers.push(latchkey);
+  }
+  for (const name of names) {
+    if (name !== 'latchkey') servers.push(await startServer(name, record));
+  }
+  return servers;
+}
+
+async function runLoad(server, seconds) {
+  const orders = {
+    host: '127.0.0.1',
+    port: server.port,
+    path: server.path,
+    headers: server.headers,
+    expectedBody: server.body.toString('base64'),
+    connections,
+    leadInSeconds,
+    seconds,
+    serverPid: server.pid,
+  };
+  try {
+    return JSON.parse(await runNode([generator], { core: 'generator', env: { LOAD: JSON.stringify(orders) } }));
+  } catch (error) {
+    throw new Error(`the run against ${server.name} broke: ${error.message}`, { cause: error });
+  }
+}
+
+/** The order of the turns: Latchkey between its peers, so that it stands next to each that it is compared with. */
+const turns = ['bare-fastify', 'latchkey', 'better-auth'];
+
+/**
+ * Lets the servers that these rows compare take turns, `rounds` times. Returns one map a round, from a server's name to
+ * what the generator measured. Throws as soon as a server answers anything but 200 and the expected body.
+ */
+export async function measureLoad(rows, { seconds, rounds, tell }) {
+  const names = turns.filter((name) => rows.some((row) => row.subject === name || row.peer === name));
+  tell(`starting ${names.join(', ')}`);
+  const started = await startServers(names);
+  const servers = names.map((name) => started.find((server) => server.name === name));
+  for (const server of servers) await runLoad(server, warmUpSeconds);
+  const results = [];
+  for (let round = 1; round <= rounds; round++) {
+    const result = {};
+    for (const server of servers) {
+      result[server.name] = await runLoad(server, seconds);
+      tell(`round ${round} of ${rounds}  ${describe(server.name, result[server.name])}`);
+    }
+    results.push(result);
+  }
+  return results;
+}
+
+function describe(name, { requestsPerSecond, p50Ms, p99Ms, serverCpuShare, generatorCpuShare }) {
+  const percent = (share) => (share === null ? '?' : `${Math.round(share * 100)} %`);
+  return [
+    name.padEnd(12),
+    `${Math.round(requestsPerSecond)} req/s`.padStart(12),
+    `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`,
+    `(CPU: server ${percent(serverCpuShare)}, generator ${percent(generatorCpuShare)})`,
+  ].join('  ');
+}

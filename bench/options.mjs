@@ -1,0 +1,61 @@
+import { parseArgs } from 'node:util';
+import { rows } from './budgets.mjs';
+
+/** What `--help` prints. */
+export const help = `Measures Latchkey against its peers and tells whether each budget holds.
+
+Usage: npm run bench -- [options]
+
+  --only P1,P2   only these rows (${rows.map((row) => row.id).join(', ')}); default: all
+  --seconds N    length of one run of load, default 10 (or BENCH_SECONDS)
+  --rounds N     how often each server has its turn, default 4 (or BENCH_ROUNDS)
+  --json         the results as JSON on the standard output, progress on the standard error
+  --help         this text
+
+${rows.map((row) => `  ${row.id.padEnd(4)} ${row.what}, against ${row.peer}`).join('\n')}
+
+The servers take turns (A B A B), each pinned to one core with the load generator on another, and a row is the median of
+the ratios of the rounds. Needs the built server (server/dist). The packages of the peers are installed in bench/ when
+they are missing. Writes bench/results.json. A budget that doesn't hold leaves the exit code 0; a run that breaks makes it 1.
+`;
+
+function positive(name, text) {
+  const number = Number(text);
+  if (Number.isFinite(number) && number > 0) return number;
+  throw new Error(`--${name} must be a positive number, not "${text}"`);
+}
+
+function chosenRows(only) {
+  if (only === undefined) return rows;
+  const wanted = only
+    .toUpperCase()
+    .split(',')
+    .map((id) => id.trim());
+  const unknown = wanted.find((id) => !rows.some((row) => row.id === id));
+  if (unknown !== undefined) throw new Error(`--only: there is no row "${unknown}"`);
+  return rows.filter((row) => wanted.includes(row.id));
+}
+
+/**
+ * The options of the command line, then of the environment, then the defaults: `{ help, json, rows, seconds, rounds }`.
+ * Throws with one plain sentence when they make no sense.
+ */
+export function readOptions(args, environment) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string' },
+      seconds: { type: 'string', default: environment.BENCH_SECONDS || '10' },
+      rounds: { type: 'string', default: environment.BENCH_ROUNDS || '4' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    help: values.help,
+    json: values.json,
+    rows: chosenRows(values.only),
+    seconds: positive('seconds', values.seconds),
+    rounds: Math.ceil(positive('rounds', values.rounds)),
+  };
+}

@@ -1,0 +1,52 @@
+// Checks who imports whom (.dependency-cruiser.mjs) and the budgets that no linter knows.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cruise, format } from 'dependency-cruiser';
+import config from '../.dependency-cruiser.mjs';
+import { kindOf } from './file-kinds.mjs';
+import { exitWith, root, StepError } from './steps.mjs';
+
+const source = 'server/src';
+const endpointLinesMax = 120;
+const runtimeDependenciesMax = 20;
+
+function sourceFiles() {
+  return readdirSync(join(root, source), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `${source}/${path}`)
+    .sort();
+}
+
+async function cruiseSource(files) {
+  const { forbidden, options } = config;
+  const { output } = await cruise([source], { ...options, ruleSet: { forbidden }, validate: true, baseDir: root });
+  // Without a TypeScript that it can load, dependency-cruiser sees no module and finds no fault.
+  const cruised = output.modules.map(({ source: path }) => path).filter((path) => files.includes(path));
+  if (files.length === 0 || cruised.length !== files.length) {
+    throw new StepError(`Only ${cruised.length} of the ${files.length} files under ${source} were looked at`);
+  }
+  if (output.summary.violations.length === 0) return;
+  const { output: report } = await format(output, { outputType: 'err-long' });
+  throw new StepError(report.trim());
+}
+
+function checkBudgets(files) {
+  const long = files
+    .filter((path) => kindOf(path) === 'endpoint')
+    .map((path) => ({ path, lines: readFileSync(join(root, path), 'utf8').split('\n').length - 1 }))
+    .filter(({ lines }) => lines > endpointLinesMax)
+    .map(({ path, lines }) => `${path} has ${lines} lines; an endpoint file has at most ${endpointLinesMax}`);
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'server/package.json'), 'utf8'));
+  const count = Object.keys(dependencies).length;
+  const many =
+    count > runtimeDependenciesMax ? [`${count} runtime dependencies; at most ${runtimeDependenciesMax}`] : [];
+  if (long.length + many.length > 0) throw new StepError([...long, ...many].join('\n'));
+}
+
+try {
+  const files = sourceFiles();
+  checkBudgets(files);
+  await cruiseSource(files);
+} catch (error) {
+  exitWith(error);
+}

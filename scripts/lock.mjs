@@ -1,0 +1,69 @@
+import { closeSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StepError, say } from './steps.mjs';
+
+const beatMs = 1_000;
+const pollMs = 250;
+/** A lock whose file was not touched for so many looks in a row belongs to a process that died. */
+const staleLooks = 40;
+const waitMsMax = 10 * 60_000;
+
+/**
+ * Runs `work` while no other process holds the lock file. The holder touches the file every second. A waiter counts how
+ * often it looked and saw no change, instead of comparing clocks or process ids: that stays right in containers that
+ * share the directory and after the machine slept.
+ */
+export async function withLock(path, work) {
+  await acquire(path);
+  const beat = setInterval(() => touch(path), beatMs);
+  const release = () => rmSync(path, { force: true });
+  process.on('exit', release);
+  try {
+    return await work();
+  } finally {
+    clearInterval(beat);
+    process.off('exit', release);
+    release();
+  }
+}
+
+async function acquire(path) {
+  let seen = { mark: undefined, looks: 0 };
+  for (let waitedMs = 0; !tryCreate(path); waitedMs += pollMs) {
+    if (waitedMs === 0) say('Another process is installing or building here; waiting for it…\n');
+    if (waitedMs > waitMsMax)
+      throw new StepError(`Gave up waiting for another process; if there is none, delete ${path}`);
+    const mark = markOf(path);
+    seen = mark === seen.mark ? { mark, looks: seen.looks + 1 } : { mark, looks: 0 };
+    if (seen.looks >= staleLooks) rmSync(path, { force: true });
+    await sleep(pollMs);
+  }
+}
+
+function tryCreate(path) {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    closeSync(openSync(path, 'wx'));
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw new StepError(`Cannot write to ${dirname(path)} (${error.code}): run this once as the owner of the checkout`);
+  }
+}
+
+/** What changes with every touch and with every new lock file; undefined when there is none. */
+function markOf(path) {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat && `${stat.ino} ${stat.mtimeMs}`;
+}
+
+function touch(path) {
+  try {
+    const now = new Date();
+    utimesSync(path, now, now);
+  } catch (error) {
+    // Somebody deleted the file by hand; the work in hand goes on all the same.
+    if (error.code !== 'ENOENT') throw error;
+  }
+}

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { accessSync, constants, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { withLock } from './lock.mjs';
+import { inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
+
+const nodeMin = [20, 12];
+const installStamp = join(root, 'node_modules/.latchkey-install.json');
+const buildStamp = join(root, 'server/dist/.latchkey-build');
+const lock = join(root, '.cache/setup.lock');
+
+/** Refuses a Node.js that is older than this project can run on. */
+export function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])) return;
+  throw new StepError(
+    `Node.js ${nodeMin.join('.')} or newer is needed and this is ${process.versions.node}: https://nodejs.org/en/download`,
+  );
+}
+
+/** Makes node_modules hold what package-lock.json says. Does nothing, and writes nothing, when it already does. */
+export async function ensureInstalled() {
+  if (isInstalled()) return;
+  await withLock(lock, async () => {
+    if (!isInstalled()) await install();
+  });
+}
+
+/** Compiles the server when its source, its settings or the compiler changed. Writes nothing when nothing changed. */
+export async function ensureBuilt() {
+  const wanted = buildFingerprint();
+  if (readText(buildStamp) === wanted) return;
+  await withLock(lock, async () => {
+    if (readText(buildStamp) !== wanted) await build(wanted);
+  });
+}
+
+/**
+ * Makes the programs of a list `{ command, package }` available: root installs the missing packages, anybody else is
+ * told the command that does.
+ */
+export async function ensureDebianPackages(wanted) {
+  const missing = wanted.filter(({ command }) => !hasCommand(command)).map((entry) => entry.package);
+  if (missing.length === 0) return;
+  const install = ['install', '-y', '--no-install-recommends', ...missing];
+  if (process.getuid?.() !== 0 || !hasCommand('apt-get')) {
+    throw new StepError(`Missing on this machine: ${missing.join(', ')}. Run: sudo apt-get ${install.join(' ')}`);
+  }
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  await withLock(lock, () =>
+    progress(`Installing ${missing.join(', ')} from Debian`, async () => {
+      const update = await run('apt-get', ['update', '-qq'], { env });
+      const result = await run('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=120', ...install], { env });
+      if (result.code !== 0) throw new StepError(`${update.output}${result.output}apt-get could not install them`);
+    }),
+  );
+}
+
+async function progress(title, work) {
+  const startedMs = performance.now();
+  say(`${title}… `);
+  try {
+    await work();
+  } catch (error) {
+    say('failed\n');
+    throw error;
+  }
+  say(`${inSeconds(performance.now() - startedMs)}\n`);
+}
+
+/** The native addons are compiled for one version of the module interface: another Node.js needs another install. */
+function installState() {
+  const lockfile = readText(join(root, 'package-lock.json')) ?? '';
+  return { lockfile: sha256(lockfile), node: `${process.platform} ${process.arch} ${process.versions.modules}` };
+}
+
+function isInstalled() {
+  const state = installState();
+  const stamp = readJson(installStamp);
+  if (isDeepStrictEqual(stamp, state)) return true;
+  const sameNode = stamp === undefined || stamp.node === state.node;
+  if (!(sameNode && matchesLockfile())) return false;
+  writeIfWritable(installStamp, JSON.stringify(state));
+  return true;
+}
+
+/** Whether npm's own record of node_modules says the same as package-lock.json: so after an `npm install` by hand. */
+function matchesLockfile() {
+  const installed = readJson(join(root, 'node_modules/.package-lock.json'))?.packages;
+  const wanted = readJson(join(root, 'package-lock.json'))?.packages;
+  if (!(installed && wanted)) return false;
+  const none = Object.entries(wanted).filter(([path]) => path !== '' && installed[path] === undefined);
+  return (
+    none.every(([, entry]) => entry.optional) &&
+    Object.entries(installed).every(([path, entry]) => isDeepStrictEqual(entry, wanted[path]))
+  );
+}
+
+async function install() {
+  await progress('Installing packages (about two minutes the first time)', async () => {
+    const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+    const result = await run('npm', args).catch((error) => {
+      throw new StepError(`npm could not be started (${error.code}): install it, for example with apt-get install npm`);
+    });
+    if (result.code !== 0) throw new StepError(explainInstall(result.output));
+  });
+  writeFileSync(installStamp, JSON.stringify(installState()));
+}
+
+function explainInstall(output) {
+  const missing = ['python3', 'make', 'g++'].filter((command) => !hasCommand(command));
+  if (!/node-gyp|gyp ERR/.test(output) || missing.length === 0) return `${output}npm ci failed`;
+  return `A package must be compiled here and ${missing.join(', ')} is missing. Run: apt-get install -y ${missing.join(' ')}`;
+}
+
+async function build(fingerprint) {
+  // Everything goes first: what the compiler would leave alone may come from a file that is gone.
+  removeOld(join(root, 'server/dist'));
+  await progress('Building', async () => {
+    const result = await runNode(['node_modules/@typescript/native/bin/tsc', '-p', 'server/tsconfig.json']);
+    if (result.code !== 0) throw new StepError(`${result.output}The server does not compile`);
+    const isAsset = (path) => !path.endsWith('.ts');
+    cpSync(join(root, 'server/src'), join(root, 'server/dist'), { recursive: true, filter: isAsset });
+  });
+  writeFileSync(buildStamp, fingerprint);
+}
+
+function removeOld(path) {
+  try {
+    rmSync(path, { recursive: true, force: true });
+    mkdirSync(path);
+  } catch (error) {
+    throw new StepError(`Cannot write to ${path} (${error.code}): run this once as the owner of the checkout`);
+  }
+}
+
+function buildFingerprint() {
+  const settings = ['package-lock.json', 'tsconfig.base.json', 'server/tsconfig.json'];
+  const sources = readdirSync(join(root, 'server/src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+  return sha256(
+    [...settings, ...sources].map((path) => `${path} ${sha256(readText(join(root, path)) ?? '')}`).join('\n'),
+  );
+}
+
+function hasCommand(command) {
+  return (process.env.PATH ?? '').split(delimiter).some((directory) => {
+    try {
+      accessSync(join(directory, command), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function sha256(text) {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** The content of a JSON file; undefined when there is none or when it was cut short. */
+function readJson(path) {
+  try {
+    return JSON.parse(readText(path) ?? '');
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function writeIfWritable(path, text) {
+  try {
+    writeFileSync(path, text);
+  } catch {
+    // A read-only checkout: the next start compares again, which takes milliseconds.
+  }
+}

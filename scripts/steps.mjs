@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The root of the checkout. Every tool runs there, wherever the command was started. */
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** A failure that the reader can act on: its message says what is wrong and what to do; its stack says nothing more. */
+export class StepError extends Error {}
+
+/** Ends the process with one line for a `StepError`, and with the whole stack for anything that nobody foresaw. */
+export function exitWith(error) {
+  process.stderr.write(`${error instanceof StepError ? error.message : error.stack}\n`);
+  process.exit(1);
+}
+
+/** Where progress goes: the standard error, so that the standard output holds only what was asked for. */
+export function say(text) {
+  process.stderr.write(text);
+}
+
+/** Whole seconds from ten on, tenths below. */
+export function inSeconds(ms) {
+  return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+}
+
+const children = new Set();
+const graceMs = 5_000;
+
+const handlers = Object.entries({ SIGHUP: 1, SIGINT: 2, SIGTERM: 15 }).map(([signal, number]) => ({
+  signal,
+  handle: () => void stopChildren(128 + number),
+}));
+
+/** Signals are caught only while a child runs: afterwards they belong to the server in this same process. */
+function track(child) {
+  if (children.size === 0) for (const { signal, handle } of handlers) process.on(signal, handle);
+  children.add(child);
+}
+
+function untrack(child) {
+  children.delete(child);
+  if (children.size === 0) for (const { signal, handle } of handlers) process.off(signal, handle);
+}
+
+/** Ends once every child is gone, so that nothing works on behind a lock that is free. npm is deaf to a mere SIGTERM. */
+async function stopChildren(exitCode) {
+  const closed = [...children].map((child) => once(child, 'close'));
+  signalChildren('SIGTERM');
+  setTimeout(() => signalChildren('SIGKILL'), graceMs);
+  await Promise.allSettled(closed);
+  process.exit(exitCode);
+}
+
+/** Each child leads a process group: the signal reaches what it started, too. */
+function signalChildren(signal) {
+  for (const { pid } of children) {
+    try {
+      if (pid !== undefined) process.kill(-pid, signal);
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+    }
+  }
+}
+
+/**
+ * Runs a program without a shell and without standard input, in the root. Answers its exit code (1 when a signal ended
+ * it), what it printed (empty when `stdio` hands its output on) and how long it took. Rejects when it cannot be started.
+ */
+export function run(command, args, options = {}) {
+  const startedMs = performance.now();
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'], ...options });
+    track(child);
+    let output = '';
+    // There are no streams when `stdio` hands the output on.
+    for (const stream of [child.stdout, child.stderr].filter(Boolean)) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text;
+      });
+    }
+    child.on('error', (error) => {
+      untrack(child);
+      reject(error);
+    });
+    child.on('close', (code) => {
+      untrack(child);
+      resolve({ code: code ?? 1, output, ms: performance.now() - startedMs });
+    });
+  });
+}
+
+/** Runs a script or a package's program with the Node.js that runs this one. */
+export function runNode(args, options = {}) {
+  return run(process.execPath, args, options);
+}

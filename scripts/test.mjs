@@ -1,0 +1,74 @@
+// npm test: installs what is needed, checks, builds, and runs every test; stops at the first step that fails. Its last
+// line is `N passed, N failed`, with `, N skipped` when there are any: a skipped test fails the whole, because what is
+// not run proves nothing. Arguments go to vitest: `npm test -- create-token` runs the tests of files with that name.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { report, runChecks } from './checks.mjs';
+import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from './setup.mjs';
+import { inSeconds, runNode, StepError } from './steps.mjs';
+
+/** Programs that the tests start and that npm cannot install: `{ command: 'chromium', package: 'chromium' }`. */
+const debianPackages = [];
+
+async function main() {
+  requireNode();
+  await ensureInstalled();
+  await ensureDebianPackages(debianPackages);
+  const failed = await runChecks({ keepGoing: false });
+  if (failed.length > 0)
+    return { passed: 0, failed: failed.length, skipped: [], stop: `Stopped at: ${failed.join(', ')}` };
+  await ensureBuilt();
+  return runTests(process.argv.slice(2));
+}
+
+async function runTests(filters) {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+  try {
+    const file = join(directory, 'result.json');
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
+    const result = await runNode(['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...filters], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    report('tests', { ...result, output: 'See above.' });
+    return count(file, result.code);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Vitest's own counts. A file that cannot be loaded, or an error outside any test, counts as one failed test. */
+function count(file, code) {
+  const result = readResult(file);
+  const tests = result.testResults.flatMap(({ assertionResults }) => assertionResults);
+  const skipped = tests.filter(({ status }) => !['passed', 'failed'].includes(status)).map(({ fullName }) => fullName);
+  const broken = result.testResults.filter(
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
+  );
+  const failed = result.numFailedTests + broken.length;
+  return { passed: result.numPassedTests, failed: code === 0 ? failed : Math.max(1, failed), skipped };
+}
+
+function readResult(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { testResults: [], numPassedTests: 0, numFailedTests: 0 };
+  }
+}
+
+function conclude({ passed, failed, skipped, stop }) {
+  const isGreen = passed > 0 && failed === 0 && skipped.length === 0;
+  const more = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
+  for (const name of skipped) process.stdout.write(`Skipped: ${name}\n`);
+  process.stdout.write(`${stop ?? (isGreen ? 'All green' : 'Not green')} after ${inSeconds(performance.now())}\n`);
+  process.stdout.write(`${passed} passed, ${failed} failed${more}\n`);
+  process.exitCode = isGreen ? 0 : 1;
+}
+
+try {
+  conclude(await main());
+} catch (error) {
+  process.stdout.write(`${error instanceof StepError ? error.message : error.stack}\n0 passed, 1 failed\n`);
+  process.exit(1);
+}

@@ -1,0 +1,74 @@
+import type { Logger } from 'pino';
+import { type Clock, minute, second } from '../clock.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+
+const flushDelayMs = second;
+const writtenKeptMax = 100_000;
+
+/** Remembers when tokens were used, and writes it behind the requests. */
+export interface LastUsed {
+  /** To be called at each use; costs next to nothing. */
+  touch(tokenId: string): void;
+  /** Writes what is remembered. Never throws: what can't be written stays remembered. */
+  flush(): Promise<void>;
+  /** Writes everything, also what was written within the last minute, and stops. */
+  close(): Promise<void>;
+}
+
+interface LastUsedParts {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Writes moments of last use, by token id, in one transaction. */
+  readonly store: (uses: ReadonlyMap<string, number>) => Promise<void>;
+}
+
+/**
+ * `lastUsedAt`, written at most once a minute for a token, all tokens of a moment in one transaction. Rule: PAT-31.
+ */
+export function lastUsed({ clock, metrics, log, store }: LastUsedParts): LastUsed {
+  const seen = new Map<string, number>();
+  const written = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function due(everything: boolean): Map<string, number> {
+    const nowMs = clock.now();
+    return new Map([...seen].filter(([id]) => everything || nowMs - (written.get(id) ?? -minute) >= minute));
+  }
+
+  async function write(uses: ReadonlyMap<string, number>): Promise<void> {
+    if (uses.size === 0) return;
+    try {
+      await store(uses);
+    } catch (error) {
+      metrics.countFault('last-used');
+      log.warn({ err: error }, 'the last use of tokens could not be written; it will be tried again');
+      return;
+    }
+    if (written.size > writtenKeptMax) written.clear();
+    for (const [id, usedAt] of uses) {
+      written.set(id, usedAt);
+      if (seen.get(id) === usedAt) seen.delete(id);
+    }
+  }
+
+  function schedule(delayMs: number): void {
+    timer ??= setTimeout(async () => {
+      timer = undefined;
+      await write(due(false));
+      if (seen.size > 0) schedule(minute / 6);
+    }, delayMs).unref();
+  }
+
+  return {
+    touch: (tokenId) => {
+      seen.set(tokenId, clock.now());
+      schedule(flushDelayMs);
+    },
+    flush: () => write(due(false)),
+    close: async () => {
+      clearTimeout(timer);
+      await write(due(true));
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import { dictionary } from '@zxcvbn-ts/language-common';
+import { z } from 'zod';
+
+const charactersMin = 8;
+const bytesMax = 1_024;
+const common = new Set(dictionary['passwords-common']);
+/** Printable, and neither letter, digit nor space. */
+const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
+
+/** A new password, by the rules of the organization. Rules: PASSWORD-1 to PASSWORD-3. */
+export const newPassword = z
+  .string()
+  .refine((text) => Buffer.byteLength(text) <= bytesMax, { error: `must have at most ${bytesMax} bytes`, abort: true })
+  .refine((text) => [...text.normalize('NFC')].length >= charactersMin, `must have at least ${charactersMin} characters`)
+  .refine((text) => /\p{Lu}/u.test(text), 'must hold an upper-case letter')
+  .refine((text) => /\p{Ll}/u.test(text), 'must hold a lower-case letter')
+  .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')
+  .refine((text) => special.test(text), 'must hold a special character')
+  .refine((text) => !common.has(text.toLowerCase()), 'is one of the most common passwords: choose another');
+
+/** A password as somebody gives it to prove who they are; no rule but a bound. */
+export const givenPassword = z
+  .string()
+  .refine((text) => Buffer.byteLength(text) <= bytesMax * 4, `must have at most ${bytesMax * 4} bytes`);

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import { hash, verify } from '@node-rs/argon2';
+import pLimit from 'p-limit';
+import { RefusedError } from '../errors.ts';
+
+/** OWASP's recommended cost for argon2id; about 35 ms of one core. `algorithm` 2 is argon2id. */
+const cost = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+/** One hash at a time: the other core goes on checking tokens. */
+const concurrent = 1;
+/** About two seconds of work; who comes later is told to try again. */
+const waitingMax = 64;
+
+/** Hashes and checks passwords, a bounded number at a time. Throws `overloaded` when too many wait. */
+export interface PasswordHasher {
+  /** The argon2id hash in PHC string form. */
+  hash(password: string): Promise<string>;
+  /** Whether the password belongs to the hash. Takes as long for `null` (no such credential) and is then `false`. */
+  matches(hash: string | null, password: string): Promise<boolean>;
+}
+
+/** One spelling for passwords that look the same, however the keyboard composed them (RFC 8265 has NFC). */
+function normal(password: string): string {
+  return password.normalize('NFC');
+}
+
+/** Makes the hasher of this process. Rule: PASSWORD-3. */
+export function passwordHasher(): PasswordHasher {
+  const limit = pLimit(concurrent);
+  let decoy: Promise<string> | undefined;
+
+  function queued<T>(work: () => Promise<T>): Promise<T> {
+    if (limit.pendingCount >= waitingMax) throw new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
+    return limit(work);
+  }
+
+  return {
+    hash: async (password) => queued(() => hash(normal(password), cost)),
+    matches: async (stored, password) => {
+      decoy ??= hash(randomBytes(16).toString('base64'), cost);
+      const known = stored ?? (await decoy);
+      return (await queued(() => verify(known, normal(password)))) && stored !== null;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { RefusedError, refuseScope } from '../errors.ts';
+import type { Principal } from './principal.ts';
+import type { ScopeName } from './scopes.ts';
+
+/** Who a person must be. */
+export type Who = 'member' | 'admin';
+
+/**
+ * Who may call an endpoint, and with what. Every endpoint has one; nothing else decides.
+ * - `anyone`: no credential is asked for, and none is looked at.
+ * - `holder`: the endpoint consumes the bearer value itself, such as a refresh token.
+ * - the others take a session or, where they name a scope, a personal access token that has it.
+ */
+export type Policy =
+  | { readonly who: 'anyone' }
+  | { readonly who: 'holder' }
+  | { readonly who: Who; readonly sessionOnly: true }
+  | {
+      readonly who: Who;
+      readonly scope: ScopeName;
+      /** Refuse who is not an administrator with 400, and before the scope is looked at. Rule: PAT-15. */
+      readonly adminFirst?: true;
+      /** The name of the path parameter that holds a token's id: a token may always do this to itself. Rule: SCOPE-14. */
+      readonly selfParam?: string;
+    };
+
+function isItself(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): boolean {
+  if (!('selfParam' in policy) || policy.selfParam === undefined || caller.kind !== 'token') return false;
+  return params[policy.selfParam]?.toLowerCase() === caller.tokenId;
+}
+
+function admitScope(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
+  if (caller.kind === 'session') return;
+  if ('sessionOnly' in policy) throw new RefusedError('sessionRequired');
+  if ('scope' in policy && !caller.scopes.has(policy.scope) && !isItself(policy, caller, params)) {
+    throw refuseScope([policy.scope]);
+  }
+}
+
+/**
+ * Lets a proved caller through or throws the policy's refusal: scope first, then who.
+ * @param params the raw path parameters
+ */
+export function admit(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
+  const adminFirst = 'adminFirst' in policy && policy.adminFirst === true;
+  if (adminFirst && !caller.isAdmin) throw new RefusedError('tokenAdministratorRequired');
+  admitScope(policy, caller, params);
+  if (policy.who === 'admin' && !caller.isAdmin) throw new RefusedError('administratorRequired');
+}

@@ -1,0 +1,34 @@
+interface Person {
+  readonly userId: string;
+  readonly orgId: string;
+  /** Membership of the `admin` group, as of this verification. */
+  readonly isAdmin: boolean;
+}
+
+/** Somebody who signed in. Sessions skip scope checks. */
+export interface SessionPrincipal extends Person {
+  readonly kind: 'session';
+  readonly sessionId: string;
+}
+
+/** A personal access token, acting as its owner within its scopes. */
+export interface TokenPrincipal extends Person {
+  readonly kind: 'token';
+  readonly tokenId: string;
+  /** Effective: granted and still grantable here. */
+  readonly scopes: ReadonlySet<string>;
+  /** Milliseconds since 1970; `null`: never. */
+  readonly expiresAtMs: number | null;
+}
+
+/** Whoever makes a request, proved by a credential. */
+export type Principal = SessionPrincipal | TokenPrincipal;
+
+/** What the store knows of a presented credential. */
+export interface HeldCredential {
+  readonly principal: Principal;
+  /** Why it no longer counts; `null`: it does, until it expires. */
+  readonly ended: 'revoked' | 'signedOut' | 'ownerGone' | null;
+  /** Milliseconds since 1970; `null`: never. Valid until just before this instant. */
+  readonly expiresAtMs: number | null;
+}

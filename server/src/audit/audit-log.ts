@@ -1,0 +1,60 @@
+import type { Principal } from '../access/principal.ts';
+import type { Clock } from '../clock.ts';
+import { takeNumbers } from '../db/counters.ts';
+import type { Tx } from '../db/database.ts';
+import type { NewId } from '../ids.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Origin } from '../origin.ts';
+
+/** Everything that is recorded. */
+export type AuditAction =
+  | 'org.created'
+  | 'user.created'
+  | 'session.started'
+  | 'session.refreshed'
+  | 'session.refresh-reused'
+  | 'session.ended'
+  | 'token.created'
+  | 'token.revoked'
+  | 'tokens.pruned';
+
+interface AuditRecord {
+  readonly action: AuditAction;
+  /** `null`: the system as a whole. */
+  readonly orgId: string | null;
+  /** Who did it; a bare user id where the act itself is what proves the person. `null`: the service. */
+  readonly actor: Principal | { readonly userId: string } | null;
+  /** The id of what it was done to; `null`: more than one thing. */
+  readonly subjectId: string | null;
+  readonly origin: Origin;
+  /** What else is worth keeping. Never a secret. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+interface AuditParts {
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly metrics: Metrics;
+}
+
+/** Writes one record in the transaction of the act that it tells of, and counts the activity. Rule: AUDIT-1. */
+export async function appendAudit(tx: Tx, { clock, newId, metrics }: AuditParts, record: AuditRecord): Promise<void> {
+  const { actor, origin } = record;
+  await tx
+    .insertInto('audit_log')
+    .values({
+      sequence: await takeNumbers(tx, 'audit'),
+      id: newId(),
+      occurred_at: clock.now(),
+      org_id: record.orgId,
+      action: record.action,
+      actor_user_id: actor?.userId ?? null,
+      actor_token_id: actor && 'tokenId' in actor ? actor.tokenId : null,
+      subject_id: record.subjectId,
+      network: origin.network,
+      request_id: origin.requestId,
+      details: JSON.stringify(record.details ?? {}),
+    })
+    .execute();
+  metrics.countActivity(record.action);
+}

@@ -1,0 +1,110 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { authenticator } from './access/authenticator.ts';
+import { openSigningKeys } from './access/keys.ts';
+import { lastUsed } from './access/last-used.ts';
+import { limits } from './access/limits.ts';
+import { passwordHasher } from './access/passwords.ts';
+import { type Clock, hour } from './clock.ts';
+import type { Config } from './config/config.ts';
+import { migrate } from './db/migrate.ts';
+import { holdDataDir, openSqlite, prepareDataDir } from './db/sqlite.ts';
+import { findSession, pruneSessions } from './features/sessions/contract.ts';
+import { findToken, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
+import { createApp } from './http/app.ts';
+import { idGenerator } from './ids.ts';
+import { createMetrics } from './metrics/metrics.ts';
+import { routes } from './routes.gen.ts';
+import type { Services } from './services.ts';
+
+const pruneEveryMs = hour;
+
+interface Surroundings {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A service that is composed and not yet listening. */
+export interface Service {
+  readonly app: FastifyInstance;
+  readonly services: Services;
+  /** Finishes requests in flight, writes what is still to be written and closes the store. May be called twice. */
+  close(): Promise<void>;
+}
+
+async function openServices({ config, clock }: Surroundings): Promise<Services> {
+  const db = openSqlite(config.dataDir);
+  try {
+    await migrate(db, clock);
+    return {
+      config,
+      clock,
+      db,
+      newId: idGenerator(clock),
+      keys: await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret }),
+      passwords: passwordHasher(),
+      limits: limits({ on: config.rateLimit, clock }),
+      metrics: createMetrics(),
+    };
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** What ended long ago is removed now and then, and what fails is tried again the next time. */
+function startPruning(services: Services, log: Logger): NodeJS.Timeout {
+  const prune = async () => {
+    try {
+      const removed = { tokens: await pruneTokens(services), sessions: await pruneSessions(services) };
+      if (removed.tokens + removed.sessions > 0) log.info(removed, 'removed what ended long ago');
+    } catch (error) {
+      log.warn({ err: error }, 'what ended long ago could not be removed; it will be tried again');
+    }
+  };
+  return setInterval(prune, pruneEveryMs).unref();
+}
+
+/**
+ * Composes a service out of its parts: opens the store, migrates it, opens the keys and builds the HTTP side. Throws
+ * StartupError for a mistake of the operator.
+ */
+export async function compose(surroundings: Surroundings): Promise<Service> {
+  const { config, clock, log } = surroundings;
+  prepareDataDir(config.dataDir);
+  const hold = holdDataDir(config.dataDir);
+  try {
+    const services = await openServices(surroundings);
+    const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
+    const uses = lastUsed({ clock, metrics: services.metrics, log, store });
+    const authenticate = authenticator({
+      db: services.db,
+      clock,
+      displayPrefixes: () => config.displayPrefixes,
+      find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
+      onTokenUse: uses.touch,
+    });
+    const app = await createApp({ services, endpoints: routes, authenticate, log });
+    const pruning = startPruning(services, log);
+    let closing: Promise<void> | undefined;
+    const close = async () => {
+      clearInterval(pruning);
+      await app.close();
+      await uses.close();
+      await services.db.close();
+      hold.release();
+    };
+    return {
+      app,
+      services,
+      close: () => {
+        closing ??= close();
+        return closing;
+      },
+    };
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { GrantableScopes } from '../access/scopes.ts';
+import { Secret } from '../secret.ts';
+
+const splitList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '');
+const list = z.string().transform(splitList);
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+const webAddress = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .transform((address) => address.replace(/\/+$/, ''));
+const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
+const origin = z.url({ protocol: /^https?$/ }).transform((address) => new URL(address).origin);
+const network = z.union(
+  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+  'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8',
+);
+
+const secretBytesMin = 32;
+const secretKindsMin = 8;
+const placeholder = /change[-_ ]?me|placeholder|your[-_ ]?secret|example|password|^secret|insert[-_ ]?here|dummy/i;
+/** A secret that others also hold must not be one that they can guess. Rule: CONFIG-20. */
+const sharedSecret = z
+  .string()
+  .refine((text) => Buffer.byteLength(text) >= secretBytesMin, `must be at least ${secretBytesMin} bytes`)
+  .refine((text) => new Set(text).size >= secretKindsMin, 'must not repeat a few characters')
+  .refine((text) => !placeholder.test(text), 'must not be a placeholder: generate one, e.g. openssl rand -hex 32')
+  .transform((text) => new Secret(text));
+
+/**
+ * Every variable that the service reads, under its own name. Values are text, as in the environment; an empty one is
+ * unset. Rule: CONFIG-1.
+ */
+export const variables = z.object({
+  HOST: z.string().default('127.0.0.1').describe('Where it listens'),
+  PORT: wholeNumber(0, 65_535).default(3000).describe('Where it listens; 0 takes any free port'),
+  BASE_URL: webAddress.optional().describe('The public address'),
+  FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
+  DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
+  DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
+  PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
+  PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
+  MCP_SCOPES: list.optional().describe('The scopes that may be granted'),
+  SCOPES_FILE: z.string().optional().describe('JSON file with further scopes'),
+  JWT_ALGORITHM: z.enum(['EdDSA', 'HS256'], 'must be EdDSA or HS256').default('EdDSA').describe('How tokens are signed'),
+  JWT_SECRET: sharedSecret.optional().describe('Shared secret for HS256'),
+  SCOPED_JWT_SECRET: sharedSecret.optional().describe('Shared secret of trusted services'),
+  RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
+  TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
+  TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
+  CORS_ORIGINS: list.pipe(z.array(origin)).default([]).describe('Further browser origins'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'must be one of pino’s levels or silent')
+    .default('info')
+    .describe('What is logged'),
+  METRICS: z.enum(['local', 'on', 'off'], 'must be local, on or off').default('local').describe('Who may read /metrics'),
+});
+
+/** A variable's name. */
+export type VariableName = keyof typeof variables.shape;
+
+/** The configuration of a running service; a snapshot that never changes. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** Without a slash at the end. */
+  readonly baseUrl: string;
+  readonly frontendUrl: string;
+  readonly dataDir: string;
+  /** Underscore included. The first is the one that new tokens show. */
+  readonly displayPrefixes: readonly [string, ...string[]];
+  readonly scopes: GrantableScopes;
+  readonly jwtSharedSecret: Secret | null;
+  readonly rateLimit: boolean;
+  readonly tokenRetentionDays: number;
+  readonly trustProxy: readonly string[];
+  readonly corsOrigins: readonly string[];
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+  readonly metrics: 'local' | 'on' | 'off';
+}

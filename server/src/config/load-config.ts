@@ -1,0 +1,141 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { catalogue, type GrantableScopes, grantableScopes, type ScopeInfo } from '../access/scopes.ts';
+import { StartupError } from '../errors.ts';
+import { equalInConstantTime } from '../secret.ts';
+import { type Config, type VariableName, variables } from './config.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Values = z.infer<typeof variables>;
+
+const names = Object.keys(variables.shape) as VariableName[];
+const defaultFile = 'latchkey.config.json';
+const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET']);
+const shownMax = 80;
+
+/** What a variable holds, fit to be printed: secrets and passwords in addresses masked. */
+function shown(name: string, value: unknown): string {
+  if (secretNames.has(name)) return '[secret]';
+  const text = String(value).replace(/\/\/[^/@\s]*@/, '//[secret]@');
+  return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}…` : text);
+}
+
+function readText(file: string, variable: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new StartupError(`${variable} names ${JSON.stringify(file)}, which cannot be read (${code})`);
+  }
+}
+
+function parseJson(text: string, source: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new StartupError(`${source} is not valid JSON`);
+  }
+}
+
+function readConfigFile(environment: Environment): Readonly<Record<string, string>> {
+  const named = environment['CONFIG_FILE'] || undefined;
+  const file = named ?? defaultFile;
+  if (named === undefined && !existsSync(file)) return {};
+  const form = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
+  const parsed = form.safeParse(parseJson(readText(file, 'CONFIG_FILE'), file));
+  if (!parsed.success) throw new StartupError(`${file} must be one JSON object of names and plain values`);
+  const unknown = Object.keys(parsed.data).find((key) => !names.includes(key as VariableName));
+  if (unknown !== undefined) throw new StartupError(`${file} sets ${unknown}, which is no variable of this service`);
+  return Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [name, String(value)]));
+}
+
+function readEnvironment(environment: Environment, name: VariableName): string | undefined {
+  const direct = environment[name] || undefined;
+  // SCOPES_FILE is a variable by itself, not the file form of one named SCOPES.
+  const file = environment[`${name}_FILE`] || undefined;
+  if (file === undefined) return direct;
+  if (direct !== undefined) throw new StartupError(`${name} and ${name}_FILE are both set: unset one`);
+  return readText(file, `${name}_FILE`).trim() || undefined;
+}
+
+function parseValues(environment: Environment): Values {
+  const fromFile = readConfigFile(environment);
+  const given: Partial<Record<VariableName, string>> = {};
+  for (const name of names) {
+    const value = readEnvironment(environment, name) ?? (fromFile[name] || undefined);
+    if (value !== undefined) given[name] = value;
+  }
+  const parsed = variables.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const problem = parsed.error.issues[0];
+  const name = String(problem?.path[0]);
+  throw new StartupError(`${name} is ${shown(name, given[name as VariableName])}: it ${allowed(problem)}`);
+}
+
+function allowed(problem: z.core.$ZodIssue | undefined): string {
+  const message = problem?.message ?? 'is not allowed';
+  return /^(must|is) /.test(message) ? message : `must be right (${message})`;
+}
+
+const extraScopes = z.array(
+  z.object({
+    name: z.string().regex(/^[!#-[\]-~]{1,100}$/),
+    description: z.string().min(1),
+    category: z.string().min(1),
+    requiresUserConsent: z.boolean().default(true),
+  }),
+);
+
+function readScopes({ SCOPES_FILE, MCP_SCOPES }: Values): GrantableScopes {
+  const all: ScopeInfo[] = [...catalogue];
+  if (SCOPES_FILE !== undefined) {
+    const parsed = extraScopes.safeParse(parseJson(readText(SCOPES_FILE, 'SCOPES_FILE'), SCOPES_FILE));
+    if (!parsed.success) {
+      throw new StartupError(`${SCOPES_FILE} must be a JSON list of { name, description, category, requiresUserConsent }`);
+    }
+    all.push(...parsed.data);
+  }
+  const known = new Set(all.map((info) => info.name));
+  if (known.size !== all.length) throw new StartupError(`${SCOPES_FILE} names a scope that exists already`);
+  const unknown = MCP_SCOPES?.find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw new StartupError(`MCP_SCOPES names ${JSON.stringify(unknown)}: it must name scopes of the catalogue`);
+  }
+  return grantableScopes(all, MCP_SCOPES ?? null);
+}
+
+function checkSecrets({ JWT_ALGORITHM, JWT_SECRET, SCOPED_JWT_SECRET }: Values): void {
+  if (JWT_ALGORITHM === 'HS256' && JWT_SECRET === undefined) {
+    throw new StartupError('JWT_SECRET is not set: with JWT_ALGORITHM HS256 it must be at least 32 bytes');
+  }
+  if (JWT_SECRET && SCOPED_JWT_SECRET && equalInConstantTime(JWT_SECRET.expose(), SCOPED_JWT_SECRET.expose())) {
+    throw new StartupError('JWT_SECRET and SCOPED_JWT_SECRET hold the same secret: they must differ');
+  }
+}
+
+/**
+ * Reads the configuration: environment first, then `latchkey.config.json` (or the file at `CONFIG_FILE`), then the
+ * defaults. Throws StartupError in one line that names the variable, what it holds and what is allowed.
+ */
+export function loadConfig(environment: Environment): Config {
+  const values = parseValues(environment);
+  checkSecrets(values);
+  const baseUrl = values.BASE_URL ?? `http://localhost:${values.PORT}`;
+  const frontendUrl = values.FRONTEND_URL ?? baseUrl;
+  return {
+    host: values.HOST,
+    port: values.PORT,
+    baseUrl,
+    frontendUrl,
+    dataDir: values.DATA_DIR,
+    displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
+    scopes: readScopes(values),
+    jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,
+    rateLimit: values.RATE_LIMIT === 'on',
+    tokenRetentionDays: values.TOKEN_RETENTION_DAYS,
+    trustProxy: values.TRUST_PROXY,
+    corsOrigins: [new URL(frontendUrl).origin, ...values.CORS_ORIGINS],
+    logLevel: values.LOG_LEVEL,
+    metrics: values.METRICS,
+  };
+}

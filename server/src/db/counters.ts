@@ -1,0 +1,25 @@
+import type { Tx } from './database.ts';
+
+/** What is counted: slugs start at 1001, sequences at 1. */
+export type CounterName = 'org' | 'user' | 'usergroup' | 'event' | 'audit';
+
+const startOf: Record<CounterName, number> = { org: 1000, user: 1000, usergroup: 1000, event: 0, audit: 0 };
+
+/**
+ * Takes the next `count` numbers of a counter and answers the first. The numbers are the transaction's own: when it
+ * fails they are not used up, and whoever counts the same thing waits until it ends, so numbers follow commit order.
+ */
+export async function takeNumbers(tx: Tx, name: CounterName, count = 1): Promise<number> {
+  const { value } = await tx
+    .insertInto('counters')
+    .values({ name, value: startOf[name] + count })
+    .onConflict((oc) => oc.column('name').doUpdateSet((eb) => ({ value: eb('counters.value', '+', count) })))
+    .returning('value')
+    .executeTakeFirstOrThrow();
+  return value - count + 1;
+}
+
+/** A slug such as `user-1001`, unique in the system. Rule: STORE-5. */
+export async function nextSlug(tx: Tx, kind: 'org' | 'user' | 'usergroup'): Promise<string> {
+  return `${kind}-${await takeNumbers(tx, kind)}`;
+}

@@ -1,0 +1,44 @@
+import type { Compilable, Kysely, RawBuilder, Transaction } from 'kysely';
+import type { Tables } from './tables.ts';
+
+/** Where a read may run: on the committed state, or inside a transaction that sees its own writes. */
+export type Reader = Kysely<Tables>;
+/** An open transaction. */
+export type Tx = Transaction<Tables>;
+
+/** The parameters of a hot query, as expressions to build it with. */
+export type Placeholders<A> = { readonly [K in keyof A]: RawBuilder<A[K]> };
+
+/** A query that is built once and then run many times: see `hotQuery`. */
+export interface HotQuery<A extends object, R> {
+  /** Builds the query; called once for each database. */
+  readonly build: (read: Reader, args: Placeholders<A>) => Compilable<R>;
+}
+
+/** The store, the same for both engines. */
+export interface Database {
+  /** Sees committed state only; a read after an answered write sees that write. */
+  readonly read: Reader;
+  /**
+   * Runs `work` in one transaction: everything in it is kept, durably, or nothing is. Never wait in `work` for anything
+   * but the transaction's own queries.
+   */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Runs a query that is compiled and prepared once. For the path of every request; elsewhere use `read`. */
+  run<A extends object, R>(query: HotQuery<A, R>, args: A): Promise<R[]>;
+  /**
+   * A number that differs as soon as anybody has committed anything, this process or another. `null` where the engine
+   * can't tell cheaply: then nothing read may be kept.
+   */
+  commitMark(): number | null;
+  /** Throws when the store cannot be read. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Declares a query for `Database.run`. */
+export function hotQuery<A extends object, R>(
+  build: (read: Reader, args: Placeholders<A>) => Compilable<R>,
+): HotQuery<A, R> {
+  return { build };
+}

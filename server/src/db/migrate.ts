@@ -1,0 +1,54 @@
+import type { Kysely } from 'kysely';
+import type { Clock } from '../clock.ts';
+import { StartupError } from '../errors.ts';
+import type { Database } from './database.ts';
+import * as foundation from './migrations/0001-foundation.ts';
+
+interface Migration {
+  readonly name: string;
+  readonly up: (db: Kysely<unknown>) => Promise<void>;
+}
+
+/** In order; the place in this list is the version. Entries are only ever added at the end. */
+const migrations: readonly Migration[] = [{ name: 'foundation', up: foundation.up }];
+
+/** The version that this release works with. */
+export const schemaVersion = migrations.length;
+
+async function appliedVersion(db: Database): Promise<number> {
+  const row = await db.read
+    .selectFrom('schema_migrations')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst();
+  return row?.version ?? 0;
+}
+
+/**
+ * Brings the store to this release's schema, forward only, each step whole or not at all. Throws StartupError when a
+ * newer release has been here: going on could destroy what it wrote.
+ */
+export async function migrate(db: Database, clock: Clock): Promise<void> {
+  await db.transaction((tx) =>
+    tx.schema
+      .createTable('schema_migrations')
+      .ifNotExists()
+      .addColumn('version', 'integer', (c) => c.primaryKey())
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('applied_at', 'bigint', (c) => c.notNull())
+      .execute(),
+  );
+  const applied = await appliedVersion(db);
+  if (applied > schemaVersion) {
+    throw new StartupError(
+      `The store has schema ${applied}, this release knows ${schemaVersion}: start the newer release that wrote it`,
+    );
+  }
+  for (const [place, { name, up }] of migrations.entries()) {
+    const version = place + 1;
+    if (version <= applied) continue;
+    await db.transaction(async (tx) => {
+      await up(tx as unknown as Kysely<unknown>);
+      await tx.insertInto('schema_migrations').values({ version, name, applied_at: clock.now() }).execute();
+    });
+  }
+}

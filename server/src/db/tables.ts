@@ -1,0 +1,177 @@
+import type { Insertable, Selectable } from 'kysely';
+
+/** 0 or 1: the boolean that both engines store alike. */
+export type Flag = 0 | 1;
+/** Milliseconds since 1970. */
+type Ms = number;
+
+interface Organizations {
+  id: string;
+  /** Always 1 and unique: the store itself allows only one organization. Rule: ORG-2. */
+  singleton: 1;
+  slug: string;
+  account_type: 'individual' | 'business';
+  registered_name: string | null;
+  short_name: string | null;
+  domain: string;
+  contact_email: string;
+  phone_number: string | null;
+  /** JSON of an address. */
+  permanent_address: string | null;
+  onboarding_status: 'notConfigured' | 'configured' | 'skipped';
+  is_deleted: Flag;
+  deleted_by: string | null;
+  created_at: Ms;
+  updated_at: Ms;
+}
+
+interface Users {
+  id: string;
+  org_id: string;
+  slug: string;
+  /** Normalized; unique in the organization, deleted users included. */
+  email: string;
+  full_name: string;
+  first_name: string | null;
+  middle_name: string | null;
+  last_name: string | null;
+  mobile: string | null;
+  designation: string | null;
+  /** JSON of an address. */
+  address: string | null;
+  has_logged_in: Flag;
+  is_deleted: Flag;
+  deleted_by: string | null;
+  created_at: Ms;
+  updated_at: Ms;
+}
+
+interface PasswordCredentials {
+  user_id: string;
+  /** argon2id in PHC string form. */
+  password_hash: string;
+  updated_at: Ms;
+}
+
+interface UserGroups {
+  id: string;
+  org_id: string;
+  slug: string;
+  name: string;
+  /** The name in lower case, for uniqueness. */
+  name_key: string;
+  type: 'admin' | 'standard' | 'everyone' | 'custom';
+  is_system: Flag;
+  is_deleted: Flag;
+  created_at: Ms;
+  updated_at: Ms;
+}
+
+interface GroupMembers {
+  group_id: string;
+  user_id: string;
+}
+
+interface AuthConfigs {
+  org_id: string;
+  /** JSON: the sign-in steps in order. */
+  steps: string;
+  updated_at: Ms;
+}
+
+interface PersonalAccessTokens {
+  id: string;
+  hash: string;
+  org_id: string;
+  user_id: string;
+  name: string;
+  /** Space-separated, in the order in which they were asked for. */
+  scopes: string;
+  created_at: Ms;
+  /** `null`: never. */
+  expires_at: Ms | null;
+  last_used_at: Ms | null;
+  /** The token that created this one; revoking that one revokes this one. */
+  parent_id: string | null;
+  revoked_at: Ms | null;
+  revoked_by: string | null;
+  revoke_reason: string | null;
+}
+
+interface Sessions {
+  id: string;
+  org_id: string;
+  user_id: string;
+  created_at: Ms;
+  ended_at: Ms | null;
+  end_reason: 'logout' | 'refresh-reuse' | null;
+}
+
+interface SessionTokens {
+  hash: string;
+  session_id: string;
+  kind: 'access' | 'refresh';
+  expires_at: Ms;
+  /** When a refresh token was exchanged for the next one. */
+  rotated_at: Ms | null;
+}
+
+interface Outbox {
+  /** Counts up in commit order, without gaps. */
+  sequence: number;
+  id: string;
+  org_id: string;
+  event_type: string;
+  occurred_at: Ms;
+  /** JSON of the payload. */
+  payload: string;
+}
+
+interface AuditLog {
+  sequence: number;
+  id: string;
+  occurred_at: Ms;
+  org_id: string | null;
+  action: string;
+  actor_user_id: string | null;
+  actor_token_id: string | null;
+  subject_id: string | null;
+  /** The address of the peer, or of the client where a trusted proxy said so. */
+  network: string;
+  request_id: string;
+  /** JSON of what else is worth keeping; never a secret. */
+  details: string;
+}
+
+interface Counters {
+  name: string;
+  value: number;
+}
+
+interface SchemaMigrations {
+  version: number;
+  name: string;
+  applied_at: Ms;
+}
+
+/** Every table, as both engines hold it. SQL names are snake_case; stores and nouns cross over to camelCase. */
+export interface Tables {
+  organizations: Organizations;
+  users: Users;
+  password_credentials: PasswordCredentials;
+  user_groups: UserGroups;
+  group_members: GroupMembers;
+  auth_configs: AuthConfigs;
+  personal_access_tokens: PersonalAccessTokens;
+  sessions: Sessions;
+  session_tokens: SessionTokens;
+  outbox: Outbox;
+  audit_log: AuditLog;
+  counters: Counters;
+  schema_migrations: SchemaMigrations;
+}
+
+/** A row as it is read from table `T`. */
+export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
+/** A row as it is written to table `T`. */
+export type NewRow<T extends keyof Tables> = Insertable<Tables[T]>;

@@ -1,0 +1,126 @@
+/** One refusal: what the caller is told when the service says no. */
+interface Refusal {
+  readonly status: number;
+  /** The stable word that programs match (`error.code`). */
+  readonly code: string;
+  /** The public sentence. `{name}` is filled from the refusal's parameters; secrets never go in. */
+  readonly text: string;
+}
+
+const badRequest = { status: 400, code: 'BAD_REQUEST' };
+const invalid = { status: 400, code: 'VALIDATION_ERROR' };
+const unauthorized = { status: 401, code: 'UNAUTHORIZED' };
+const forbidden = { status: 403, code: 'FORBIDDEN' };
+const conflict = { status: 409, code: 'CONFLICT' };
+const unsupported = { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE' };
+const unavailable = { status: 503, code: 'UNAVAILABLE' };
+const rateLimited = { status: 429, code: 'RATE_LIMITED' };
+
+/**
+ * Every refusal there is, closed: a call site names one and fills its parameters, nothing else. Literal texts that
+ * clients match are contracts. Rule: ERR-1.
+ */
+export const refusals = {
+  invalidInput: { ...invalid, text: 'The request is not valid. {summary}' },
+  doubledHeader: { ...badRequest, text: 'The header {header} may be sent only once' },
+  unreadableRequest: { ...badRequest, text: 'The request is not valid HTTP' },
+  hostMissing: { ...badRequest, text: 'The header Host is required' },
+  scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
+  tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
+
+  credentialMissing: { ...unauthorized, text: 'Send a bearer token in the Authorization header' },
+  signInRefused: { ...unauthorized, text: 'The credentials are not right' },
+  signInNotStarted: { ...unauthorized, text: 'Sign-in has not begun or took too long: call initAuth first' },
+  tokenInvalid: { status: 401, code: 'TOKEN_INVALID', text: 'The token is not valid' },
+  tokenExpired: { status: 401, code: 'TOKEN_EXPIRED', text: 'The token is past its time' },
+  tokenRevoked: { status: 401, code: 'TOKEN_REVOKED', text: 'The token was revoked' },
+  sessionExpired: { status: 401, code: 'SESSION_EXPIRED', text: 'Session expired, please login again' },
+
+  scopeMissing: { status: 403, code: 'INSUFFICIENT_SCOPE', text: 'Insufficient scope. Required: {scopes}' },
+  administratorRequired: { status: 403, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
+  sessionRequired: { ...forbidden, text: 'This takes a session, not a personal access token' },
+
+  notFound: { status: 404, code: 'NOT_FOUND', text: 'Not found' },
+  methodNotAllowed: { status: 405, code: 'METHOD_NOT_ALLOWED', text: 'This address does not take that method' },
+  requestTooSlow: { status: 408, code: 'REQUEST_TIMEOUT', text: 'The request did not arrive in time' },
+
+  organizationExists: { ...conflict, text: 'This system already has its organization' },
+  emailTaken: { ...conflict, text: 'A user with this e-mail address exists already' },
+  emailOfDeletedUser: {
+    ...conflict,
+    text: 'A deleted user has this e-mail address: restore that user instead of creating another',
+  },
+
+  bodyTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The body is larger than {limit} bytes' },
+  bodyNotJson: { ...unsupported, text: 'Send the body as application/json in UTF-8' },
+  bodyEncoded: { ...unsupported, text: 'Send the body without a Content-Encoding' },
+
+  tooManyRequests: { ...rateLimited, text: 'Too many requests: try again in {seconds} s' },
+  signInBlocked: { ...rateLimited, text: 'Too many failed attempts: try again later [blockedUntil:{until}]' },
+  headersTooLarge: { status: 431, code: 'HEADERS_TOO_LARGE', text: 'The request has too many or too large headers' },
+
+  internal: { status: 500, code: 'INTERNAL', text: 'Something went wrong on our side' },
+  storeUnavailable: { ...unavailable, text: 'The store cannot be used right now: try again shortly' },
+  overloaded: { ...unavailable, text: 'Too much work at once: try again shortly' },
+} as const satisfies Record<string, Refusal>;
+
+/** The name of a refusal, used inside the code only. */
+export type RefusalName = keyof typeof refusals;
+
+/** One thing wrong with the input: `field` is a path such as `body.email`. */
+export interface InputProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+interface RefusalExtras {
+  readonly params?: Readonly<Record<string, string | number>>;
+  readonly details?: readonly InputProblem[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Thrown to refuse a request. Carries only what may be told to the caller. */
+export class RefusedError extends Error {
+  readonly refusal: RefusalName;
+  readonly status: number;
+  readonly code: string;
+  readonly details: readonly InputProblem[] | undefined;
+  /** Response headers that belong to this refusal, such as `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(refusal: RefusalName, extras: RefusalExtras = {}) {
+    const { status, code, text } = refusals[refusal];
+    const params = extras.params ?? {};
+    super(text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim());
+    this.name = 'RefusedError';
+    this.refusal = refusal;
+    this.status = status;
+    this.code = code;
+    this.details = extras.details;
+    this.headers = extras.headers ?? {};
+  }
+}
+
+/** The refusal for input that breaks a rule of the schema; the text names the first problem. Rule: ERR-3. */
+export function refuseInput(...details: readonly InputProblem[]): RefusedError {
+  const first = details[0];
+  const summary = first ? `${first.field}: ${first.message}` : '';
+  return new RefusedError('invalidInput', { params: { summary }, details });
+}
+
+/** The refusal for a token that lacks scopes, with the challenge of RFC 6750, section 3. */
+export function refuseScope(required: readonly string[]): RefusedError {
+  const scopes = required.join(' ');
+  return new RefusedError('scopeMissing', {
+    params: { scopes },
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scopes}"` },
+  });
+}
+
+/**
+ * A mistake of the operator that stops start-up: wrong configuration, unreadable keys, a store in use. The message is
+ * one line that says what is wrong and what to do, and never holds a secret.
+ */
+export class StartupError extends Error {
+  override readonly name = 'StartupError';
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../clock.ts';
+import { takeNumbers } from '../db/counters.ts';
+import type { Tx } from '../db/database.ts';
+import type { NewId } from '../ids.ts';
+
+/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-1 to EVENT-6. */
+export type DomainEvent =
+  | {
+      readonly eventType: 'orgCreated';
+      readonly payload: { readonly orgId: string; readonly accountType: string; readonly registeredName?: string };
+    }
+  | {
+      readonly eventType: 'userAdded';
+      readonly payload: {
+        readonly orgId: string;
+        readonly userId: string;
+        readonly email: string;
+        readonly fullName?: string;
+        /** `none` for the first administrator, `immediate` for everybody after. */
+        readonly syncAction: 'none' | 'immediate';
+      };
+    };
+
+/**
+ * Writes events in the transaction of the change that they tell of, so that neither exists without the other.
+ * Sequence numbers follow commit order.
+ */
+export async function appendEvents(
+  tx: Tx,
+  { clock, newId }: { readonly clock: Clock; readonly newId: NewId },
+  events: readonly DomainEvent[],
+): Promise<void> {
+  const first = await takeNumbers(tx, 'event', events.length);
+  const rows = events.map(({ eventType, payload }, place) => ({
+    sequence: first + place,
+    id: newId(),
+    org_id: payload.orgId,
+    event_type: eventType,
+    occurred_at: clock.now(),
+    payload: JSON.stringify(payload),
+  }));
+  await tx.insertInto('outbox').values(rows).execute();
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint, endpoints } from '../../http/endpoint.ts';
+import { timestamp } from '../../http/schemas.ts';
+
+const response = { 200: z.object({ status: z.string(), timestamp }) };
+
+/** The health routes of each area, which only say that the process answers. Rules: ORG-30, USER-42. */
+export const areaHealth = endpoints(['org', 'users', 'userGroups'], (area) =>
+  endpoint({
+    method: 'GET',
+    path: `/${area}/health`,
+    tag: 'Health',
+    summary: 'Whether the service answers',
+    policy: { who: 'anyone' },
+    response,
+    async handle({ clock }) {
+      return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
+    },
+  }),
+);
+
+/** Rule: RUN-4. */
+export const checkLive = endpoint({
+  method: 'GET',
+  path: '/health/live',
+  root: true,
+  tag: 'Health',
+  summary: 'Whether the process answers',
+  policy: { who: 'anyone' },
+  response,
+  async handle({ clock }) {
+    return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
+  },
+});
+
+/** Rule: RUN-4. */
+export const checkReady = endpoint({
+  method: 'GET',
+  path: '/health/ready',
+  root: true,
+  tag: 'Health',
+  summary: 'Whether the service can do its work: the store answers',
+  policy: { who: 'anyone' },
+  response,
+  async handle({ clock, db }) {
+    try {
+      await db.check();
+    } catch {
+      throw new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } });
+    }
+    return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
+  },
+});

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+
+const jwk = z.object({
+  kty: z.string(),
+  crv: z.string(),
+  x: z.string(),
+  kid: z.string(),
+  alg: z.string(),
+  use: z.string(),
+});
+
+/** Rule: AUTH-35. */
+export const getJwks = endpoint({
+  method: 'GET',
+  path: '/.well-known/jwks.json',
+  root: true,
+  tag: 'Keys',
+  summary: 'Get the public keys that tokens are signed with (RFC 7517)',
+  policy: { who: 'anyone' },
+  response: { 200: z.object({ keys: z.array(jwk) }) },
+  async handle({ keys }) {
+    return { keys: [...keys.publicKeys] };
+  },
+});

@@ -1,0 +1,16 @@
+import { endpoint } from '../../http/endpoint.ts';
+import { organizationRecord, toOrganizationRecord } from './org.ts';
+import { selectOrganization } from './org-store.ts';
+
+/** Rule: ORG-17. */
+export const getOrg = endpoint({
+  method: 'GET',
+  path: '/org',
+  tag: 'Organization',
+  summary: 'Get the organization',
+  policy: { who: 'member', scope: 'org:read' },
+  response: { 200: organizationRecord },
+  async handle({ db }, { caller: { orgId } }) {
+    return toOrganizationRecord(await selectOrganization(db.read, orgId));
+  },
+});

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { address } from '../../text/plain-text.ts';
+
+/** The organization record as it goes out. Rule: ORG-18. */
+export const organizationRecord = z.object({
+  _id: idAnswer,
+  slug: z.string(),
+  registeredName: z.string().optional(),
+  shortName: z.string().optional(),
+  domain: z.string(),
+  contactEmail: z.string(),
+  accountType: z.enum(['individual', 'business']),
+  phoneNumber: z.string().optional(),
+  permanentAddress: address.optional(),
+  onBoardingStatus: z.enum(['notConfigured', 'configured', 'skipped']),
+  isDeleted: z.boolean(),
+  deletedByUser: idAnswer.optional(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+});
+
+/** The organization as the store has it. */
+export interface StoredOrganization {
+  readonly id: string;
+  readonly slug: string;
+  readonly account_type: 'individual' | 'business';
+  readonly registered_name: string | null;
+  readonly short_name: string | null;
+  readonly domain: string;
+  readonly contact_email: string;
+  readonly phone_number: string | null;
+  /** JSON. */
+  readonly permanent_address: string | null;
+  readonly onboarding_status: 'notConfigured' | 'configured' | 'skipped';
+  readonly is_deleted: 0 | 1;
+  readonly deleted_by: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** The organization record; fields that are not set are left out. Rules: ORG-18, ORG-19. */
+export function toOrganizationRecord(org: StoredOrganization) {
+  const address = org.permanent_address;
+  return {
+    _id: org.id,
+    slug: org.slug,
+    registeredName: org.registered_name ?? undefined,
+    shortName: org.short_name ?? org.registered_name ?? undefined,
+    domain: org.domain,
+    contactEmail: org.contact_email,
+    accountType: org.account_type,
+    phoneNumber: org.phone_number ?? undefined,
+    permanentAddress: address === null ? undefined : (JSON.parse(address) as Record<string, string>),
+    onBoardingStatus: org.onboarding_status,
+    isDeleted: org.is_deleted === 1,
+    deletedByUser: org.deleted_by ?? undefined,
+    createdAt: toTimestamp(org.created_at),
+    updatedAt: toTimestamp(org.updated_at),
+  };
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { givenPassword } from '../../access/password-rules.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError, refuseInput } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { emailAddress } from '../../text/email-address.ts';
+import { findActivePerson, noteSignIn, type Person, selectActiveOwner } from '../users/contract.ts';
+import { keepTokenPair, signTokenPair } from './contract.ts';
+import { insertSession } from './session-store.ts';
+import { selectPasswordHash, selectSignInOrganization, selectSteps } from './sign-in-store.ts';
+
+const body = z.object({
+  method: z.string().max(40),
+  credentials: z.object({ password: givenPassword.optional() }),
+  email: emailAddress.optional(),
+});
+type Body = z.output<typeof body>;
+
+function refused(): RefusedError {
+  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+}
+
+/** The address that this sign-in is for, which cannot change once it was named. Rule: AUTH-10. */
+async function signInEmail({ keys }: Services, token: string | undefined, given: string | undefined): Promise<string> {
+  const claims = token === undefined ? null : await keys.verify(token);
+  if (claims?.['tokenType'] !== 'sign-in') {
+    throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+  }
+  const begunWith = claims['email'];
+  if (typeof begunWith !== 'string') {
+    if (given === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
+    return given;
+  }
+  if (given !== undefined && given !== begunWith) throw refused();
+  return begunWith;
+}
+
+interface Proved {
+  readonly person: Person;
+  readonly accountType: string;
+}
+
+/**
+ * Whoever this address and password belong to; `null` for every way of being wrong, all in the same time.
+ * Rule: AUTH-9.
+ */
+async function prove(services: Services, email: string, { method, credentials }: Body): Promise<Proved | null> {
+  const { db, passwords } = services;
+  const organization = await selectSignInOrganization(db.read);
+  const person = organization ? await findActivePerson(db.read, organization.id, email) : null;
+  const stored = person ? await selectPasswordHash(db.read, person.id) : null;
+  const isRight = await passwords.matches(stored, credentials.password ?? '');
+  if (!organization || !person || !isRight) return null;
+  const [step] = await selectSteps(db.read, organization.id);
+  const isAllowed = step?.allowedMethods.some(({ type }) => type === method) ?? false;
+  return isAllowed ? { person, accountType: organization.accountType } : null;
+}
+
+/** Begins a session for somebody who proved who they are. Rules: AUTH-7, AUTH-11. */
+async function startSession(services: Services, { person, accountType }: Proved, origin: Origin) {
+  const { db, newId, clock } = services;
+  const { id: userId, orgId } = person;
+  const sessionId = newId();
+  const pair = await signTokenPair(services, person, accountType);
+  await db.transaction(async (tx) => {
+    await selectActiveOwner(tx, userId);
+    await insertSession(tx, { id: sessionId, org_id: orgId, user_id: userId, created_at: clock.now() });
+    await keepTokenPair(tx, sessionId, pair);
+    await noteSignIn(tx, userId, clock.now());
+    const record = { action: 'session.started', orgId, actor: { userId }, subjectId: sessionId, origin } as const;
+    await appendAudit(tx, services, record);
+  });
+  return pair;
+}
+
+/** Rules: AUTH-6, AUTH-7, AUTH-9 to AUTH-13, AUTH-43, AUTH-44. */
+export const authenticateUser = endpoint({
+  method: 'POST',
+  path: '/userAccount/authenticate',
+  tag: 'Sign-in',
+  summary: 'Sign in',
+  policy: { who: 'anyone' },
+  headers: z.object({ 'x-session-token': z.string().optional() }),
+  body,
+  response: { 200: z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
+  async handle(services, { headers, body, origin }) {
+    const { limits } = services;
+    const email = await signInEmail(services, headers['x-session-token'], body.email);
+    limits.admitSignIn(email, origin.network);
+    const proved = await prove(services, email, body);
+    if (!proved) {
+      limits.signInFailed(email, origin.network);
+      throw refused();
+    }
+    limits.signInSucceeded(email, origin.network);
+    const { accessToken, refreshToken } = await startSession(services, proved, origin);
+    return { message: 'Fully authenticated', accessToken, refreshToken };
+  },
+});

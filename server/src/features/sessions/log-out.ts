@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { endSessions } from './session-store.ts';
+
+/** Rule: AUTH-18. */
+export const logOut = endpoint({
+  method: 'POST',
+  path: '/userAccount/logout/manual',
+  tag: 'Sign-in',
+  summary: 'End this session, or all of the caller’s with `all`',
+  policy: { who: 'member', sessionOnly: true },
+  body: z.object({ all: z.boolean().optional() }).optional(),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body, origin }) {
+    const { userId, orgId } = caller;
+    const sessionId = body?.all ? null : caller.sessionId;
+    await services.db.transaction(async (tx) => {
+      const end = { nowMs: services.clock.now(), reason: 'logout' } as const;
+      for (const subjectId of await endSessions(tx, { userId, sessionId }, end)) {
+        await appendAudit(tx, services, { action: 'session.ended', orgId, actor: caller, subjectId, origin });
+      }
+    });
+    return { message: 'Logged out' };
+  },
+});

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { unauthorized } from '../../access/bearer.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import type { Tx } from '../../db/database.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import { hashCredential } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import { selectActiveOwner } from '../users/contract.ts';
+import { keepTokenPair, type SessionTokenPair, signTokenPair } from './contract.ts';
+import { judgeRefresh } from './session.ts';
+import { endSessions, selectRefreshToken, updateRotated } from './session-store.ts';
+import { selectSignInOrganization } from './sign-in-store.ts';
+
+/** Rules: AUTH-14 to AUTH-17, AUTH-33. */
+export const refreshSession = endpoint({
+  method: 'POST',
+  path: '/userAccount/refresh/token',
+  tag: 'Sign-in',
+  summary: 'Exchange the refresh token, sent as bearer, for the next pair of tokens',
+  policy: { who: 'holder' },
+  response: {
+    200: z.object({
+      user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: z.string(), fullName: z.string() }),
+      accessToken: z.string(),
+      refreshToken: z.string(),
+    }),
+  },
+  async handle(services, { caller, origin }) {
+    const { db } = services;
+    const hash = hashCredential(caller.expose());
+    const known = await selectRefreshToken(db.read, hash);
+    const organization = await selectSignInOrganization(db.read);
+    if (!known || !organization) throw unauthorized.invalid();
+    const person = await selectActiveOwner(db.read, known.user_id);
+    const pair = await signTokenPair(services, person, organization.accountType);
+    const verdict = await db.transaction((tx) => exchange(tx, services, { hash, pair, origin }));
+    if (verdict === 'ownerGone') throw unauthorized.invalid();
+    if (verdict !== 'good') throw unauthorized.sessionExpired();
+    const { id, orgId, email, fullName } = person;
+    const { accessToken, refreshToken } = pair;
+    return { user: { _id: id, userId: id, orgId, email, fullName }, accessToken, refreshToken };
+  },
+});
+
+interface Exchange {
+  readonly hash: string;
+  readonly pair: SessionTokenPair;
+  readonly origin: Origin;
+}
+
+/** Exchanges a refresh token for a pair, or ends its family when somebody must have a copy of it. */
+async function exchange(tx: Tx, services: Services, { hash, pair, origin }: Exchange) {
+  const token = await selectRefreshToken(tx, hash);
+  if (!token) return 'ended';
+  const nowMs = services.clock.now();
+  const { session_id: sessionId, user_id: userId, org_id: orgId } = token;
+  const record = { orgId, actor: { userId }, subjectId: sessionId, origin };
+  const verdict = judgeRefresh(token, nowMs);
+  if (verdict === 'good') {
+    await updateRotated(tx, hash, nowMs);
+    await keepTokenPair(tx, sessionId, pair);
+    await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
+  }
+  if (verdict === 'reused') {
+    await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'refresh-reuse' });
+    await appendAudit(tx, services, { ...record, action: 'session.refresh-reused' });
+  }
+  return verdict;
+}

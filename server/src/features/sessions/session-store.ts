@@ -1,0 +1,106 @@
+import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/tables.ts';
+import type { StoredRefreshToken } from './session.ts';
+
+/** A session token by its hash, with the state of its session, owner and organization. */
+export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+  read
+    .selectFrom('session_tokens as t')
+    .innerJoin('sessions as s', 's.id', 't.session_id')
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .innerJoin('organizations as o', 'o.id', 's.org_id')
+    .where('t.hash', '=', hash)
+    .where('t.kind', '=', 'access')
+    .select(['t.expires_at', 's.id as session_id', 's.user_id', 's.org_id', 's.ended_at'])
+    .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('group_members as m')
+            .innerJoin('user_groups as g', 'g.id', 'm.group_id')
+            .whereRef('m.user_id', '=', 's.user_id')
+            .where('g.type', '=', 'admin')
+            .select('m.user_id'),
+        )
+        .as('is_admin'),
+    ),
+);
+
+/** A refresh token by its hash. */
+export function selectRefreshToken(read: Reader, hash: string): Promise<StoredRefreshToken | undefined> {
+  return read
+    .selectFrom('session_tokens as t')
+    .innerJoin('sessions as s', 's.id', 't.session_id')
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .innerJoin('organizations as o', 'o.id', 's.org_id')
+    .where('t.hash', '=', hash)
+    .where('t.kind', '=', 'refresh')
+    .select(['t.session_id', 't.expires_at', 't.rotated_at', 's.ended_at', 's.user_id', 's.org_id'])
+    .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
+    .executeTakeFirst();
+}
+
+/** Adds a session. */
+export async function insertSession(tx: Tx, row: NewRow<'sessions'>): Promise<void> {
+  await tx.insertInto('sessions').values(row).execute();
+}
+
+/** Adds tokens of a session. */
+export async function insertSessionTokens(tx: Tx, rows: readonly NewRow<'session_tokens'>[]): Promise<void> {
+  await tx.insertInto('session_tokens').values(rows).execute();
+}
+
+/** Notes that a refresh token was exchanged; the first exchange counts. */
+export async function updateRotated(tx: Tx, hash: string, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('session_tokens')
+    .set({ rotated_at: nowMs })
+    .where('hash', '=', hash)
+    .where('rotated_at', 'is', null)
+    .execute();
+}
+
+/** Ends one session of a person, or all of them; answers the ids that this ended. */
+export async function endSessions(
+  tx: Tx,
+  which: { readonly userId: string; readonly sessionId: string | null },
+  end: { readonly nowMs: number; readonly reason: 'logout' | 'refresh-reuse' },
+): Promise<string[]> {
+  let query = tx
+    .updateTable('sessions')
+    .set({ ended_at: end.nowMs, end_reason: end.reason })
+    .where('user_id', '=', which.userId)
+    .where('ended_at', 'is', null);
+  if (which.sessionId !== null) query = query.where('id', '=', which.sessionId);
+  const rows = await query.returning('id').execute();
+  return rows.map((row) => row.id);
+}
+
+/** Whether a session has not ended, as this transaction sees it. */
+export async function selectSessionIsLive(tx: Tx, id: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom('sessions')
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .select('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Removes up to `limit` session tokens whose time ended before a moment, and the sessions left without any. */
+export async function deleteOldTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
+  const old = tx.selectFrom('session_tokens').where('expires_at', '<', beforeMs).select('hash').limit(limit);
+  const rows = await tx.deleteFrom('session_tokens').where('hash', 'in', old).returning('session_id').execute();
+  const sessionIds = [...new Set(rows.map((row) => row.session_id))];
+  if (sessionIds.length > 0) {
+    await tx
+      .deleteFrom('sessions')
+      .where('id', 'in', sessionIds)
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom('session_tokens').whereRef('session_id', '=', 'sessions.id').select('hash'))),
+      )
+      .execute();
+  }
+  return rows.length;
+}

@@ -1,0 +1,63 @@
+import type { HeldCredential } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { day } from '../../clock.ts';
+import type { CredentialHash } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import { effectiveScopes } from './token.ts';
+import { deleteEndedTokens, selectTokenByHash, updateLastUsed } from './token-store.ts';
+
+/** Looks a personal access token up for verification. Rules: AUTH-24, AUTH-25, SCOPE-9. */
+export async function findToken({ db, config }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+  const [row] = await db.run(selectTokenByHash, { hash });
+  if (!row) return null;
+  const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
+  const revoked = row.revoked_at === null ? null : 'revoked';
+  return {
+    ended: ownerGone ? 'ownerGone' : revoked,
+    expiresAtMs: row.expires_at,
+    principal: {
+      kind: 'token',
+      tokenId: row.id,
+      userId: row.user_id,
+      orgId: row.org_id,
+      isAdmin: Boolean(row.is_admin),
+      scopes: effectiveScopes(row.scopes, config.scopes.names),
+      expiresAtMs: row.expires_at,
+    },
+  };
+}
+
+/** Writes when tokens were last used, by token id. */
+export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
+  await db.transaction((tx) => updateLastUsed(tx, uses));
+}
+
+const pruneBatch = 500;
+
+/**
+ * Removes tokens that ended longer ago than they are kept. In batches, so that nobody waits for long. Rule: PAT-32.
+ * @returns how many were removed
+ */
+export async function pruneTokens(services: Services): Promise<number> {
+  const { db, clock, config } = services;
+  const beforeMs = clock.now() - config.tokenRetentionDays * day;
+  let removed = 0;
+  for (;;) {
+    const count = await db.transaction(async (tx) => {
+      const deleted = await deleteEndedTokens(tx, beforeMs, pruneBatch);
+      if (deleted > 0) {
+        await appendAudit(tx, services, {
+          action: 'tokens.pruned',
+          orgId: null,
+          actor: null,
+          subjectId: null,
+          origin: { requestId: 'retention', network: 'local' },
+          details: { count: deleted },
+        });
+      }
+      return deleted;
+    });
+    removed += count;
+    if (count < pruneBatch) return removed;
+  }
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, queryNumber } from '../../http/schemas.ts';
+import { plainText } from '../../text/plain-text.ts';
+import { adminTokenItem, toAdminTokenItem } from './token.ts';
+import { countTokens, selectTokenPage } from './token-store.ts';
+
+const pageMax = 1_000_000;
+const limitMax = 100;
+
+/** Rules: PAT-18 to PAT-23. */
+export const listAllTokens = endpoint({
+  method: 'GET',
+  path: '/personal-access-tokens/admin',
+  tag: 'Personal access tokens',
+  summary: "List everybody's tokens, those of removed owners included",
+  policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  query: z.object({
+    page: queryNumber({ min: 1, max: pageMax, default: 1 }),
+    limit: queryNumber({ min: 1, max: limitMax, default: limitMax }),
+    status: z.enum(['active', 'expired', 'revoked', 'all']).default('active'),
+    userId: id.optional(),
+    search: plainText({ min: 0 }).optional(),
+  }),
+  response: {
+    200: z.object({
+      data: z.array(adminTokenItem),
+      pagination: z.object({ page: z.int(), limit: z.int(), total: z.int(), totalPages: z.int() }),
+    }),
+  },
+  async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search } }) {
+    const filter = { orgId, nowMs: clock.now(), status, userId, search: search || undefined };
+    const total = await countTokens(db.read, filter);
+    const tokens = await selectTokenPage(db.read, filter, { offset: (page - 1) * limit, limit });
+    return {
+      data: tokens.map(toAdminTokenItem),
+      pagination: { page, limit, total, totalPages: Math.ceil(total / limit) },
+    };
+  },
+});

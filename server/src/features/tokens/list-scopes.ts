@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import type { ScopeInfo } from '../../access/scopes.ts';
+import { endpoint } from '../../http/endpoint.ts';
+
+const scope = z.object({
+  name: z.string(),
+  description: z.string(),
+  category: z.string(),
+  requiresUserConsent: z.boolean(),
+});
+
+/** Rules: PAT-17, SCOPE-4 to SCOPE-8. */
+export const listScopes = endpoint({
+  method: 'GET',
+  path: '/personal-access-tokens/scopes',
+  tag: 'Personal access tokens',
+  summary: 'List the scopes that a token can be given here',
+  policy: { who: 'member', scope: 'token:read' },
+  response: { 200: z.object({ scopes: z.array(scope), categories: z.record(z.string(), z.array(scope)) }) },
+  async handle({ config }) {
+    const categories: Record<string, ScopeInfo[]> = {};
+    for (const info of config.scopes.infos) {
+      categories[info.category] = [...(categories[info.category] ?? []), info];
+    }
+    return { scopes: [...config.scopes.infos], categories };
+  },
+});

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { revokeFamily, selectRevocable } from './token-store.ts';
+
+const reasonMax = 500;
+const reason = z
+  .string()
+  .refine((text) => [...text].length <= reasonMax, `must have at most ${reasonMax} characters`)
+  .optional();
+const params = z.object({ tokenId: id });
+const query = z.object({ reason });
+const body = z.object({ reason }).optional();
+const response = { 200: messageAnswer };
+
+interface Revocation {
+  readonly caller: Principal;
+  readonly tokenId: string;
+  readonly reason: string;
+  /** Whose tokens may be revoked; `null`: everybody's. */
+  readonly ownerId: string | null;
+  readonly origin: Origin;
+}
+
+/** Ends a token and its descendants, at once and for good. Rules: PAT-14, PAT-16, SCOPE-24. */
+async function revoke(services: Services, { caller, tokenId, reason, ownerId, origin }: Revocation) {
+  const nowMs = services.clock.now();
+  const { orgId } = caller;
+  await services.db.transaction(async (tx) => {
+    const exists = await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs });
+    if (!exists) throw new RefusedError('notFound');
+    const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: caller.userId, reason, nowMs });
+    for (const subjectId of revoked) {
+      const details = subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId };
+      await appendAudit(tx, services, { action: 'token.revoked', orgId, actor: caller, subjectId, origin, details });
+    }
+  });
+  return { message: 'Personal access token revoked successfully' };
+}
+
+/** Rules: PAT-13 to PAT-16, SCOPE-25. */
+export const revokeOwnToken = endpoint({
+  method: 'DELETE',
+  path: '/personal-access-tokens/:tokenId',
+  tag: 'Personal access tokens',
+  summary: 'Revoke an own token',
+  policy: { who: 'member', scope: 'token:write', selfParam: 'tokenId' },
+  params,
+  query,
+  body,
+  response,
+  async handle(services, { caller, params: { tokenId }, query, body, origin }) {
+    const reason = (body?.reason ?? query.reason) || 'Revoked by owner';
+    return revoke(services, { caller, tokenId, reason, ownerId: caller.userId, origin });
+  },
+});
+
+/** Rules: PAT-14 to PAT-16, PAT-24. */
+export const revokeAnyToken = endpoint({
+  method: 'DELETE',
+  path: '/personal-access-tokens/admin/:tokenId',
+  tag: 'Personal access tokens',
+  summary: "Revoke anybody's token",
+  policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  params,
+  query,
+  body,
+  response,
+  async handle(services, { caller, params: { tokenId }, query, body, origin }) {
+    const reason = (body?.reason ?? query.reason) || 'Revoked by administrator';
+    return revoke(services, { caller, tokenId, reason, ownerId: null, origin });
+  },
+});

@@ -1,0 +1,211 @@
+import { type ExpressionBuilder, sql } from 'kysely';
+import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import type { NewRow, Tables } from '../../db/tables.ts';
+import type { StoredToken, StoredTokenWithOwner } from './token.ts';
+
+type TokenExpression = ExpressionBuilder<Tables, 'personal_access_tokens'>;
+
+const shown = ['id', 'name', 'scopes', 'created_at as createdAt', 'expires_at as expiresAt', 'last_used_at as lastUsedAt'] as const;
+
+function notExpired(eb: TokenExpression, nowMs: number) {
+  return eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]);
+}
+
+/** A token by its hash, with the state of its owner and organization: one look decides whether it counts. */
+export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+  read
+    .selectFrom('personal_access_tokens as t')
+    .innerJoin('users as u', 'u.id', 't.user_id')
+    .innerJoin('organizations as o', 'o.id', 't.org_id')
+    .where('t.hash', '=', hash)
+    .select(['t.id', 't.user_id', 't.org_id', 't.scopes', 't.expires_at', 't.revoked_at'])
+    .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom('group_members as m')
+            .innerJoin('user_groups as g', 'g.id', 'm.group_id')
+            .whereRef('m.user_id', '=', 't.user_id')
+            .where('g.type', '=', 'admin')
+            .select('m.user_id'),
+        )
+        .as('is_admin'),
+    ),
+);
+
+/** Whether a token is neither revoked nor expired, as this transaction sees it. */
+export async function selectIsLive(tx: Tx, id: string, nowMs: number): Promise<boolean> {
+  const row = await tx
+    .selectFrom('personal_access_tokens')
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .where((eb) => notExpired(eb, nowMs))
+    .select('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Adds a token. */
+export async function insertToken(tx: Tx, row: NewRow<'personal_access_tokens'>): Promise<void> {
+  await tx.insertInto('personal_access_tokens').values(row).execute();
+}
+
+/** The newest active tokens of one person. Ids count up in order of creation. */
+export function selectActiveTokens(
+  read: Reader,
+  { userId, nowMs, limit }: { userId: string; nowMs: number; limit: number },
+): Promise<StoredToken[]> {
+  return read
+    .selectFrom('personal_access_tokens')
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => notExpired(eb, nowMs))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .select(shown)
+    .execute();
+}
+
+/** What the administrator's list is narrowed to. */
+export interface TokenFilter {
+  readonly orgId: string;
+  readonly nowMs: number;
+  readonly status: 'active' | 'expired' | 'revoked' | 'all';
+  readonly userId: string | undefined;
+  readonly search: string | undefined;
+}
+
+function withStatus(eb: TokenExpression, { status, nowMs }: TokenFilter) {
+  switch (status) {
+    case 'active':
+      return eb.and([eb('revoked_at', 'is', null), notExpired(eb, nowMs)]);
+    case 'expired':
+      return eb.and([eb('revoked_at', 'is', null), eb('expires_at', '<=', nowMs)]);
+    case 'revoked':
+      return eb('revoked_at', 'is not', null);
+    case 'all':
+      return eb.and([]);
+  }
+}
+
+/** Plain text as a LIKE pattern that finds it anywhere, `\` being the escape. */
+function pattern(search: string): string {
+  return `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+}
+
+function filtered(read: Reader, filter: TokenFilter) {
+  let query = read
+    .selectFrom('personal_access_tokens')
+    .where('org_id', '=', filter.orgId)
+    .where((eb) => withStatus(eb, filter));
+  if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
+  const { search } = filter;
+  if (search === undefined) return query;
+  const matches = (column: 'name' | 'full_name' | 'email') => sql<boolean>`lower(${sql.ref(column)}) like ${pattern(search)} escape '\\'`;
+  return query.where((eb) =>
+    eb.or([
+      matches('name'),
+      eb.exists(
+        eb
+          .selectFrom('users')
+          .whereRef('users.id', '=', 'personal_access_tokens.user_id')
+          .where((user) => user.or([matches('full_name'), matches('email')]))
+          .select('users.id'),
+      ),
+    ]),
+  );
+}
+
+/** How many tokens a filter leaves. */
+export async function countTokens(read: Reader, filter: TokenFilter): Promise<number> {
+  const row = await filtered(read, filter)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return row.total;
+}
+
+/** One page of tokens with their owners, newest first. The page is cut on the index, and only its rows are read. */
+export function selectTokenPage(
+  read: Reader,
+  filter: TokenFilter,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<StoredTokenWithOwner[]> {
+  const page = filtered(read, filter).select('id').orderBy('id', 'desc').limit(limit).offset(offset);
+  return read
+    .selectFrom('personal_access_tokens as t')
+    .innerJoin('users as u', 'u.id', 't.user_id')
+    .where('t.id', 'in', page)
+    .orderBy('t.id', 'desc')
+    .select(['t.id', 't.name', 't.scopes', 't.created_at as createdAt', 't.expires_at as expiresAt'])
+    .select(['t.last_used_at as lastUsedAt', 't.user_id as userId', 'u.email as ownerEmail'])
+    .select(['u.full_name as ownerFullName', 'u.is_deleted as ownerDeleted'])
+    .select(['t.revoked_at as revokedAt', 't.revoked_by as revokedBy', 't.revoke_reason as revokeReason'])
+    .execute();
+}
+
+/** Whether there is a token that can be revoked: in the organization, the person's own where one is named. */
+export async function selectRevocable(
+  tx: Tx,
+  { id, orgId, ownerId, nowMs }: { id: string; orgId: string; ownerId: string | null; nowMs: number },
+): Promise<boolean> {
+  let query = tx
+    .selectFrom('personal_access_tokens')
+    .where('id', '=', id)
+    .where('org_id', '=', orgId)
+    .where('revoked_at', 'is', null)
+    .where((eb) => notExpired(eb, nowMs))
+    .select('id');
+  if (ownerId !== null) query = query.where('user_id', '=', ownerId);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+/** Revokes a token and everything that descends from it; answers the ids that this ended. */
+export async function revokeFamily(
+  tx: Tx,
+  { id, revokedBy, reason, nowMs }: { id: string; revokedBy: string; reason: string; nowMs: number },
+): Promise<string[]> {
+  const rows = await tx
+    .withRecursive('family(id)', (db) =>
+      db
+        .selectFrom('personal_access_tokens')
+        .where('id', '=', id)
+        .select('id')
+        .unionAll(
+          db
+            .selectFrom('personal_access_tokens as child')
+            .innerJoin('family', 'family.id', 'child.parent_id')
+            .select('child.id'),
+        ),
+    )
+    .updateTable('personal_access_tokens')
+    .set({ revoked_at: nowMs, revoked_by: revokedBy, revoke_reason: reason })
+    .where('revoked_at', 'is', null)
+    .where('id', 'in', (eb) => eb.selectFrom('family').select('family.id'))
+    .returning('id')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/** Moves the moments of last use forward, never back. */
+export async function updateLastUsed(tx: Tx, uses: ReadonlyMap<string, number>): Promise<void> {
+  for (const [id, usedAt] of uses) {
+    await tx
+      .updateTable('personal_access_tokens')
+      .set({ last_used_at: usedAt })
+      .where('id', '=', id)
+      .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', usedAt)]))
+      .execute();
+  }
+}
+
+/** Removes up to `limit` tokens that ended before a moment; answers how many there were. */
+export async function deleteEndedTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
+  const ended = tx
+    .selectFrom('personal_access_tokens')
+    .where((eb) => eb.or([eb('revoked_at', '<', beforeMs), eb('expires_at', '<', beforeMs)]))
+    .select('id')
+    .limit(limit);
+  const { numDeletedRows } = await tx.deleteFrom('personal_access_tokens').where('id', 'in', ended).executeTakeFirst();
+  return Number(numDeletedRows);
+}

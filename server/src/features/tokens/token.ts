@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+
+/** What is shown for a token that never expires. Rule: PAT-12. */
+export const never = 'Never';
+
+/** When a token expires, as it goes out. */
+export const expiry = z.string().meta({ description: 'A timestamp, or the word Never' });
+
+/** An item of the owner's list, as it goes out. Rule: PAT-10. */
+export const tokenItem = z.object({
+  id: idAnswer,
+  name: z.string(),
+  scopes: z.array(z.string()),
+  createdAt: timestamp,
+  expiresAt: expiry,
+  lastUsedAt: timestamp.nullable(),
+});
+
+/** An item of the administrator's list, as it goes out. Rule: PAT-20. */
+export const adminTokenItem = tokenItem.extend({
+  userId: idAnswer,
+  ownerEmail: z.string(),
+  ownerFullName: z.string(),
+  ownerDeleted: z.boolean(),
+  revokedAt: timestamp.optional(),
+  revokedBy: idAnswer.optional(),
+  revokeReason: z.string().optional(),
+});
+
+/** A token as the store has it, without its hash. */
+export interface StoredToken {
+  readonly id: string;
+  readonly name: string;
+  /** Space-separated. */
+  readonly scopes: string;
+  readonly createdAt: number;
+  /** Milliseconds since 1970; `null`: never. */
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+}
+
+/** A stored token with what only administrators see. */
+export interface StoredTokenWithOwner extends StoredToken {
+  readonly userId: string;
+  readonly ownerEmail: string;
+  readonly ownerFullName: string;
+  readonly ownerDeleted: number;
+  readonly revokedAt: number | null;
+  readonly revokedBy: string | null;
+  readonly revokeReason: string | null;
+}
+
+/** An expiry as it is shown: a timestamp, or the word `Never`. */
+export function toExpiry(expiresAtMs: number | null): string {
+  return expiresAtMs === null ? never : toTimestamp(expiresAtMs);
+}
+
+/** An item of the owner's list. Rule: PAT-10. */
+export function toTokenItem(token: StoredToken) {
+  return {
+    id: token.id,
+    name: token.name,
+    scopes: token.scopes.split(' '),
+    createdAt: toTimestamp(token.createdAt),
+    expiresAt: toExpiry(token.expiresAt),
+    lastUsedAt: token.lastUsedAt === null ? null : toTimestamp(token.lastUsedAt),
+  };
+}
+
+/** An item of the administrator's list. Rules: PAT-20, PAT-23. */
+export function toAdminTokenItem(token: StoredTokenWithOwner) {
+  return {
+    ...toTokenItem(token),
+    userId: token.userId,
+    ownerEmail: token.ownerEmail,
+    ownerFullName: token.ownerFullName,
+    ownerDeleted: token.ownerDeleted === 1,
+    ...(token.revokedAt === null
+      ? {}
+      : {
+          revokedAt: toTimestamp(token.revokedAt),
+          revokedBy: token.revokedBy ?? undefined,
+          revokeReason: token.revokeReason ?? undefined,
+        }),
+  };
+}
+
+/** The scopes that a token still has: those granted that the instance still grants. Rule: SCOPE-9. */
+export function effectiveScopes(granted: string, grantable: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set(granted.split(' ').filter((name) => grantable.has(name)));
+}
+
+const secondMs = 1_000;
+
+/**
+ * The earlier of the wanted expiry and that of the token that asks for it; whole seconds, so that the claim inside the
+ * token says the same. Rule: SCOPE-23.
+ * @param wantedMs milliseconds since 1970; `null`: never
+ */
+export function capExpiry(wantedMs: number | null, creatorMs: number | null): number | null {
+  if (wantedMs === null) return creatorMs;
+  const whole = Math.floor(wantedMs / secondMs) * secondMs;
+  return creatorMs === null ? whole : Math.min(whole, creatorMs);
+}

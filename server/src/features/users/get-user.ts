@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { toUserRecord, userRecord } from './user.ts';
+import { selectActiveUser } from './user-store.ts';
+
+/** Rules: USER-2, USER-3. */
+export const getUser = endpoint({
+  method: 'GET',
+  path: '/users/:id',
+  tag: 'Users',
+  summary: 'Get one user',
+  policy: { who: 'member', scope: 'user:read' },
+  params: z.object({ id }),
+  response: { 200: userRecord },
+  async handle({ db }, { caller: { orgId }, params: { id } }) {
+    const [user] = await db.run(selectActiveUser, { id, orgId });
+    if (!user) throw new RefusedError('notFound');
+    return toUserRecord(user);
+  },
+});

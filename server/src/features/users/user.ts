@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { address } from '../../text/plain-text.ts';
+
+/** The user record as it goes out. Rule: USER-3. */
+export const userRecord = z.object({
+  _id: idAnswer,
+  id: idAnswer,
+  slug: z.string(),
+  fullName: z.string(),
+  firstName: z.string().optional(),
+  middleName: z.string().optional(),
+  lastName: z.string().optional(),
+  email: z.string(),
+  mobile: z.string().optional(),
+  designation: z.string().optional(),
+  address: address.optional(),
+  hasLoggedIn: z.boolean(),
+  orgId: idAnswer,
+  isDeleted: z.boolean(),
+  deletedBy: idAnswer.optional(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+});
+
+/** A user as the store has it. */
+export interface StoredUser {
+  readonly id: string;
+  readonly org_id: string;
+  readonly slug: string;
+  readonly email: string;
+  readonly full_name: string;
+  readonly first_name: string | null;
+  readonly middle_name: string | null;
+  readonly last_name: string | null;
+  readonly mobile: string | null;
+  readonly designation: string | null;
+  /** JSON. */
+  readonly address: string | null;
+  readonly has_logged_in: 0 | 1;
+  readonly is_deleted: 0 | 1;
+  readonly deleted_by: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** The user record; fields that are not set are left out. Rule: USER-3. */
+export function toUserRecord(user: StoredUser) {
+  return {
+    _id: user.id,
+    id: user.id,
+    slug: user.slug,
+    fullName: user.full_name,
+    firstName: user.first_name ?? undefined,
+    middleName: user.middle_name ?? undefined,
+    lastName: user.last_name ?? undefined,
+    email: user.email,
+    mobile: user.mobile ?? undefined,
+    designation: user.designation ?? undefined,
+    address: user.address === null ? undefined : (JSON.parse(user.address) as Record<string, string>),
+    hasLoggedIn: user.has_logged_in === 1,
+    orgId: user.org_id,
+    isDeleted: user.is_deleted === 1,
+    deletedBy: user.deleted_by ?? undefined,
+    createdAt: toTimestamp(user.created_at),
+    updatedAt: toTimestamp(user.updated_at),
+  };
+}
+
+/** What is said of somebody who is new. */
+interface NewPerson {
+  readonly id: string;
+  readonly orgId: string;
+  readonly slug: string;
+  readonly email: string;
+  readonly fullName: string;
+  readonly mobile?: string | null;
+  readonly designation?: string | null;
+}
+
+/** The row of a new user, who has never signed in. */
+export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
+  return {
+    id: person.id,
+    org_id: person.orgId,
+    slug: person.slug,
+    email: person.email,
+    full_name: person.fullName,
+    first_name: null,
+    middle_name: null,
+    last_name: null,
+    mobile: person.mobile ?? null,
+    designation: person.designation ?? null,
+    address: null,
+    has_logged_in: 0,
+    is_deleted: 0,
+    deleted_by: null,
+    created_at: nowMs,
+    updated_at: nowMs,
+  };
+}

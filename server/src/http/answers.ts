@@ -1,0 +1,93 @@
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { isStoreFailure } from '../db/failures.ts';
+import { RefusedError, type RefusalName } from '../errors.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { refuseSize } from './request-rules.ts';
+
+/** The body of a refusal, in both spellings that clients read. Rule: ERR-2. */
+function refusalBody(refused: RefusedError, requestId: string) {
+  const { code, message, details } = refused;
+  return { message, error: { code, message, requestId, ...(details ? { details } : {}) } };
+}
+
+/** What the framework itself throws, as our refusals. */
+function fromFramework(error: unknown): RefusedError | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return refuseSize();
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new RefusedError('bodyNotJson');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'ECONNRESET':
+      return new RefusedError('unreadableRequest');
+    default:
+      return null;
+  }
+}
+
+interface FaultParts {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A fault of ours: logged once, told neutrally. Rule: ERR-5. */
+function fromFault(error: unknown, requestId: string, { log, metrics }: FaultParts): RefusedError {
+  const isStore = isStoreFailure(error);
+  metrics.countFault(isStore ? 'store' : 'internal');
+  log.error({ err: error, requestId }, isStore ? 'the store failed' : 'request failed');
+  return isStore
+    ? new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } })
+    : new RefusedError('internal');
+}
+
+/** Turns whatever was thrown into the answer, for every route alike. */
+export function answerError(parts: FaultParts) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const refused =
+      error instanceof RefusedError ? error : (fromFramework(error) ?? fromFault(error, request.id, parts));
+    reply
+      .code(refused.status)
+      .headers(refused.headers)
+      .type('application/json; charset=utf-8')
+      // The declared schema is that of success; a refusal has its own form.
+      .serializer(JSON.stringify)
+      .send(refusalBody(refused, request.id));
+  };
+}
+
+function refusalOf(code: string): RefusalName {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headersTooLarge';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'requestTooSlow' : 'unreadableRequest';
+}
+
+const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
+
+/** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-7. */
+export function answerBrokenRequest(newRequestId: () => string) {
+  return (error: Error & { code?: string }, socket: Socket): void => {
+    if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const refused = new RefusedError(refusalOf(error.code ?? ''));
+    const requestId = newRequestId();
+    const body = JSON.stringify(refusalBody(refused, requestId));
+    const head = [
+      `HTTP/1.1 ${refused.status} ${reasons[refused.status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'cache-control: no-store',
+      'x-content-type-options: nosniff',
+      'connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    // A peer that never reads must not hold the socket.
+    socket.setTimeout(1_000, () => socket.destroy());
+  };
+}

@@ -1,0 +1,107 @@
+import type { z } from 'zod';
+import type { Policy } from '../access/policy.ts';
+import type { Principal, SessionPrincipal } from '../access/principal.ts';
+import type { Origin } from '../origin.ts';
+import type { Secret } from '../secret.ts';
+import type { Services } from '../services.ts';
+
+/** The methods that endpoints have. */
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** The success answer: its status, and the schema that its body is serialized by. A field not declared cannot leave. */
+type Response = Readonly<Record<number, z.ZodType>>;
+
+/** What a part of the input becomes; `undefined` for a part that isn't declared. */
+type Parsed<S> = [NonNullable<S>] extends [z.ZodType] ? ([S] extends [undefined] ? undefined : z.output<NonNullable<S>>) : undefined;
+
+/** Who the handler is told the caller is, by the endpoint's policy. */
+type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
+  ? null
+  : P extends { readonly who: 'holder' }
+    ? Secret
+    : P extends { readonly sessionOnly: true }
+      ? SessionPrincipal
+      : Principal;
+
+interface Shape {
+  readonly policy: Policy;
+  readonly params?: z.ZodType | undefined;
+  readonly query?: z.ZodType | undefined;
+  readonly headers?: z.ZodType | undefined;
+  readonly body?: z.ZodType | undefined;
+  readonly response: Response;
+}
+
+/** What a handler is given: the caller, the parsed input and where the request came from. Never a raw request. */
+interface HandlerInput<S extends Shape> {
+  readonly caller: CallerOf<S['policy']>;
+  readonly params: Parsed<S['params']>;
+  readonly query: Parsed<S['query']>;
+  readonly headers: Parsed<S['headers']>;
+  readonly body: Parsed<S['body']>;
+  readonly origin: Origin;
+}
+
+type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
+
+interface Description {
+  readonly method: Method;
+  /** Below `/api/v1`, or below the root where `root` is set; parameters as `:name`. */
+  readonly path: `/${string}`;
+  /** True for the few addresses outside `/api/v1`. */
+  readonly root?: true;
+  /** One sentence for the documentation. */
+  readonly summary: string;
+  /** The heading in the documentation. */
+  readonly tag: string;
+  /** Refuses everybody while the system is in some state; asked once the caller is admitted, before any input is read. */
+  precondition?(services: Services): Promise<void>;
+}
+
+type Spec<S extends Shape> = Description &
+  S & { handle(services: Services, input: HandlerInput<S>): Promise<Body<S> | WithHeaders<Body<S>>> };
+
+/** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
+export interface AnyEndpoint extends Description, Shape {
+  handle(services: Services, input: never): Promise<unknown>;
+}
+
+/** A body together with response headers that are part of the contract. */
+export class WithHeaders<B> {
+  readonly body: B;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(body: B, headers: Readonly<Record<string, string>>) {
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+/**
+ * Declares one operation: where it is, who may call it, what goes in and out, and what it does. The router, the
+ * OpenAPI document, the access matrix and the generated table all read this one declaration.
+ */
+export function endpoint<
+  const P extends Policy,
+  R extends Response,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Headers extends z.ZodType | undefined = undefined,
+  Input extends z.ZodType | undefined = undefined,
+>(
+  spec: Spec<{
+    readonly policy: P;
+    readonly params?: Params;
+    readonly query?: Query;
+    readonly headers?: Headers;
+    readonly body?: Input;
+    readonly response: R;
+  }>,
+): AnyEndpoint {
+  return spec as unknown as AnyEndpoint;
+}
+
+/** A family of operations that differ in one thing, declared by one function. */
+export function endpoints<const T>(cases: readonly T[], declare: (one: T) => AnyEndpoint): readonly AnyEndpoint[] {
+  return cases.map(declare);
+}

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { RefusedError } from '../errors.ts';
+import type { Services } from '../services.ts';
+import type { AnyEndpoint } from './endpoint.ts';
+import { openApiDocument } from './openapi.ts';
+
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Latchkey API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+</head>
+<body>
+<div id="api"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`;
+const start = `window.ui = SwaggerUIBundle({
+  url: '/api/v1/openapi.json', dom_id: '#api', deepLinking: true, validatorUrl: null, persistAuthorization: false,
+});
+`;
+/** Only this origin may be asked for anything; the viewer sets styles on its elements. */
+const contentPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+const html = 'text/html; charset=utf-8';
+const script = 'text/javascript; charset=utf-8';
+const style = 'text/css; charset=utf-8';
+
+function addDocs(app: FastifyInstance): void {
+  const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const files: readonly (readonly [string, string, () => Promise<string>])[] = [
+    ['/docs', html, async () => page],
+    ['/docs/start.js', script, async () => start],
+    ['/docs/swagger-ui.css', style, () => readFile(join(viewer, 'swagger-ui.css'), 'utf8')],
+    ['/docs/swagger-ui-bundle.js', script, () => readFile(join(viewer, 'swagger-ui-bundle.js'), 'utf8')],
+  ];
+  for (const [url, type, content] of files) {
+    app.get(url, { config: { open: 'documentation' } }, async (_, reply) => {
+      reply.type(type).headers({ 'content-security-policy': contentPolicy, 'cache-control': 'no-cache' });
+      return content();
+    });
+  }
+}
+
+const loopback = /^(127\.|::1$|::ffff:127\.)/;
+
+function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
+  app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
+    // The peer itself counts here, not what a proxy says of its client.
+    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && request.headers['x-forwarded-for'] === undefined;
+    if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
+    const { contentType, text } = await metrics.expose();
+    reply.type(contentType);
+    return text;
+  });
+}
+
+/** The addresses that aren't operations: documentation and metrics. Rules: RUN-5, RUN-8. */
+export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): void {
+  const document = JSON.stringify(openApiDocument(endpoints));
+  app.get('/api/v1/openapi.json', { config: { open: 'documentation' } }, async (_, reply) => {
+    reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
+    return document;
+  });
+  addDocs(app);
+  addMetrics(app, services);
+}

@@ -1,0 +1,129 @@
+import type { z } from 'zod';
+import type { Policy } from '../access/policy.ts';
+import { refusals } from '../errors.ts';
+import { addressOf } from './app.ts';
+import type { AnyEndpoint } from './endpoint.ts';
+import { jsonSchema } from './schemas.ts';
+
+type Json = Record<string, unknown>;
+
+const refusalSchema: Json = {
+  type: 'object',
+  required: ['message', 'error'],
+  properties: {
+    message: { type: 'string' },
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'requestId'],
+      properties: {
+        code: { type: 'string', enum: [...new Set(Object.values(refusals).map(({ code }) => code))] },
+        message: { type: 'string' },
+        requestId: { type: 'string' },
+        details: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['field', 'message'],
+            properties: { field: { type: 'string' }, message: { type: 'string' } },
+            additionalProperties: false,
+          },
+        },
+      },
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
+
+function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | undefined): Json[] {
+  if (!schema) return [];
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, of]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    schema: of,
+  }));
+}
+
+/** Who may call, in the words of the document. */
+function access(policy: Policy): Json {
+  if (policy.who === 'anyone') return { security: [], description: 'Open: no credential is needed.' };
+  if (policy.who === 'holder') return { description: 'Takes the credential that it consumes as the bearer token.' };
+  const who = policy.who === 'admin' ? 'Administrators' : 'Any member';
+  if ('sessionOnly' in policy) return { description: `${who}, signed in; not with a personal access token.` };
+  return {
+    description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
+    'x-required-scope': policy.scope,
+  };
+}
+
+function operationId(endpoint: AnyEndpoint): string {
+  const words = addressOf(endpoint).replace('/api/v1', '').split(/[^A-Za-z0-9]+/).filter(Boolean);
+  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  return endpoint.method.toLowerCase() + name;
+}
+
+function operation(endpoint: AnyEndpoint): Json {
+  const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
+  const given = [
+    ...parameters('path', endpoint.params),
+    ...parameters('query', endpoint.query),
+    ...parameters('header', endpoint.headers),
+  ];
+  return {
+    operationId: operationId(endpoint),
+    tags: [endpoint.tag],
+    summary: endpoint.summary,
+    ...access(endpoint.policy),
+    ...(given.length > 0 ? { parameters: given } : {}),
+    ...(endpoint.body
+      ? {
+          requestBody: {
+            required: !endpoint.body.safeParse(undefined).success,
+            content: { 'application/json': { schema: jsonSchema(endpoint.body, 'input') } },
+          },
+        }
+      : {}),
+    responses: {
+      [String(status)]: {
+        description: 'Done',
+        content: { 'application/json': { schema: schema ? jsonSchema(schema, 'output') : {} } },
+      },
+      default: { $ref: '#/components/responses/Refusal' },
+    },
+  };
+}
+
+/** The OpenAPI 3.1 document of these endpoints. Rule: RUN-8. */
+export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
+  const paths: Record<string, Json> = {};
+  for (const endpoint of endpoints) {
+    const address = addressOf(endpoint).replace(/:(\w+)/g, '{$1}');
+    paths[address] = { ...paths[address], [endpoint.method.toLowerCase()]: operation(endpoint) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Latchkey',
+      version: '1',
+      description: 'Identity, organization and access-token service. Send a session or a personal access token as bearer.',
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      schemas: { Refusal: refusalSchema },
+      responses: {
+        Refusal: {
+          description: 'Refused, or failed',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+
+/** An id on the wire, accepted in either case and taken as lower case. Rule: HTTP-20. */
+export const id = z
+  .string()
+  .regex(/^[a-fA-F0-9]{24}$/, 'must be 24 hexadecimal characters')
+  .transform((value) => value.toLowerCase());
+
+/** An id in an answer. */
+export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
+
+/** A moment in an answer: ISO 8601 in UTC with milliseconds. Rule: ERR-7. */
+export const timestamp = z.string().meta({ format: 'date-time' });
+
+/** A whole number in the query, as text without sign or padding. Anything else is refused. Rule: HTTP-21. */
+export function queryNumber(range: { readonly min: number; readonly max: number; readonly default: number }) {
+  const { min, max } = range;
+  return z
+    .string()
+    .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
+    .default(range.default)
+    .meta({ type: 'integer', minimum: min, maximum: max, default: range.default });
+}
+
+/** The answer of operations that only say that they were done. */
+export const messageAnswer = z.object({ message: z.string() });
+
+type JsonSchema = Record<string, unknown>;
+
+/** A zod schema as JSON Schema 2020-12, as it looks to clients: `input` for what they send, `output` for what they get. */
+export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema: made }) => {
+      // A number in the query arrives as text; clients are told of the number.
+      if (made.type === 'integer') delete made.pattern;
+    },
+  });
+  return rest;
+}
+
+/** The form that the compiled serializer takes: it writes the declared fields and drops all others. */
+export function serializerSchema(schema: z.ZodType): JsonSchema {
+  return jsonSchema(schema, 'output');
+}

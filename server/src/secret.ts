@@ -1,0 +1,51 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { inspect } from 'node:util';
+
+const shown = '[secret]';
+
+/**
+ * A value that must not be printed. However it reaches a log, a template, JSON or an error, `[secret]` comes out;
+ * only `expose()` gives the value, so that a search for that word finds every place where a secret is used.
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  /** The value itself. Never log it, never put it in an error. */
+  expose(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return shown;
+  }
+
+  toJSON(): string {
+    return shown;
+  }
+
+  [inspect.custom](): string {
+    return shown;
+  }
+}
+
+declare const hashed: unique symbol;
+
+/** SHA-256 of a random credential, in base64url (43 characters): the only form in which credentials are stored. */
+export type CredentialHash = string & { readonly [hashed]: true };
+
+/**
+ * The only road from a raw credential to what the store knows of it. Plain SHA-256 suffices, because these values are
+ * random and long; passwords go through argon2id instead.
+ */
+export function hashCredential(raw: string): CredentialHash {
+  return hash('sha256', raw, 'base64url') as CredentialHash;
+}
+
+/** Whether two values of any length are equal, in time that depends on neither's content. */
+export function equalInConstantTime(a: string, b: string): boolean {
+  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
+}

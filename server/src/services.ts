@@ -1,0 +1,20 @@
+import type { SigningKeys } from './access/keys.ts';
+import type { Limits } from './access/limits.ts';
+import type { PasswordHasher } from './access/passwords.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config/config.ts';
+import type { Database } from './db/database.ts';
+import type { NewId } from './ids.ts';
+import type { Metrics } from './metrics/metrics.ts';
+
+/** What handlers work with. A handler takes what it needs and nothing else reaches it. */
+export interface Services {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly db: Database;
+  readonly keys: SigningKeys;
+  readonly passwords: PasswordHasher;
+  readonly limits: Limits;
+  readonly metrics: Metrics;
+}

@@ -1,0 +1,42 @@
+import { domainToASCII } from 'node:url';
+import { z } from 'zod';
+
+const octetsMax = 254;
+const localOctetsMax = 64;
+const dotAtom = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const allDigits = /^\d+$/;
+
+function isDomain(domain: string): boolean {
+  const labels = domain.split('.');
+  return labels.length > 1 && labels.every((part) => label.test(part)) && !allDigits.test(labels.at(-1) ?? '');
+}
+
+/**
+ * The one spelling of an e-mail address: trimmed, NFC, lower case, the domain in its IDNA form. `null` for whatever a
+ * mail library might deliver to somebody else. Rules: USER-9, USER-11, USER-12.
+ */
+export function normalizeEmail(given: string): string | null {
+  // Before anything whose time grows faster than the text.
+  if (Buffer.byteLength(given) > octetsMax * 2) return null;
+  const text = given.trim().normalize('NFC').toLowerCase();
+  const at = text.lastIndexOf('@');
+  const local = text.slice(0, at);
+  if (at < 1 || local.length > localOctetsMax || !dotAtom.test(local)) return null;
+  const domain = domainToASCII(text.slice(at + 1));
+  const email = `${local}@${domain}`;
+  return isDomain(domain) && Buffer.byteLength(email) <= octetsMax ? email : null;
+}
+
+/** An e-mail address in a request; its one spelling comes out. */
+export const emailAddress = z.string().transform((given, context) => {
+  const email = normalizeEmail(given);
+  if (email !== null) return email;
+  context.addIssue({ code: 'custom', message: 'must be a valid e-mail address' });
+  return z.NEVER;
+});
+
+/** The domain part of a normalized address. */
+export function domainOf(email: string): string {
+  return email.slice(email.lastIndexOf('@') + 1);
+}

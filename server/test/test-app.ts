@@ -1,0 +1,254 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { compose, type Service } from '../src/compose.ts';
+import { loadConfig } from '../src/config/load-config.ts';
+import { createPassword } from '../src/features/sessions/contract.ts';
+import { maskCredentials } from '../src/log.ts';
+import type { Services } from '../src/services.ts';
+import { checkAgainstContract } from './contract-check.ts';
+import { TestClock } from './test-clock.ts';
+
+/** The password of everybody in tests. */
+export const password = 'Correct-Horse-7';
+const adminEmail = 'ada@example.com';
+
+export const organization = {
+  accountType: 'business',
+  contactEmail: adminEmail,
+  registeredName: 'Example Ltd',
+  adminFullName: 'Ada Lovelace',
+  password,
+} as const;
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked against the OpenAPI document before tests look in
+export type Json = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Json;
+  readonly text: string;
+}
+
+interface CallOptions {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is, in place of `body`. */
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+}
+
+/** Somebody who calls the service, with or without a credential. */
+export class Client {
+  readonly #app: TestApp;
+  readonly credential: string | null;
+  readonly userId: string;
+
+  constructor(app: TestApp, credential: string | null, userId = '') {
+    this.#app = app;
+    this.credential = credential;
+    this.userId = userId;
+  }
+
+  /** Calls `path` below /api/v1 (or from the root, where it starts with `//`). */
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    const url = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`;
+    const headers = new Headers(options.headers);
+    if (this.credential !== null && !headers.has('authorization')) {
+      headers.set('authorization', `Bearer ${this.credential}`);
+    }
+    let body = options.raw;
+    if (options.body !== undefined) {
+      body = JSON.stringify(options.body);
+      if (!headers.has('content-type')) headers.set('content-type', 'application/json');
+    }
+    const response = await fetch(this.#app.url + url, { method, headers, ...(body === undefined ? {} : { body }) });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+    const answer = { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text, text };
+    if (method !== 'HEAD' && isJson) checkAgainstContract(method, url, answer);
+    this.#app.remember(answer);
+    return answer;
+  }
+
+  get(path: string, options?: CallOptions): Promise<Answer> {
+    return this.call('GET', path, options);
+  }
+
+  post(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+    return this.call('POST', path, { ...options, body });
+  }
+
+  delete(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+    return this.call('DELETE', path, { ...options, body });
+  }
+
+  /** Makes a personal access token and answers a client that uses it. */
+  async token(wish: { scopes?: string[]; expiryDays?: number | 'never'; name?: string } = {}): Promise<TokenClient> {
+    const { status, body, text } = await this.post('/personal-access-tokens', { name: 'test', ...wish });
+    if (status !== 201) throw new Error(`no token: ${status} ${text}`);
+    return new TokenClient(this.#app, body.token.accessToken, this.userId, body.token.id);
+  }
+}
+
+/** A client that uses a personal access token. */
+export class TokenClient extends Client {
+  readonly tokenId: string;
+
+  constructor(app: TestApp, credential: string, userId: string, tokenId: string) {
+    super(app, credential, userId);
+    this.tokenId = tokenId;
+  }
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** A whole service on a free port, with a store of its own and a clock that tests move. */
+export class TestApp {
+  readonly clock: TestClock;
+  readonly dataDir: string;
+  readonly url: string;
+  /** Every line that was logged, at the most talkative level, before masking. */
+  readonly logLines: string[];
+  readonly #service: Service;
+  readonly #secrets = new Set<string>([password]);
+
+  private constructor(parts: { service: Service; clock: TestClock; dataDir: string; logLines: string[] }) {
+    this.#service = parts.service;
+    this.clock = parts.clock;
+    this.dataDir = parts.dataDir;
+    this.logLines = parts.logLines;
+    const { port } = parts.service.app.server.address() as AddressInfo;
+    this.url = `http://127.0.0.1:${port}`;
+  }
+
+  /** Starts a service without an organization. Request limits are off unless the environment says otherwise. */
+  static async start(environment: Environment = {}, clock = new TestClock()): Promise<TestApp> {
+    const dataDir = environment['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+    const config = loadConfig({ RATE_LIMIT: 'off', PORT: '0', ...environment, DATA_DIR: dataDir });
+    const logLines: string[] = [];
+    const log = pino({ level: 'trace', base: null }, { write: (line) => void logLines.push(line) });
+    const service = await compose({ config, clock, log });
+    await service.app.listen({ host: '127.0.0.1', port: 0 });
+    return new TestApp({ service, clock, dataDir, logLines });
+  }
+
+  get services(): Services {
+    return this.#service.services;
+  }
+
+  get app(): Service['app'] {
+    return this.#service.app;
+  }
+
+  /** Somebody without a credential. */
+  get nobody(): Client {
+    return new Client(this, null);
+  }
+
+  /** A client with any credential. */
+  with(credential: string | null): Client {
+    return new Client(this, credential);
+  }
+
+  /** Creates the organization and answers its administrator, signed in. */
+  async setUp(): Promise<Client> {
+    const { status, text } = await this.nobody.post('/org', organization);
+    if (status !== 200) throw new Error(`no organization: ${status} ${text}`);
+    return this.signIn(adminEmail);
+  }
+
+  /** Signs somebody in over the API. */
+  async signIn(email: string): Promise<Client> {
+    const { body } = await this.signInTokens(email);
+    const claims = JSON.parse(Buffer.from(body.accessToken.split('.')[1], 'base64url').toString());
+    return new Client(this, body.accessToken, claims.userId);
+  }
+
+  /** Signs somebody in over the API and answers the last call's answer. */
+  async signInTokens(email: string, secret: string = password): Promise<Answer> {
+    const begun = await this.nobody.post('/userAccount/initAuth', { email });
+    const token = begun.headers.get('x-session-token') ?? '';
+    const body = { method: 'password', credentials: { password: secret }, email };
+    return this.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
+  }
+
+  /** Creates somebody who is no administrator, gives the password of tests and signs in. */
+  async member(admin: Client, email: string, fullName = 'Grace Hopper'): Promise<Client> {
+    const { status, body, text } = await admin.post('/users', { fullName, email });
+    if (status !== 201) throw new Error(`no user: ${status} ${text}`);
+    const passwordHash = await this.services.passwords.hash(password);
+    const { db, clock } = this.services;
+    await db.transaction((tx) => createPassword(tx, { userId: body._id, passwordHash, nowMs: clock.now() }));
+    return this.signIn(email);
+  }
+
+  /** Deletes a user in the store, as the operation will once it exists. */
+  async deleteUser(userId: string): Promise<void> {
+    const { db } = this.services;
+    await db.transaction(async (tx) => {
+      await tx.deleteFrom('group_members').where('user_id', '=', userId).execute();
+      await tx.updateTable('users').set({ is_deleted: 1 }).where('id', '=', userId).execute();
+    });
+  }
+
+  /** Deletes the organization in the store, as the operation will once it exists. */
+  async deleteOrganization(): Promise<void> {
+    await this.services.db.transaction((tx) => tx.updateTable('organizations').set({ is_deleted: 1 }).execute());
+  }
+
+  /** Takes the administrator's role from somebody, in the store. */
+  async demote(userId: string): Promise<void> {
+    await this.services.db.transaction((tx) =>
+      tx
+        .deleteFrom('group_members')
+        .where('user_id', '=', userId)
+        .where('group_id', 'in', (eb) => eb.selectFrom('user_groups').where('type', '=', 'admin').select('id'))
+        .execute(),
+    );
+  }
+
+  /** Every row of the outbox, in order, its payload parsed. */
+  async events(): Promise<Json[]> {
+    const rows = await this.services.db.read.selectFrom('outbox').orderBy('sequence').selectAll().execute();
+    return rows.map((row) => ({ ...row, payload: JSON.parse(row.payload) }));
+  }
+
+  /** Every row of the audit log, in order, its details parsed. */
+  async audit(): Promise<Json[]> {
+    const rows = await this.services.db.read.selectFrom('audit_log').orderBy('sequence').selectAll().execute();
+    return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
+  }
+
+  /** Notes the secrets in an answer, so that `close` can look for them. */
+  remember({ headers, body }: Answer): void {
+    const given = [headers.get('x-session-token'), body?.accessToken, body?.refreshToken, body?.token?.accessToken];
+    for (const secret of given) if (typeof secret === 'string') this.#secrets.add(secret.replace(/^\w+_(?=eyJ)/, ''));
+  }
+
+  /** Closes the service without removing what it stored. */
+  async stop(): Promise<void> {
+    await this.#service.close();
+  }
+
+  /** Closes the service, makes sure that no secret was written anywhere, and removes its files. */
+  async close(): Promise<void> {
+    await this.stop();
+    try {
+      this.#checkForSecrets();
+    } finally {
+      rmSync(this.dataDir, { recursive: true, force: true });
+    }
+  }
+
+  #checkForSecrets(): void {
+    const files = readdirSync(this.dataDir).map((name) => [name, readFileSync(join(this.dataDir, name), 'latin1')]);
+    const places = [...files, ['the log', this.logLines.join('\n')]] as [string, string][];
+    for (const secret of this.#secrets) {
+      const place = places.find(([, content]) => content.includes(secret));
+      if (place) throw new Error(`a secret stands in clear in ${place[0]}: ${maskCredentials(secret)}`);
+    }
+  }
+}
