@@ -5,9 +5,11 @@ import { kinds } from './scripts/file-kinds.mjs';
 const src = '^server/src/';
 const features = `${src}features/`;
 const ownFeature = `${features}$1/`;
-const folders = ['access', 'audit', 'config', 'connector', 'db', 'events', 'http', 'images', 'mail', 'metrics'];
-const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|routes\\.gen\\.)[^/]+\\.ts$`];
+const folders = ['access', 'audit', 'config', 'connector', 'db', 'events', 'http', 'images', 'mail', 'metrics', 'text'];
+const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|compose\\.|routes\\.gen\\.)[^/]+\\.ts$`];
 const basics = `${src}(?:errors|clock|ids|secret)\\.ts$`;
+/** Pure as well: the schemas and texts that nouns are made of. */
+const vocabulary = `${src}(?:text/|http/schemas\\.ts$)`;
 const queries = '^node_modules/(?:kysely|better-sqlite3|pg)/';
 
 /** Node.js modules that reach outside the process: what uses them is not pure. */
@@ -16,6 +18,7 @@ const outside = `^(?:node:)?(?:${reaching.join('|')}|worker_threads)(?:/|$)`;
 
 const notNouns = [kinds.endpoint, kinds.contract, kinds.store, kinds.test];
 const noun = { path: features, pathNot: notNouns };
+const pure = { path: [features, vocabulary], pathNot: notNouns };
 const product = { path: src, pathNot: kinds.test };
 /** An import that leaves something behind when the types are gone. */
 const value = { dependencyTypesNot: ['type-only'] };
@@ -48,8 +51,8 @@ const general = [
   },
   {
     name: 'routes-belong-to-composition',
-    comment: 'Only main.ts and http/ see the table of all endpoints; features see contracts.',
-    from: { path: src, pathNot: [`${src}main\\.ts$`, `${src}http/`, kinds.test] },
+    comment: 'Only the composition root and http/ see the table of all endpoints; features see contracts.',
+    from: { path: src, pathNot: [`${src}(?:main|compose)\\.ts$`, `${src}http/`, kinds.test] },
     to: { path: `${src}routes\\.gen\\.ts$` },
   },
 ];
@@ -57,7 +60,7 @@ const general = [
 const layers = [
   {
     name: 'platform-knows-no-feature',
-    comment: 'Features build on the platform; main.ts hands the platform what it needs of them.',
+    comment: 'Features build on the platform; compose.ts hands the platform what it needs of them.',
     from: { path: platform },
     to: { path: features },
   },
@@ -66,13 +69,6 @@ const layers = [
     comment: "Another feature's contract.ts is all that a feature may import of it.",
     from: { path: `${features}([^/]+)/` },
     to: { path: features, pathNot: [ownFeature, kinds.contract] },
-  },
-  {
-    name: 'features-have-an-order',
-    comment: 'When two features need each other, one of them holds what belongs to a third.',
-    scope: 'folder',
-    from: { path: features },
-    to: { circular: true },
   },
   {
     name: 'fastify-stays-in-http',
@@ -104,9 +100,15 @@ const kindsOfFile = [
   {
     name: 'nouns-are-pure',
     comment:
-      'A noun holds types and rules that need no service: errors, clock, ids, secret, and the nouns of its folder.',
+      'A noun holds types and rules that need no service: the basics, the vocabulary and the nouns of its folder.',
     from: { path: `${features}([^/]+)/`, pathNot: notNouns },
-    to: { ...value, path: src, pathNot: [basics, ownFeature] },
+    to: { ...value, path: src, pathNot: [basics, vocabulary, ownFeature] },
+  },
+  {
+    name: 'vocabulary-is-pure',
+    comment: 'Nouns are made of these files, so they need no service either.',
+    from: { path: vocabulary, pathNot: kinds.test },
+    to: { ...value, path: src, pathNot: [basics, vocabulary] },
   },
   {
     name: 'nouns-import-nouns',
@@ -117,13 +119,13 @@ const kindsOfFile = [
   {
     name: 'nouns-reach-nowhere',
     comment: 'A pure rule reads no file and opens no connection.',
-    from: noun,
+    from: pure,
     to: { path: outside, dependencyTypes: ['core'] },
   },
   {
     name: 'nouns-use-zod-alone',
     comment: 'The schema library is pure; any other package belongs to the platform.',
-    from: noun,
+    from: pure,
     to: { ...value, path: '^node_modules/', pathNot: '^node_modules/zod/' },
   },
 ];

@@ -60,7 +60,7 @@ export class KeepAliveConnection {
     const bodyBytes = Number(lengthHeader.exec(head)?.[1] ?? Number.NaN);
     if (!head.startsWith('HTTP/1.1 200 ')) {
       throw new Error(
-        `answered "${head.split('\r\n', 1)[0]}" instead of 200: ${bytes.latin1Slice(bodyStart, bodyStart + 300)}`,
+        `answered "${head.split('\r\n', 1)[0]}" instead of 200: ${bytes.toString('latin1', bodyStart, bodyStart + 300)}`,
       );
     }
     if (Number.isNaN(bodyBytes)) throw new Error('an answer has no content-length');
@@ -74,7 +74,7 @@ export class KeepAliveConnection {
 
   #complete(bytes, bodyStart) {
     if (this.#answers++ % bodySampleInterval === 0 && !bytes.subarray(bodyStart).equals(this.#options.expectedBody)) {
-      throw new Error(`an answer has another body: ${bytes.latin1Slice(bodyStart, bodyStart + 300)}`);
+      throw new Error(`an answer has another body: ${bytes.toString('latin1', bodyStart, bodyStart + 300)}`);
     }
     this.#pending = Buffer.alloc(0);
     this.#options.onAnswer(performance.now() - this.#sentAt);

@@ -31,7 +31,7 @@ async function untilReady(child, port, logFile) {
     if (answer?.status === 200) return;
     await sleep(50);
   }
-  const lastWords = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
+  const lastWords = readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n');
   throw new Error(`Latchkey ${ended ? 'ended at start' : `was not ready in ${startSecondsMax} s`}:\n${lastWords}`);
 }
 
@@ -56,8 +56,11 @@ async function signIn(api) {
   return done.body.accessToken;
 }
 
-/** Makes an organization, signs its administrator in and issues a personal access token for `user:read`. */
-async function issueToken(api) {
+/**
+ * Makes an organization at `api` (the address with /api/v1), signs its administrator in and issues a personal access
+ * token for `user:read`. Returns `{ userId, token }`.
+ */
+export async function issueToken(api) {
   await post(`${api}/org`, {
     body: {
       accountType: 'business',

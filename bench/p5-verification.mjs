@@ -1,20 +1,52 @@
 // Row P5: processor time of one verification of a personal access token, in process. Run alone, it prints the result
 // as one line of JSON; `npm run bench` runs it in a process of its own.
+import { issueToken } from './latchkey.mjs';
+import { endEverything, temporaryFolder } from './processes.mjs';
 import { median } from './statistics.mjs';
 
 const warmUpIterations = 20_000;
 const iterations = 200_000;
 const batches = 5;
 
+const fromServer = (module) => import(new URL(`../server/dist/${module}.js`, import.meta.url));
+
 /**
- * THE ADAPTER: the only part that knows the server's modules. It opens a store in a new temporary folder, makes an
- * organization with one personal access token, and returns
+ * THE ADAPTER: the only part that knows the server's modules. It composes a service on an empty store, makes an
+ * organization with one personal access token, and wires verification as the server's own composition does. Returns
  *   verify()  verifies the Authorization header of that token as a request would, and returns the principal
  *             (or a promise of it); throws when the token is refused
- *   close()   closes the store and removes the folder
+ *   close()   closes the service and removes its store
  */
-function loadVerification() {
-  throw new Error('P5 is not connected yet: complete loadVerification() in bench/p5-verification.mjs');
+async function loadVerification() {
+  const [
+    { compose },
+    { loadConfig },
+    { createLog },
+    { systemClock },
+    { authenticator },
+    { lastUsed },
+    tokens,
+    sessions,
+  ] = await Promise.all(
+    ['compose', 'config/load-config', 'log', 'clock', 'access/authenticator', 'access/last-used']
+      .concat(['features/tokens/contract', 'features/sessions/contract'])
+      .map(fromServer),
+  );
+  const config = loadConfig({ DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' });
+  const log = createLog(config, process.stdout);
+  const { app, services, close } = await compose({ config, clock: systemClock, log });
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  const { token } = await issueToken(`${address}/api/v1`);
+  const store = (uses) => tokens.storeLastUsed(services, uses);
+  const authenticate = authenticator({
+    db: services.db,
+    clock: services.clock,
+    displayPrefixes: () => config.displayPrefixes,
+    find: [(hash) => tokens.findToken(services, hash), (hash) => sessions.findSession(services, hash)],
+    onTokenUse: lastUsed({ clock: services.clock, metrics: services.metrics, log, store }).touch,
+  });
+  const header = `Bearer ${token}`;
+  return { verify: () => authenticate(header), close };
 }
 
 async function cpuMicrosecondsEach(call) {
@@ -61,4 +93,6 @@ try {
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
+} finally {
+  await endEverything();
 }

@@ -78,7 +78,7 @@ async function end(child) {
 
 /** Ends every process that was started here and is still running, then removes the temporary folders. */
 export async function endEverything() {
-  await Promise.all([...running].map(end));
+  while (running.size > 0) await Promise.all([...running].map(end));
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   folders.clear();
 }

@@ -42,9 +42,9 @@ function significant(number) {
   return number >= 10 ? number.toFixed(1) : number.toPrecision(3);
 }
 
-function verdict(kept) {
+function verdict({ holds: kept, disturbed }) {
   if (kept === null) return '-';
-  return kept ? 'yes' : 'no';
+  return (kept ? 'yes' : 'no') + (disturbed ? '?' : '');
 }
 
 const rate = (side) => String(Math.round(side.requestsPerSecond));
@@ -69,7 +69,7 @@ function cpuCells({ microseconds, budget }) {
 function cells(outcome) {
   const measured = outcome.kind === 'cpu' ? cpuCells(outcome) : loadCells(outcome);
   const { id, what, peer } = outcome;
-  return { row: id, what, peer, holds: verdict(outcome.holds), ...measured };
+  return { row: id, what, peer, holds: verdict(outcome), ...measured };
 }
 
 const columns = [

@@ -36,18 +36,25 @@ async function main(options) {
   else console.log(`\n${table(results.rows)}`);
 }
 
-for (const [signal, exitCode] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-]) {
-  process.once(signal, () => endEverything().then(() => process.exit(exitCode)));
+let stopped = false;
+
+function stop(exitCode) {
+  stopped = true;
+  process.exitCode = exitCode;
+  endEverything().then(() => process.exit(exitCode));
 }
+
+process.once('SIGINT', () => stop(130));
+process.once('SIGTERM', () => stop(143));
 
 try {
   await main(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
-  console.error(`bench: ${error.message}`);
-  process.exitCode = 1;
+  // What breaks because everything was just ended is no news.
+  if (!stopped) {
+    console.error(`bench: ${error.message}`);
+    process.exitCode = 1;
+  }
 } finally {
   await endEverything();
 }

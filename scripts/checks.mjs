@@ -39,5 +39,5 @@ export async function runChecks({ keepGoing }) {
 /** One line a step; the tool's own words only when it failed. */
 export function report(name, { code, output, ms }) {
   process.stdout.write(`${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)}${inSeconds(ms)}\n`);
-  if (code !== 0) process.stdout.write(`${output.trimEnd()}\n`);
+  if (code !== 0 && output !== '') process.stdout.write(`${output.trimEnd()}\n`);
 }

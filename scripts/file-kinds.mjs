@@ -63,7 +63,7 @@ const feature = '^server/src/features/[^/]+/';
 
 /** Patterns (sources of regular expressions) over paths from the root. */
 export const kinds = {
-  endpoint: `${feature}(?:(?:${[...verbs, ...doubleVerbs].join('|')})-[^/.]+|${doubleVerbs.join('|')})\\.ts$`,
+  endpoint: `${feature}(?:(?:${[...verbs, ...doubleVerbs].join('|')})-[^/.]+|${doubleVerbs.join('|')})(?<!-store)\\.ts$`,
   contract: `${feature}contract\\.ts$`,
   store: `${feature}[^/.]+-store\\.ts$`,
   test: '\\.test\\.ts$',

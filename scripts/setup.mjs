@@ -111,7 +111,7 @@ async function install() {
 function explainInstall(output) {
   const missing = ['python3', 'make', 'g++'].filter((command) => !hasCommand(command));
   if (!/node-gyp|gyp ERR/.test(output) || missing.length === 0) return `${output}npm ci failed`;
-  return `A package must be compiled here and ${missing.join(', ')} is missing. Run: apt-get install -y ${missing.join(' ')}`;
+  return `A package must be compiled, which needs ${missing.join(', ')}. Run: apt-get install -y ${missing.join(' ')}`;
 }
 
 async function build(fingerprint) {
@@ -138,7 +138,7 @@ function removeOld(path) {
 function buildFingerprint() {
   const settings = ['package-lock.json', 'tsconfig.base.json', 'server/tsconfig.json'];
   const sources = readdirSync(join(root, 'server/src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
   return sha256(

@@ -30,7 +30,7 @@ async function runTests(filters) {
     const result = await runNode(['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...filters], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
-    report('tests', { ...result, output: 'See above.' });
+    report('tests', result);
     return count(file, result.code);
   } finally {
     rmSync(directory, { recursive: true, force: true });

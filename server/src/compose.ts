@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { authenticator } from './access/authenticator.ts';
 import { openSigningKeys } from './access/keys.ts';
@@ -11,7 +10,7 @@ import { migrate } from './db/migrate.ts';
 import { holdDataDir, openSqlite, prepareDataDir } from './db/sqlite.ts';
 import { findSession, pruneSessions } from './features/sessions/contract.ts';
 import { findToken, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
-import { createApp } from './http/app.ts';
+import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { routes } from './routes.gen.ts';
@@ -27,7 +26,7 @@ interface Surroundings {
 
 /** A service that is composed and not yet listening. */
 export interface Service {
-  readonly app: FastifyInstance;
+  readonly app: App;
   readonly services: Services;
   /** Finishes requests in flight, writes what is still to be written and closes the store. May be called twice. */
   close(): Promise<void>;
@@ -63,7 +62,7 @@ function startPruning(services: Services, log: Logger): NodeJS.Timeout {
       log.warn({ err: error }, 'what ended long ago could not be removed; it will be tried again');
     }
   };
-  return setInterval(prune, pruneEveryMs).unref();
+  return setInterval(() => void prune(), pruneEveryMs).unref();
 }
 
 /**

@@ -23,6 +23,6 @@ export function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: NodeJS.Wr
       base: null,
       redact: { paths: secretFields.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: '[secret]' },
     },
-    { write: (line) => void lines.write(maskCredentials(line)) },
+    { write: (line) => lines.write(maskCredentials(line)) },
   );
 }

@@ -8,7 +8,10 @@ import { createLog } from './log.ts';
 const drainMs = 10 * second;
 
 /** Says where the service is and what comes next: to a person in plain words, to a program as a line of the log. */
-function announce(log: Logger, { address, baseUrl, isNew }: { address: string; baseUrl: string; isNew: boolean }): void {
+function announce(
+  log: Logger,
+  { address, baseUrl, isNew }: { address: string; baseUrl: string; isNew: boolean },
+): void {
   const next = isNew
     ? `Next: create your organization with POST ${baseUrl}/api/v1/org, as the README shows`
     : `Next: sign in with POST ${baseUrl}/api/v1/userAccount/initAuth, as the README shows`;
@@ -47,7 +50,9 @@ async function start(): Promise<void> {
     await service.close();
     const code = error instanceof Error && 'code' in error ? error.code : '';
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw error;
-    throw new StartupError(`HOST ${config.host} and PORT ${config.port} cannot be listened on (${code}): choose others`);
+    throw new StartupError(
+      `HOST ${config.host} and PORT ${config.port} cannot be listened on (${code}): choose others`,
+    );
   }
 }
 

@@ -66,9 +66,9 @@ export class Client {
     }
     const response = await fetch(this.#app.url + url, { method, headers, ...(body === undefined ? {} : { body }) });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+    const isJson = method !== 'HEAD' && (response.headers.get('content-type')?.startsWith('application/json') ?? false);
     const answer = { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text, text };
-    if (method !== 'HEAD' && isJson) checkAgainstContract(method, url, answer);
+    if (isJson) checkAgainstContract(method, url, answer);
     this.#app.remember(answer);
     return answer;
   }

@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Database } from '../db/database.ts';
+import { KeptUntilCommit } from '../db/kept.ts';
 import { type CredentialHash, hashCredential } from '../secret.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { HeldCredential, Principal } from './principal.ts';
-
-const keptMax = 20_000;
 
 /** Asks the store for a credential of one kind. */
 type FindCredential = (hash: CredentialHash) => Promise<HeldCredential | null>;
@@ -21,42 +20,6 @@ interface AuthenticatorParts {
 
 /** Proves who sent an Authorization header; throws the 401 that says why not. */
 export type Authenticate = (header: string | undefined) => Promise<Principal>;
-
-/**
- * What verification keeps in memory. It may hold something only for as long as nobody has committed anything, this
- * process or another, so that a revocation shows at the very next look. A look-up that began before such a commit is
- * not kept.
- */
-class KeptCredentials {
-  readonly #db: Pick<Database, 'commitMark'>;
-  readonly #kept = new Map<CredentialHash, HeldCredential>();
-  #mark: number | null = null;
-
-  constructor(db: Pick<Database, 'commitMark'>) {
-    this.#db = db;
-  }
-
-  get(hash: CredentialHash): HeldCredential | undefined {
-    const mark = this.#db.commitMark();
-    if (mark === null) return undefined;
-    if (mark !== this.#mark) {
-      this.#kept.clear();
-      this.#mark = mark;
-    }
-    return this.#kept.get(hash);
-  }
-
-  /** To be called before a look-up; the answer goes to `put`. */
-  stamp(): number | null {
-    return this.#mark;
-  }
-
-  put(hash: CredentialHash, held: HeldCredential, stamp: number | null): void {
-    if (stamp === null || stamp !== this.#mark) return;
-    if (this.#kept.size >= keptMax) this.#kept.clear();
-    this.#kept.set(hash, held);
-  }
-}
 
 function judge(held: HeldCredential, nowMs: number): Principal {
   const isSession = held.principal.kind === 'session';
@@ -82,7 +45,7 @@ function judge(held: HeldCredential, nowMs: number): Principal {
  * Rules: AUTH-5, PAT-20.
  */
 export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
-  const kept = new KeptCredentials(db);
+  const kept = new KeptUntilCommit<CredentialHash, HeldCredential>(() => db.commitMark());
 
   async function lookUp(hash: CredentialHash): Promise<HeldCredential> {
     const stamp = kept.stamp();

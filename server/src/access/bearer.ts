@@ -27,6 +27,8 @@ export function readBearer(header: string | undefined, displayPrefixes: readonly
   const shown = header === undefined ? undefined : bearerForm.exec(header)?.[1];
   if (shown === undefined) throw unauthorized.missing();
   if (shown.length > credentialBytesMax) throw unauthorized.invalid();
-  const prefix = displayPrefixes.find((candidate) => shown.startsWith(candidate));
-  return prefix === undefined ? shown : shown.slice(prefix.length);
+  // One may begin with another, as lk_ and lk_old_ do: the longest is the one that was displayed.
+  const isLonger = (one: string, other: string) => one.length > other.length && shown.startsWith(one);
+  const prefix = displayPrefixes.reduce((longest, one) => (isLonger(one, longest) ? one : longest), '');
+  return shown.slice(prefix.length);
 }

@@ -8,7 +8,7 @@ import { StartupError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
 
 /** A public key as it is published (RFC 8037). */
-export interface PublicKey {
+interface PublicKey {
   readonly kty: string;
   readonly crv: string;
   readonly x: string;
@@ -29,7 +29,9 @@ export interface SigningKeys {
 
 const storedKeys = z.object({
   keys: z
-    .array(z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string(), kid: z.string() }))
+    .array(
+      z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string(), kid: z.string() }),
+    )
     .min(1),
 });
 
@@ -49,7 +51,9 @@ async function newKeyFile(file: string): Promise<void> {
 
 function readKeyFile(file: string): z.infer<typeof storedKeys> {
   if ((statSync(file).mode & 0o077) !== 0) {
-    throw new StartupError(`The key file ${file} can be read by others: run chmod 600 on it, or replace it if it leaked`);
+    throw new StartupError(
+      `The key file ${file} can be read by others: run chmod 600 on it, or replace it if it leaked`,
+    );
   }
   try {
     return storedKeys.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -73,8 +77,8 @@ async function embeddedKeys(dataDir: string): Promise<KeyMaterial> {
   const imported = await Promise.all(
     keys.map(async ({ d, ...publicPart }) => ({
       publicPart: { ...publicPart, alg: 'EdDSA', use: 'sig' },
-      signing: (await importJWK({ ...publicPart, d }, 'EdDSA')) as CryptoKey,
-      verifying: (await importJWK(publicPart, 'EdDSA')) as CryptoKey,
+      signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
+      verifying: await importJWK(publicPart, 'EdDSA'),
     })),
   );
   const [current] = imported;

@@ -3,6 +3,7 @@ import { type Clock, minute, second } from '../clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
 const flushDelayMs = second;
+const retryDelayMs = 10 * second;
 const writtenKeptMax = 100_000;
 
 /** Remembers when tokens were used, and writes it behind the requests. */
@@ -52,12 +53,14 @@ export function lastUsed({ clock, metrics, log, store }: LastUsedParts): LastUse
     }
   }
 
+  async function writeDue(): Promise<void> {
+    timer = undefined;
+    await write(due(false));
+    if (seen.size > 0) schedule(retryDelayMs);
+  }
+
   function schedule(delayMs: number): void {
-    timer ??= setTimeout(async () => {
-      timer = undefined;
-      await write(due(false));
-      if (seen.size > 0) schedule(minute / 6);
-    }, delayMs).unref();
+    timer ??= setTimeout(() => void writeDue(), delayMs).unref();
   }
 
   return {

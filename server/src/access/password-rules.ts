@@ -11,7 +11,10 @@ const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
 export const newPassword = z
   .string()
   .refine((text) => Buffer.byteLength(text) <= bytesMax, { error: `must have at most ${bytesMax} bytes`, abort: true })
-  .refine((text) => [...text.normalize('NFC')].length >= charactersMin, `must have at least ${charactersMin} characters`)
+  .refine(
+    (text) => [...text.normalize('NFC')].length >= charactersMin,
+    `must have at least ${charactersMin} characters`,
+  )
   .refine((text) => /\p{Lu}/u.test(text), 'must hold an upper-case letter')
   .refine((text) => /\p{Ll}/u.test(text), 'must hold a lower-case letter')
   .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')

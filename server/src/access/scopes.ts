@@ -7,38 +7,66 @@ export interface ScopeInfo {
   readonly requiresUserConsent: boolean;
 }
 
-const identity = 'Identity';
-const access = 'Access';
-const organization = 'Organization';
-const users = 'Users';
-const userGroups = 'User Groups';
-const teams = 'Teams';
-const tokens = 'Tokens';
-
-function scope<N extends string>(name: N, category: string, description: string, requiresUserConsent = true) {
-  return { name, description, category, requiresUserConsent };
-}
-
 /** The scopes that this service knows by itself, in the order in which they are shown. Rule: SCOPE-1. */
 export const catalogue = [
-  scope('openid', identity, 'Sign in with your identity', false),
-  scope('profile', identity, 'See your name and picture'),
-  scope('email', identity, 'See your e-mail address'),
-  scope('offline_access', access, 'Stay signed in while you are away'),
-  scope('org:read', organization, 'See the organization'),
-  scope('org:write', organization, "Change the organization's profile and logo"),
-  scope('org:admin', organization, 'Delete the organization; manage settings, service clients, webhooks and logs'),
-  scope('user:read', users, 'See the people of the organization'),
-  scope('user:write', users, 'Change profiles and pictures'),
-  scope('user:invite', users, 'Create, invite and restore people'),
-  scope('user:delete', users, 'Delete people'),
-  scope('usergroup:read', userGroups, 'See user groups'),
-  scope('usergroup:write', userGroups, 'Change user groups and who is in them'),
-  scope('team:read', teams, 'See teams'),
-  scope('team:write', teams, 'Change teams'),
-  scope('token:read', tokens, 'See your personal access tokens'),
-  scope('token:write', tokens, 'Create and revoke your personal access tokens'),
-  scope('token:admin', tokens, "See and revoke everybody's personal access tokens"),
+  { name: 'openid', category: 'Identity', requiresUserConsent: false, description: 'Sign in with your identity' },
+  { name: 'profile', category: 'Identity', requiresUserConsent: true, description: 'See your name and picture' },
+  { name: 'email', category: 'Identity', requiresUserConsent: true, description: 'See your e-mail address' },
+  {
+    name: 'offline_access',
+    category: 'Access',
+    requiresUserConsent: true,
+    description: 'Stay signed in while you are away',
+  },
+  { name: 'org:read', category: 'Organization', requiresUserConsent: true, description: 'See the organization' },
+  {
+    name: 'org:write',
+    category: 'Organization',
+    requiresUserConsent: true,
+    description: "Change the organization's profile and logo",
+  },
+  {
+    name: 'org:admin',
+    category: 'Organization',
+    requiresUserConsent: true,
+    description: 'Delete the organization; manage settings, service clients, webhooks and logs',
+  },
+  {
+    name: 'user:read',
+    category: 'Users',
+    requiresUserConsent: true,
+    description: 'See the people of the organization',
+  },
+  { name: 'user:write', category: 'Users', requiresUserConsent: true, description: 'Change profiles and pictures' },
+  {
+    name: 'user:invite',
+    category: 'Users',
+    requiresUserConsent: true,
+    description: 'Create, invite and restore people',
+  },
+  { name: 'user:delete', category: 'Users', requiresUserConsent: true, description: 'Delete people' },
+  { name: 'usergroup:read', category: 'User Groups', requiresUserConsent: true, description: 'See user groups' },
+  {
+    name: 'usergroup:write',
+    category: 'User Groups',
+    requiresUserConsent: true,
+    description: 'Change user groups and who is in them',
+  },
+  { name: 'team:read', category: 'Teams', requiresUserConsent: true, description: 'See teams' },
+  { name: 'team:write', category: 'Teams', requiresUserConsent: true, description: 'Change teams' },
+  { name: 'token:read', category: 'Tokens', requiresUserConsent: true, description: 'See your personal access tokens' },
+  {
+    name: 'token:write',
+    category: 'Tokens',
+    requiresUserConsent: true,
+    description: 'Create and revoke your personal access tokens',
+  },
+  {
+    name: 'token:admin',
+    category: 'Tokens',
+    requiresUserConsent: true,
+    description: "See and revoke everybody's personal access tokens",
+  },
 ] as const satisfies readonly ScopeInfo[];
 
 /** A scope that a route of this service can require. */

@@ -7,7 +7,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Origin } from '../origin.ts';
 
 /** Everything that is recorded. */
-export type AuditAction =
+type AuditAction =
   | 'org.created'
   | 'user.created'
   | 'session.started'

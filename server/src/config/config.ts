@@ -46,7 +46,10 @@ export const variables = z.object({
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
   MCP_SCOPES: list.optional().describe('The scopes that may be granted'),
   SCOPES_FILE: z.string().optional().describe('JSON file with further scopes'),
-  JWT_ALGORITHM: z.enum(['EdDSA', 'HS256'], 'must be EdDSA or HS256').default('EdDSA').describe('How tokens are signed'),
+  JWT_ALGORITHM: z
+    .enum(['EdDSA', 'HS256'], 'must be EdDSA or HS256')
+    .default('EdDSA')
+    .describe('How tokens are signed'),
   JWT_SECRET: sharedSecret.optional().describe('Shared secret for HS256'),
   SCOPED_JWT_SECRET: sharedSecret.optional().describe('Shared secret of trusted services'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
@@ -57,7 +60,10 @@ export const variables = z.object({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'must be one of pino’s levels or silent')
     .default('info')
     .describe('What is logged'),
-  METRICS: z.enum(['local', 'on', 'off'], 'must be local, on or off').default('local').describe('Who may read /metrics'),
+  METRICS: z
+    .enum(['local', 'on', 'off'], 'must be local, on or off')
+    .default('local')
+    .describe('Who may read /metrics'),
 });
 
 /** A variable's name. */

@@ -8,7 +8,7 @@ import { type Config, type VariableName, variables } from './config.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 type Values = z.infer<typeof variables>;
 
-const names = Object.keys(variables.shape) as VariableName[];
+const names = variables.keyof().options;
 const defaultFile = 'latchkey.config.json';
 const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET']);
 const shownMax = 80;
@@ -44,7 +44,7 @@ function readConfigFile(environment: Environment): Readonly<Record<string, strin
   const form = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
   const parsed = form.safeParse(parseJson(readText(file, 'CONFIG_FILE'), file));
   if (!parsed.success) throw new StartupError(`${file} must be one JSON object of names and plain values`);
-  const unknown = Object.keys(parsed.data).find((key) => !names.includes(key as VariableName));
+  const unknown = Object.keys(parsed.data).find((key) => !variables.keyof().safeParse(key).success);
   if (unknown !== undefined) throw new StartupError(`${file} sets ${unknown}, which is no variable of this service`);
   return Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [name, String(value)]));
 }
@@ -68,8 +68,8 @@ function parseValues(environment: Environment): Values {
   const parsed = variables.safeParse(given);
   if (parsed.success) return parsed.data;
   const problem = parsed.error.issues[0];
-  const name = String(problem?.path[0]);
-  throw new StartupError(`${name} is ${shown(name, given[name as VariableName])}: it ${allowed(problem)}`);
+  const name = variables.keyof().parse(problem?.path[0]);
+  throw new StartupError(`${name} is ${shown(name, given[name])}: it ${allowed(problem)}`);
 }
 
 function allowed(problem: z.core.$ZodIssue | undefined): string {
@@ -91,7 +91,9 @@ function readScopes({ SCOPES_FILE, MCP_SCOPES }: Values): GrantableScopes {
   if (SCOPES_FILE !== undefined) {
     const parsed = extraScopes.safeParse(parseJson(readText(SCOPES_FILE, 'SCOPES_FILE'), SCOPES_FILE));
     if (!parsed.success) {
-      throw new StartupError(`${SCOPES_FILE} must be a JSON list of { name, description, category, requiresUserConsent }`);
+      throw new StartupError(
+        `${SCOPES_FILE} must be a JSON list of { name, description, category, requiresUserConsent }`,
+      );
     }
     all.push(...parsed.data);
   }

@@ -6,13 +6,20 @@ export type Reader = Kysely<Tables>;
 /** An open transaction. */
 export type Tx = Transaction<Tables>;
 
+/** The arguments of a hot query, by name. */
+export type Arguments = Readonly<Record<string, unknown>>;
+
 /** The parameters of a hot query, as expressions to build it with. */
 export type Placeholders<A> = { readonly [K in keyof A]: RawBuilder<A[K]> };
 
 /** A query that is built once and then run many times: see `hotQuery`. */
-export interface HotQuery<A extends object, R> {
+export interface HotQuery<A extends Arguments, T> {
   /** Builds the query; called once for each database. */
-  readonly build: (read: Reader, args: Placeholders<A>) => Compilable<R>;
+  readonly build: (read: Reader, args: Placeholders<A>) => Compilable;
+  /** What becomes of a row. */
+  readonly toValue: (row: unknown) => T;
+  /** Whether values may be kept until the next commit; they must not be changed then. */
+  readonly keep: boolean;
 }
 
 /** The store, the same for both engines. */
@@ -24,8 +31,11 @@ export interface Database {
    * but the transaction's own queries.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Runs a query that is compiled and prepared once. For the path of every request; elsewhere use `read`. */
-  run<A extends object, R>(query: HotQuery<A, R>, args: A): Promise<R[]>;
+  /**
+   * Runs a query that is compiled and prepared once and answers its first row's value. For the path of every request;
+   * elsewhere use `read`.
+   */
+  first<A extends Arguments, T>(query: HotQuery<A, T>, args: A): Promise<T | undefined>;
   /**
    * A number that differs as soon as anybody has committed anything, this process or another. `null` where the engine
    * can't tell cheaply: then nothing read may be kept.
@@ -36,9 +46,19 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Declares a query for `Database.run`. */
-export function hotQuery<A extends object, R>(
+/** Declares a query for `Database.first`, whose value is the row. */
+export function hotQuery<A extends Arguments, R>(
   build: (read: Reader, args: Placeholders<A>) => Compilable<R>,
 ): HotQuery<A, R> {
-  return { build };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of the query that was built above
+  return { build, toValue: (row) => row as R, keep: false };
+}
+
+/** Declares a query for `Database.first` whose value is made once and kept until the next commit. */
+export function keptQuery<A extends Arguments, R, T>(
+  build: (read: Reader, args: Placeholders<A>) => Compilable<R>,
+  toValue: (row: R) => T,
+): HotQuery<A, T> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of the query that was built above
+  return { build, toValue: (row) => toValue(row as R), keep: true };
 }

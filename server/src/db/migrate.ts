@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { SchemaModule } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { StartupError } from '../errors.ts';
 import type { Database } from './database.ts';
@@ -6,14 +6,14 @@ import * as foundation from './migrations/0001-foundation.ts';
 
 interface Migration {
   readonly name: string;
-  readonly up: (db: Kysely<unknown>) => Promise<void>;
+  readonly up: (schema: SchemaModule) => Promise<void>;
 }
 
 /** In order; the place in this list is the version. Entries are only ever added at the end. */
 const migrations: readonly Migration[] = [{ name: 'foundation', up: foundation.up }];
 
 /** The version that this release works with. */
-export const schemaVersion = migrations.length;
+const schemaVersion = migrations.length;
 
 async function appliedVersion(db: Database): Promise<number> {
   const row = await db.read
@@ -47,7 +47,7 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
     const version = place + 1;
     if (version <= applied) continue;
     await db.transaction(async (tx) => {
-      await up(tx as unknown as Kysely<unknown>);
+      await up(tx.schema);
       await tx.insertInto('schema_migrations').values({ version, name, applied_at: clock.now() }).execute();
     });
   }

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { StartupError } from '../errors.ts';
-import type { Database, HotQuery, Tx } from './database.ts';
+import type { Arguments, Database, HotQuery, Tx } from './database.ts';
+import { KeptUntilCommit } from './kept.ts';
 import { compileStatement } from './statement.ts';
 import type { Tables } from './tables.ts';
 
@@ -26,6 +27,8 @@ class PreparingConnection {
   }
 
   prepare(sqlText: string): Sqlite.Statement {
+    // After a full disk and the like SQLite has rolled back by itself: rolling back again would fail and hide the cause.
+    if (sqlText === 'rollback' && !this.#connection.inTransaction) return this.#connection.prepare('select 1');
     const held = this.#statements.get(sqlText);
     if (held) return held;
     const statement = this.#connection.prepare(sqlText === 'begin' ? 'begin immediate' : sqlText);
@@ -44,7 +47,9 @@ function openConnection(file: string, options: Sqlite.Options): Sqlite.Database 
   connection.pragma('foreign_keys = ON');
   connection.pragma('cache_size = -32768');
   // SQLite's own knows only ASCII letters; names have others.
-  connection.function('lower', { deterministic: true }, (text) => (typeof text === 'string' ? text.toLowerCase() : text));
+  connection.function('lower', { deterministic: true }, (text: unknown) =>
+    typeof text === 'string' ? text.toLowerCase() : text,
+  );
   return connection;
 }
 
@@ -96,7 +101,9 @@ export function holdDataDir(dataDir: string): { release(): void } {
     return { release: () => lock.close() };
   } catch (error) {
     if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY') {
-      throw new StartupError(`Another server is using DATA_DIR ${dataDir}: stop it, or give this one its own directory`);
+      throw new StartupError(
+        `Another server is using DATA_DIR ${dataDir}: stop it, or give this one its own directory`,
+      );
     }
     throw startupReason(error, file);
   }
@@ -121,30 +128,79 @@ export function openSqlite(dataDir: string): Database {
   }
 }
 
+/**
+ * SQLite's `data_version` of the connection that only reads: it differs as soon as any other connection, of this
+ * process or another, has committed. Asking costs a lock and its release, so it is asked once in a turn of the event
+ * loop: a commit of this process counts at once, one of another process from the next turn on.
+ */
+class TurnMark {
+  readonly #statement: Sqlite.Statement;
+  #mark: number | null = null;
+  readonly #forget = () => this.forget();
+
+  constructor(reader: Sqlite.Database) {
+    this.#statement = reader.prepare('PRAGMA data_version').pluck();
+  }
+
+  read(): number {
+    if (this.#mark === null) {
+      this.#mark = Number(this.#statement.get());
+      setImmediate(this.#forget);
+    }
+    return this.#mark;
+  }
+
+  forget(): void {
+    this.#mark = null;
+  }
+}
+
 function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database): Database {
   const kysely = (connection: Sqlite.Database) =>
     new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
   const write = kysely(writer);
   const read = kysely(reader);
-  const prepared = new Map<unknown, (args: never) => unknown[]>();
-  const commitMark = reader.prepare('PRAGMA data_version').pluck();
+  const mark = new TurnMark(reader);
+  const prepared = new Map<unknown, (args: never) => unknown>();
 
-  function prepare<A extends object, R>(query: HotQuery<A, R>): (args: A) => R[] {
+  function prepare<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => T | undefined {
     const { sql, bind } = compileStatement(query, read);
     const statement = reader.prepare(sql);
-    const runner = (args: A) => statement.all(bind(args)) as R[];
+    const readFirst = (values: unknown[]) => {
+      const row = statement.get(values);
+      return row === undefined ? undefined : query.toValue(row);
+    };
+    const kept = new KeptUntilCommit<string, T>(() => mark.read());
+    const keepFirst = (values: unknown[]) => {
+      const key = values.join('\0');
+      const known = kept.get(key);
+      if (known !== undefined) return known;
+      // Reading is synchronous here: nothing can be committed between the stamp and the row.
+      const value = readFirst(values);
+      if (value !== undefined) kept.put(key, value, kept.stamp());
+      return value;
+    };
+    const first = query.keep ? keepFirst : readFirst;
+    const runner = (args: A) => first(bind(args));
     prepared.set(query, runner);
     return runner;
   }
 
   return {
     read,
-    transaction: <T>(work: (tx: Tx) => Promise<T>) => write.transaction().execute(work),
-    run: async <A extends object, R>(query: HotQuery<A, R>, args: A) => {
-      const runner = (prepared.get(query) as ((args: A) => R[]) | undefined) ?? prepare(query);
-      return runner(args);
+    transaction: async <T>(work: (tx: Tx) => Promise<T>) => {
+      try {
+        return await write.transaction().execute(work);
+      } finally {
+        mark.forget();
+      }
     },
-    commitMark: () => commitMark.get() as number,
+    first: async <A extends Arguments, T>(query: HotQuery<A, T>, args: A) => {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepare` put there for this very query
+      const runner = prepared.get(query) as ((args: A) => T | undefined) | undefined;
+      return (runner ?? prepare(query))(args);
+    },
+    commitMark: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
     },

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { HotQuery, Placeholders, Reader } from './database.ts';
+import type { Arguments, HotQuery, Placeholders, Reader } from './database.ts';
 
 /** Stands for a parameter while a hot query is built. */
 class Marker {
@@ -10,24 +10,20 @@ class Marker {
 }
 
 /** SQL with the order in which its parameters are taken from the arguments. */
-interface Statement<A extends object> {
+interface Statement<A extends Arguments> {
   readonly sql: string;
   readonly bind: (args: A) => unknown[];
 }
 
 /** Compiles a hot query once, remembering which argument belongs at which place. */
-export function compileStatement<A extends object, R>(query: HotQuery<A, R>, read: Reader): Statement<A> {
+export function compileStatement<A extends Arguments, T>(query: HotQuery<A, T>, read: Reader): Statement<A> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the proxy has whatever name it is asked for
   const placeholders = new Proxy({} as Placeholders<A>, {
     get: (_, name): RawBuilder<unknown> => sql`${new Marker(String(name))}`,
   });
   const compiled = query.build(read, placeholders).compile();
-  const sources = compiled.parameters.map((parameter) => (parameter instanceof Marker ? parameter.name : parameter));
-  const isArgument = compiled.parameters.map((parameter) => parameter instanceof Marker);
-  return {
-    sql: compiled.sql,
-    bind: (args) => {
-      const given = args as Readonly<Record<string, unknown>>;
-      return sources.map((source, place) => (isArgument[place] ? given[source as string] : source));
-    },
-  };
+  const sources = compiled.parameters.map((parameter) =>
+    parameter instanceof Marker ? (args: A) => args[parameter.name] : () => parameter,
+  );
+  return { sql: compiled.sql, bind: (args) => sources.map((source) => source(args)) };
 }

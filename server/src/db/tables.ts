@@ -1,7 +1,7 @@
-import type { Insertable, Selectable } from 'kysely';
+import type { Insertable } from 'kysely';
 
 /** 0 or 1: the boolean that both engines store alike. */
-export type Flag = 0 | 1;
+type Flag = 0 | 1;
 /** Milliseconds since 1970. */
 type Ms = number;
 
@@ -171,7 +171,5 @@ export interface Tables {
   schema_migrations: SchemaMigrations;
 }
 
-/** A row as it is read from table `T`. */
-export type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 /** A row as it is written to table `T`. */
 export type NewRow<T extends keyof Tables> = Insertable<Tables[T]>;

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { isStoreFailure } from '../db/failures.ts';
-import { RefusedError, type RefusalName } from '../errors.ts';
+import { type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { refuseSize } from './request-rules.ts';
 

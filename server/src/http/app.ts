@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto';
+import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
@@ -10,10 +12,10 @@ import { hour, second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
-import { type AnyEndpoint, WithHeaders } from './endpoint.ts';
-import { inputReader } from './input.ts';
+import { type AnyEndpoint, addressOf, WithHeaders } from './endpoint.ts';
+import { type EndpointRequest, inputReader } from './input.ts';
 import { addOpenRoutes } from './open-routes.ts';
-import { bodyBytesMax, checkMessage, givenRequestId, headersMax, readJsonBody } from './request-rules.ts';
+import { bodyBytesMax, checkMessage, givenRequestId, hasBody, headersMax, readJsonBody } from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
 
 declare module 'fastify' {
@@ -28,6 +30,9 @@ declare module 'fastify' {
   }
 }
 
+/** The HTTP side, ready to listen. */
+export type App = FastifyInstance;
+
 /** What the HTTP side is composed of. */
 export interface AppParts {
   readonly services: Services;
@@ -36,14 +41,14 @@ export interface AppParts {
   readonly log: Logger;
 }
 
-/** Where almost all endpoints live. */
-export const apiPrefix = '/api/v1';
-
 const headersTimeoutMs = 10 * second;
 const requestTimeoutMs = 30 * second;
 const idleTimeoutMs = 75 * second;
 const timeoutCheckMs = second;
-const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+/** Every method that can arrive: Node closes the connection of a CONNECT itself. */
+const knownMethods = METHODS.filter((method) => method !== 'CONNECT');
+/** Longer than any address that the header limit lets through, so that an id's own form is what judges it. */
+const paramLengthMax = 65_536;
 const exposedHeaders = [
   'x-session-token',
   'x-request-id',
@@ -53,13 +58,8 @@ const exposedHeaders = [
   'RateLimit-Reset',
 ];
 
-/** The whole address of an endpoint, parameters as `:name`. */
-export function addressOf({ root, path }: Pick<AnyEndpoint, 'root' | 'path'>): string {
-  return root ? path : apiPrefix + path;
-}
-
 function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => string {
-  const start = Math.floor(Math.random() * 0xffffffff).toString(36);
+  const start = randomInt(2 ** 32).toString(36);
   let count = 0;
   return (message) => {
     count += 1;
@@ -82,7 +82,7 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
-    routerOptions: { maxParamLength: 500 },
+    routerOptions: { maxParamLength: paramLengthMax },
     clientErrorHandler: answerBrokenRequest(newRequestId),
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
@@ -91,6 +91,12 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
   });
   // One more than allowed, so that the rule sees that there are too many.
   app.server.maxHeadersCount = headersMax + 1;
+  // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
+  app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
+  const withBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+  for (const method of knownMethods) {
+    if (!withBody.has(method)) app.addHttpMethod(method, { overrideExisting: true });
+  }
   return app;
 }
 
@@ -110,21 +116,26 @@ function admission(endpoint: AnyEndpoint, { authenticate, services }: AppParts) 
   const { policy } = endpoint;
   const { limits } = services;
 
-  async function prove(request: FastifyRequest): Promise<void> {
+  async function prove(request: EndpointRequest): Promise<void> {
     const { authorization } = request.headers;
     if (policy.who === 'holder') {
       readBearer(authorization, []);
       return;
     }
     const caller = await authenticate(authorization).catch((error) => countBadCredential(limits, error, request.ip));
-    admit(policy, caller, request.params as Readonly<Record<string, string>>);
+    admit(policy, caller, request.params);
     request.caller = caller;
   }
 
-  return async (request: FastifyRequest): Promise<void> => {
+  return async (request: EndpointRequest): Promise<void> => {
     if (policy.who !== 'anyone') await prove(request);
     await endpoint.precondition?.(services);
   };
+}
+
+function bodyOf({ body, headers }: WithHeaders<unknown>, reply: FastifyReply): unknown {
+  reply.headers(headers);
+  return body;
 }
 
 function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: AppParts): void {
@@ -133,18 +144,16 @@ function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: AppPart
     throw new Error(`${endpoint.method} ${endpoint.path} declares no response or no policy`);
   }
   const readInput = inputReader(endpoint);
-  app.route({
+  app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
     schema: { response: { [status]: serializerSchema(schema) } },
     onRequest: admission(endpoint, parts),
     handler: async (request, reply) => {
-      const answer = await endpoint.handle(parts.services, readInput(request) as never);
+      const answer = await endpoint.handle(parts.services, readInput(request));
       reply.code(Number(status));
-      if (!(answer instanceof WithHeaders)) return answer;
-      reply.headers(answer.headers);
-      return answer.body;
+      return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
     },
   });
 }
@@ -173,7 +182,7 @@ function refuseUndeclared({ method, url, config }: RouteOptions): void {
 }
 
 /** Builds the HTTP side: every request passes the raw rules, then its endpoint's policy, then its schemas. */
-export async function createApp(parts: AppParts): Promise<FastifyInstance> {
+export async function createApp(parts: AppParts): Promise<App> {
   const { services, endpoints, log } = parts;
   const newRequestId = requestIds();
   const app = createFastify(parts, newRequestId);
@@ -181,6 +190,9 @@ export async function createApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     checkMessage(request.raw);
+    // The framework would judge the type of a body that isn't there. Rule: HTTP-17.
+    if (request.headers['content-type'] !== undefined && !hasBody(request.raw))
+      delete request.raw.headers['content-type'];
     done();
   });
   await app.register(cors, {
@@ -189,6 +201,10 @@ export async function createApp(parts: AppParts): Promise<FastifyInstance> {
     exposedHeaders,
     maxAge: hour / second,
     strictPreflight: false,
+  });
+  // Before a body is looked at. Rule: HTTP-5.
+  app.addHook('onRequest', ({ is404 }, _reply, done) => {
+    done(is404 ? new RefusedError('notFound') : undefined);
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>

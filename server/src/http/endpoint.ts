@@ -6,13 +6,17 @@ import type { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
 
 /** The methods that endpoints have. */
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The success answer: its status, and the schema that its body is serialized by. A field not declared cannot leave. */
 type Response = Readonly<Record<number, z.ZodType>>;
 
 /** What a part of the input becomes; `undefined` for a part that isn't declared. */
-type Parsed<S> = [NonNullable<S>] extends [z.ZodType] ? ([S] extends [undefined] ? undefined : z.output<NonNullable<S>>) : undefined;
+type Parsed<S> = [NonNullable<S>] extends [z.ZodType]
+  ? [S] extends [undefined]
+    ? undefined
+    : z.output<NonNullable<S>>
+  : undefined;
 
 /** Who the handler is told the caller is, by the endpoint's policy. */
 type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
@@ -98,10 +102,17 @@ export function endpoint<
     readonly response: R;
   }>,
 ): AnyEndpoint {
-  return spec as unknown as AnyEndpoint;
+  return spec;
 }
 
 /** A family of operations that differ in one thing, declared by one function. */
 export function endpoints<const T>(cases: readonly T[], declare: (one: T) => AnyEndpoint): readonly AnyEndpoint[] {
   return cases.map(declare);
+}
+
+const apiPrefix = '/api/v1';
+
+/** The whole address of an endpoint, parameters as `:name`. */
+export function addressOf({ root, path }: Pick<AnyEndpoint, 'root' | 'path'>): string {
+  return root ? path : apiPrefix + path;
 }

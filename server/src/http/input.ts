@@ -9,15 +9,25 @@ import { checkQueryNames } from './request-rules.ts';
 
 const detailsMax = 20;
 
-/** Parses one part of the input; what is wrong with it is added to `problems`. */
-function parsePart(part: string, schema: z.ZodType | undefined, value: unknown, problems: InputProblem[]): unknown {
-  if (!schema) return undefined;
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  for (const { path, message } of parsed.error.issues) {
-    problems.push({ field: [part, ...path.map(String)].join('.'), message });
+/** A request that found its endpoint. */
+export type EndpointRequest = FastifyRequest<{
+  Params: Readonly<Record<string, string>>;
+  Querystring: Readonly<Record<string, unknown>>;
+}>;
+
+/** Parses the parts of one input, and remembers what is wrong with any of them. */
+class InputParser {
+  readonly problems: InputProblem[] = [];
+
+  parse(part: string, schema: z.ZodType | undefined, value: unknown): unknown {
+    if (!schema) return undefined;
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) {
+      this.problems.push({ field: [part, ...path.map(String)].join('.'), message });
+    }
+    return undefined;
   }
-  return undefined;
 }
 
 /** Where the request came from. The address is looked at only when somebody asks. */
@@ -38,21 +48,21 @@ class RequestOrigin implements Origin {
 /**
  * What turns an admitted request into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
  */
-export function inputReader(endpoint: AnyEndpoint): (request: FastifyRequest) => unknown {
+export function inputReader(endpoint: AnyEndpoint): (request: EndpointRequest) => never {
   const { policy, params, query, headers, body } = endpoint;
   return (request) => {
-    const given = request.query as Readonly<Record<string, unknown>>;
-    checkQueryNames(given);
-    const problems: InputProblem[] = [];
+    checkQueryNames(request.query);
+    const parser = new InputParser();
     const input = {
       caller: policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : request.caller,
-      params: parsePart('params', params, request.params, problems),
-      query: parsePart('query', query, given, problems),
-      headers: parsePart('headers', headers, request.headers, problems),
-      body: parsePart('body', body, request.body, problems),
+      params: parser.parse('params', params, request.params),
+      query: parser.parse('query', query, request.query),
+      headers: parser.parse('headers', headers, request.headers),
+      body: parser.parse('body', body, request.body),
       origin: new RequestOrigin(request),
     };
-    if (problems.length > 0) throw refuseInput(...problems.slice(0, detailsMax));
-    return input;
+    if (parser.problems.length > 0) throw refuseInput(...parser.problems.slice(0, detailsMax));
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is known to the declaration alone
+    return input as never;
   };
 }

@@ -56,7 +56,8 @@ const loopback = /^(127\.|::1$|::ffff:127\.)/;
 function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
   app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
     // The peer itself counts here, not what a proxy says of its client.
-    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && request.headers['x-forwarded-for'] === undefined;
+    const isLocal =
+      loopback.test(request.socket.remoteAddress ?? '') && request.headers['x-forwarded-for'] === undefined;
     if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);

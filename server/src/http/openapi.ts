@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import { refusals } from '../errors.ts';
-import { addressOf } from './app.ts';
-import type { AnyEndpoint } from './endpoint.ts';
+import { type AnyEndpoint, addressOf } from './endpoint.ts';
 import { jsonSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -62,7 +61,10 @@ function access(policy: Policy): Json {
 }
 
 function operationId(endpoint: AnyEndpoint): string {
-  const words = addressOf(endpoint).replace('/api/v1', '').split(/[^A-Za-z0-9]+/).filter(Boolean);
+  const words = addressOf(endpoint)
+    .replace('/api/v1', '')
+    .split(/[^A-Za-z0-9]+/)
+    .filter(Boolean);
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
   return endpoint.method.toLowerCase() + name;
 }
@@ -110,7 +112,8 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     info: {
       title: 'Latchkey',
       version: '1',
-      description: 'Identity, organization and access-token service. Send a session or a personal access token as bearer.',
+      description:
+        'Identity, organization and access-token service. Send a session or a personal access token as bearer.',
     },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],

@@ -17,6 +17,22 @@ export function givenRequestId(message: IncomingMessage): string | undefined {
   return typeof given === 'string' && requestIdForm.test(given) ? given : undefined;
 }
 
+/** Whether a body was announced; it may yet turn out to be empty. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Refuses versions that Node parses but nobody speaks, and transfer codings other than `chunked`, which Node takes for
+ * plain bytes: a proxy in front may see another message there (RFC 9112, section 6.1). Rule: HTTP-25.
+ */
+function checkFraming({ httpVersion, headers }: IncomingMessage): void {
+  const coding = headers['transfer-encoding'];
+  const isSpoken = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
+  if (isSpoken && (coding === undefined || coding.toLowerCase() === 'chunked')) return;
+  throw new RefusedError('unreadableRequest', { headers: { connection: 'close' } });
+}
+
 /**
  * The rules that come before everything else, authentication included: headers that may occur once only, their number,
  * the encoding and the announced size of the body. Node accepts or trims all of these silently. Rules: HTTP-2 to HTTP-6.
@@ -32,6 +48,7 @@ export function checkMessage(message: IncomingMessage): void {
     seen.add(name);
   }
   if (!seen.has('host') && message.httpVersion !== '1.0') throw new RefusedError('hostMissing');
+  checkFraming(message);
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RefusedError('bodyEncoded');
   if (Number(headers['content-length'] ?? 0) > bodyBytesMax) throw refuseSize();
@@ -62,7 +79,7 @@ function parse(text: string): unknown {
 }
 
 /** Whether text can be stored and returned as it is. */
-export function isStorable(text: string): boolean {
+function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 

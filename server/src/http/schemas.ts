@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { idPattern } from '../ids.ts';
 
 /** An id on the wire, accepted in either case and taken as lower case. Rule: HTTP-20. */
 export const id = z
   .string()
-  .regex(/^[a-fA-F0-9]{24}$/, 'must be 24 hexadecimal characters')
+  .regex(idPattern, 'must be 24 hexadecimal characters')
   .transform((value) => value.toLowerCase());
 
 /** An id in an answer. */

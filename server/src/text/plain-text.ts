@@ -34,7 +34,11 @@ export const optionalText = z
 
 /** A telephone number. Rule: USER-8. */
 export const optionalMobile = z
-  .union([z.null(), z.literal(''), z.string().regex(/^\+?[0-9]{10,15}$/, 'must be 10 to 15 digits, optionally after a +')])
+  .union([
+    z.null(),
+    z.literal(''),
+    z.string().regex(/^\+?[0-9]{10,15}$/, 'must be 10 to 15 digits, optionally after a +'),
+  ])
   .optional()
   .transform((mobile) => mobile || null);
 

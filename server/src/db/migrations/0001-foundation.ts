@@ -1,17 +1,19 @@
-import { type CreateTableBuilder, type Kysely, sql } from 'kysely';
+import { type CreateTableBuilder, type SchemaModule, sql } from 'kysely';
 
-type Schema = Kysely<unknown>;
-
-function createTable(db: Schema, name: string, build: (t: CreateTableBuilder<string>) => CreateTableBuilder<string>) {
-  return build(db.schema.createTable(name) as CreateTableBuilder<string>).execute();
+function createTable(
+  schema: SchemaModule,
+  name: string,
+  build: (t: CreateTableBuilder<string>) => CreateTableBuilder<string>,
+) {
+  return build(schema.createTable(name)).execute();
 }
 
 function timestamps(t: CreateTableBuilder<string>): CreateTableBuilder<string> {
   return t.addColumn('created_at', 'bigint', (c) => c.notNull()).addColumn('updated_at', 'bigint', (c) => c.notNull());
 }
 
-async function createOrganizations(db: Schema): Promise<void> {
-  await createTable(db, 'organizations', (t) =>
+async function createOrganizations(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'organizations', (t) =>
     timestamps(t)
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('singleton', 'integer', (c) => c.notNull().unique())
@@ -27,7 +29,7 @@ async function createOrganizations(db: Schema): Promise<void> {
       .addColumn('is_deleted', 'integer', (c) => c.notNull())
       .addColumn('deleted_by', 'text'),
   );
-  await createTable(db, 'auth_configs', (t) =>
+  await createTable(schema, 'auth_configs', (t) =>
     t
       .addColumn('org_id', 'text', (c) => c.primaryKey().references('organizations.id'))
       .addColumn('steps', 'text', (c) => c.notNull())
@@ -35,8 +37,8 @@ async function createOrganizations(db: Schema): Promise<void> {
   );
 }
 
-async function createUsers(db: Schema): Promise<void> {
-  await createTable(db, 'users', (t) =>
+async function createUsers(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'users', (t) =>
     timestamps(t)
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('org_id', 'text', (c) => c.notNull().references('organizations.id'))
@@ -54,7 +56,7 @@ async function createUsers(db: Schema): Promise<void> {
       .addColumn('deleted_by', 'text')
       .addUniqueConstraint('users_email_unique', ['org_id', 'email']),
   );
-  await createTable(db, 'password_credentials', (t) =>
+  await createTable(schema, 'password_credentials', (t) =>
     t
       .addColumn('user_id', 'text', (c) => c.primaryKey().references('users.id'))
       .addColumn('password_hash', 'text', (c) => c.notNull())
@@ -62,8 +64,8 @@ async function createUsers(db: Schema): Promise<void> {
   );
 }
 
-async function createGroups(db: Schema): Promise<void> {
-  await createTable(db, 'user_groups', (t) =>
+async function createGroups(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'user_groups', (t) =>
     timestamps(t)
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('org_id', 'text', (c) => c.notNull().references('organizations.id'))
@@ -74,24 +76,24 @@ async function createGroups(db: Schema): Promise<void> {
       .addColumn('is_system', 'integer', (c) => c.notNull())
       .addColumn('is_deleted', 'integer', (c) => c.notNull()),
   );
-  await db.schema
+  await schema
     .createIndex('user_groups_name_unique')
     .unique()
     .on('user_groups')
     .columns(['org_id', 'name_key'])
     .where(sql.ref('is_deleted'), '=', 0)
     .execute();
-  await createTable(db, 'group_members', (t) =>
+  await createTable(schema, 'group_members', (t) =>
     t
       .addColumn('group_id', 'text', (c) => c.notNull().references('user_groups.id'))
       .addColumn('user_id', 'text', (c) => c.notNull().references('users.id'))
       .addPrimaryKeyConstraint('group_members_pk', ['group_id', 'user_id']),
   );
-  await db.schema.createIndex('group_members_user').on('group_members').column('user_id').execute();
+  await schema.createIndex('group_members_user').on('group_members').column('user_id').execute();
 }
 
-async function createTokens(db: Schema): Promise<void> {
-  await createTable(db, 'personal_access_tokens', (t) =>
+async function createTokens(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'personal_access_tokens', (t) =>
     t
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('hash', 'text', (c) => c.notNull().unique())
@@ -108,15 +110,15 @@ async function createTokens(db: Schema): Promise<void> {
       .addColumn('revoke_reason', 'text'),
   );
   const index = (name: string, columns: string[]) =>
-    db.schema.createIndex(name).on('personal_access_tokens').columns(columns).execute();
+    schema.createIndex(name).on('personal_access_tokens').columns(columns).execute();
   await index('pat_owner', ['user_id', 'id']);
   await index('pat_parent', ['parent_id']);
   // Holds all that the administrator's list filters and counts by, so that a far page doesn't read the rows before it.
   await index('pat_list', ['org_id', 'id', 'revoked_at', 'expires_at']);
 }
 
-async function createSessions(db: Schema): Promise<void> {
-  await createTable(db, 'sessions', (t) =>
+async function createSessions(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'sessions', (t) =>
     t
       .addColumn('id', 'text', (c) => c.primaryKey())
       .addColumn('org_id', 'text', (c) => c.notNull().references('organizations.id'))
@@ -125,8 +127,8 @@ async function createSessions(db: Schema): Promise<void> {
       .addColumn('ended_at', 'bigint')
       .addColumn('end_reason', 'text'),
   );
-  await db.schema.createIndex('sessions_user').on('sessions').column('user_id').execute();
-  await createTable(db, 'session_tokens', (t) =>
+  await schema.createIndex('sessions_user').on('sessions').column('user_id').execute();
+  await createTable(schema, 'session_tokens', (t) =>
     t
       .addColumn('hash', 'text', (c) => c.primaryKey())
       .addColumn('session_id', 'text', (c) => c.notNull().references('sessions.id'))
@@ -134,15 +136,15 @@ async function createSessions(db: Schema): Promise<void> {
       .addColumn('expires_at', 'bigint', (c) => c.notNull())
       .addColumn('rotated_at', 'bigint'),
   );
-  await db.schema.createIndex('session_tokens_session').on('session_tokens').column('session_id').execute();
-  await db.schema.createIndex('session_tokens_expiry').on('session_tokens').column('expires_at').execute();
+  await schema.createIndex('session_tokens_session').on('session_tokens').column('session_id').execute();
+  await schema.createIndex('session_tokens_expiry').on('session_tokens').column('expires_at').execute();
 }
 
-async function createLogs(db: Schema): Promise<void> {
-  await createTable(db, 'counters', (t) =>
+async function createLogs(schema: SchemaModule): Promise<void> {
+  await createTable(schema, 'counters', (t) =>
     t.addColumn('name', 'text', (c) => c.primaryKey()).addColumn('value', 'bigint', (c) => c.notNull()),
   );
-  await createTable(db, 'outbox', (t) =>
+  await createTable(schema, 'outbox', (t) =>
     t
       .addColumn('sequence', 'bigint', (c) => c.primaryKey())
       .addColumn('id', 'text', (c) => c.notNull().unique())
@@ -151,7 +153,7 @@ async function createLogs(db: Schema): Promise<void> {
       .addColumn('occurred_at', 'bigint', (c) => c.notNull())
       .addColumn('payload', 'text', (c) => c.notNull()),
   );
-  await createTable(db, 'audit_log', (t) =>
+  await createTable(schema, 'audit_log', (t) =>
     t
       .addColumn('sequence', 'bigint', (c) => c.primaryKey())
       .addColumn('id', 'text', (c) => c.notNull().unique())
@@ -168,11 +170,11 @@ async function createLogs(db: Schema): Promise<void> {
 }
 
 /** The tables of the first release. */
-export async function up(db: Schema): Promise<void> {
-  await createOrganizations(db);
-  await createUsers(db);
-  await createGroups(db);
-  await createTokens(db);
-  await createSessions(db);
-  await createLogs(db);
+export async function up(schema: SchemaModule): Promise<void> {
+  await createOrganizations(schema);
+  await createUsers(schema);
+  await createGroups(schema);
+  await createTokens(schema);
+  await createSessions(schema);
+  await createLogs(schema);
 }

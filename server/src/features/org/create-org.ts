@@ -55,7 +55,11 @@ function newOrganization({ id, slug, nowMs, given }: { id: string; slug: string;
 }
 
 /** Makes the first administrator, in the groups and with the password that belong to one. Rules: ORG-9, ORG-14. */
-async function addAdministrator(tx: Tx, services: Services, admin: { orgId: string; given: Body; passwordHash: string }) {
+async function addAdministrator(
+  tx: Tx,
+  services: Services,
+  admin: { orgId: string; given: Body; passwordHash: string },
+) {
   const { orgId, given, passwordHash } = admin;
   const { contactEmail: email, adminFullName: fullName } = given;
   const user = await addPerson(tx, services, { orgId, email, fullName, syncAction: 'none' });

@@ -42,7 +42,6 @@ export interface StoredOrganization {
 
 /** The organization record; fields that are not set are left out. Rules: ORG-18, ORG-19. */
 export function toOrganizationRecord(org: StoredOrganization) {
-  const address = org.permanent_address;
   return {
     _id: org.id,
     slug: org.slug,
@@ -52,7 +51,7 @@ export function toOrganizationRecord(org: StoredOrganization) {
     contactEmail: org.contact_email,
     accountType: org.account_type,
     phoneNumber: org.phone_number ?? undefined,
-    permanentAddress: address === null ? undefined : (JSON.parse(address) as Record<string, string>),
+    permanentAddress: org.permanent_address === null ? undefined : address.parse(JSON.parse(org.permanent_address)),
     onBoardingStatus: org.onboarding_status,
     isDeleted: org.is_deleted === 1,
     deletedByUser: org.deleted_by ?? undefined,

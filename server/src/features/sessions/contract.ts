@@ -9,7 +9,7 @@ import { insertPassword, insertSteps } from './sign-in-store.ts';
 
 /** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25. */
 export async function findSession({ db }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
-  const [row] = await db.run(selectAccessToken, { hash });
+  const row = await db.first(selectAccessToken, { hash });
   if (!row) return null;
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const signedOut = row.ended_at === null ? null : 'signedOut';
@@ -33,7 +33,7 @@ export async function isSessionLive(tx: Tx, caller: Principal): Promise<boolean>
 
 /** Sets how the people of a new organization sign in. Rule: ORG-10. */
 export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
-  await insertSteps(tx, orgId, defaultSteps, nowMs);
+  await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
 }
 
 /** Gives somebody a first password, already hashed. */

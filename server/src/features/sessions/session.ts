@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 const hourMs = 3_600_000;
 
 /** How long a session token is good for. Rule: AUTH-12. */
@@ -5,20 +7,19 @@ export const accessTokenMs = 24 * hourMs;
 /** How long a refresh token is good for, if it isn't exchanged before. Rule: AUTH-15. */
 export const refreshTokenMs = 30 * 24 * hourMs;
 /** How long an exchanged refresh token still works, for clients whose answer was lost. Rule: AUTH-16. */
-export const rotationGraceMs = 10_000;
+const rotationGraceMs = 10_000;
 /** How long a sign-in may take from its start. Rule: AUTH-3. */
 export const signInMs = hourMs;
 /** How long ended session tokens are remembered, so that they are told apart from invented ones. */
 export const endedKeptMs = 30 * 24 * hourMs;
 
-/** The ways to prove who one is. */
-export type SignInMethod = 'password';
+/** How people sign in: in one step after the other, one of a step's methods has to succeed. */
+export const signInSteps = z.array(
+  z.object({ order: z.int(), allowedMethods: z.array(z.object({ type: z.enum(['password']) })) }),
+);
 
-/** One step of signing in: one of its methods has to succeed. */
-export interface SignInStep {
-  readonly order: number;
-  readonly allowedMethods: readonly { readonly type: SignInMethod }[];
-}
+/** One step of signing in. */
+export type SignInStep = z.output<typeof signInSteps>[number];
 
 /** How people sign in until an administrator changes it. */
 export const defaultSteps: readonly SignInStep[] = [{ order: 1, allowedMethods: [{ type: 'password' }] }];

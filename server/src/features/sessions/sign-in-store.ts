@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { SignInStep } from './session.ts';
+import { type SignInStep, signInSteps } from './session.ts';
 
 /** The organization that people sign in to; `undefined` while there is none, or none any more. */
 export function selectSignInOrganization(read: Reader) {
@@ -17,11 +17,14 @@ export async function selectSteps(read: Reader, orgId: string): Promise<readonly
     .where('org_id', '=', orgId)
     .select('steps')
     .executeTakeFirstOrThrow();
-  return JSON.parse(steps) as readonly SignInStep[];
+  return signInSteps.parse(JSON.parse(steps));
 }
 
 /** Sets how the people of a new organization sign in. */
-export async function insertSteps(tx: Tx, orgId: string, steps: readonly SignInStep[], nowMs: number): Promise<void> {
+export async function insertSteps(
+  tx: Tx,
+  { orgId, steps, nowMs }: { readonly orgId: string; readonly steps: readonly SignInStep[]; readonly nowMs: number },
+): Promise<void> {
   await tx
     .insertInto('auth_configs')
     .values({ org_id: orgId, steps: JSON.stringify(steps), updated_at: nowMs })

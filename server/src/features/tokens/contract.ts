@@ -8,7 +8,7 @@ import { deleteEndedTokens, selectTokenByHash, updateLastUsed } from './token-st
 
 /** Looks a personal access token up for verification. Rules: AUTH-24, AUTH-25, SCOPE-9. */
 export async function findToken({ db, config }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
-  const [row] = await db.run(selectTokenByHash, { hash });
+  const row = await db.first(selectTokenByHash, { hash });
   if (!row) return null;
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const revoked = row.revoked_at === null ? null : 'revoked';

@@ -1,17 +1,16 @@
 import { z } from 'zod';
+import { unauthorized } from '../../access/bearer.ts';
 import type { TokenPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { unauthorized } from '../../access/bearer.ts';
 import { day, toTimestamp } from '../../clock.ts';
 import { RefusedError, refuseScope } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { hashCredential } from '../../secret.ts';
-import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { isSessionLive } from '../sessions/contract.ts';
 import { selectActiveOwner } from '../users/contract.ts';
-import { capExpiry, expiry, toExpiry } from './token.ts';
+import { capExpiry, expiry, toExpiry, tokenClaims } from './token.ts';
 import { insertToken, selectIsLive } from './token-store.ts';
 
 const nameMax = 100;
@@ -26,7 +25,11 @@ const body = z.object({
 });
 
 /** The scopes of a new token: what was asked for, within what the instance and the asking token may give. */
-function scopesFor(asked: readonly string[] | undefined, grantable: ReadonlySet<string>, creator: TokenPrincipal | null) {
+function scopesFor(
+  asked: readonly string[] | undefined,
+  grantable: ReadonlySet<string>,
+  creator: TokenPrincipal | null,
+) {
   const limit = creator ? creator.scopes : grantable;
   if (!asked) return [...limit];
   const wanted = [...new Set(asked)];
@@ -73,7 +76,8 @@ export const createToken = endpoint({
       expiresAt: capExpiry(wantedMs, creator?.expiresAtMs ?? null),
     };
     const { fullName } = await selectActiveOwner(services.db.read, caller.userId);
-    const jwt = await signToken(services, { ...token, userId: caller.userId, orgId: caller.orgId, fullName });
+    const owner = { userId: caller.userId, orgId: caller.orgId, fullName };
+    const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
     await services.db.transaction(async (tx) => {
       // The caller was proved before this transaction: it may have been revoked or deleted since.
       const isLive = creator ? await selectIsLive(tx, creator.tokenId, nowMs) : await isSessionLive(tx, caller);
@@ -110,30 +114,3 @@ export const createToken = endpoint({
     };
   },
 });
-
-interface Mintable {
-  readonly id: string;
-  readonly scopes: readonly string[];
-  readonly createdAt: number;
-  readonly expiresAt: number | null;
-  readonly userId: string;
-  readonly orgId: string;
-  readonly fullName: string;
-}
-
-/** The token as a JWT, which local clients decode. Rules: PAT-27, PAT-28. */
-function signToken({ keys, config }: Services, token: Mintable): Promise<string> {
-  const seconds = (ms: number) => Math.floor(ms / 1000);
-  return keys.sign({
-    userId: token.userId,
-    orgId: token.orgId,
-    fullName: token.fullName,
-    scope: token.scopes.join(' '),
-    client_id: `pat-system:${token.orgId}`,
-    tokenType: 'oauth',
-    jti: token.id,
-    iat: seconds(token.createdAt),
-    iss: config.baseUrl,
-    ...(token.expiresAt === null ? {} : { exp: seconds(token.expiresAt) }),
-  });
-}

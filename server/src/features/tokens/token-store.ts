@@ -5,7 +5,14 @@ import type { StoredToken, StoredTokenWithOwner } from './token.ts';
 
 type TokenExpression = ExpressionBuilder<Tables, 'personal_access_tokens'>;
 
-const shown = ['id', 'name', 'scopes', 'created_at as createdAt', 'expires_at as expiresAt', 'last_used_at as lastUsedAt'] as const;
+const shown = [
+  'id',
+  'name',
+  'scopes',
+  'created_at as createdAt',
+  'expires_at as expiresAt',
+  'last_used_at as lastUsedAt',
+] as const;
 
 function notExpired(eb: TokenExpression, nowMs: number) {
   return eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]);
@@ -102,7 +109,8 @@ function filtered(read: Reader, filter: TokenFilter) {
   if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
   const { search } = filter;
   if (search === undefined) return query;
-  const matches = (column: 'name' | 'full_name' | 'email') => sql<boolean>`lower(${sql.ref(column)}) like ${pattern(search)} escape '\\'`;
+  const matches = (column: 'name' | 'full_name' | 'email') =>
+    sql<boolean>`lower(${sql.ref(column)}) like ${pattern(search)} escape '\\'`;
   return query.where((eb) =>
     eb.or([
       matches('name'),

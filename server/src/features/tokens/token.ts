@@ -3,7 +3,7 @@ import { toTimestamp } from '../../clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 
 /** What is shown for a token that never expires. Rule: PAT-12. */
-export const never = 'Never';
+const never = 'Never';
 
 /** When a token expires, as it goes out. */
 export const expiry = z.string().meta({ description: 'A timestamp, or the word Never' });
@@ -103,4 +103,32 @@ export function capExpiry(wantedMs: number | null, creatorMs: number | null): nu
   if (wantedMs === null) return creatorMs;
   const whole = Math.floor(wantedMs / secondMs) * secondMs;
   return creatorMs === null ? whole : Math.min(whole, creatorMs);
+}
+
+/** What a token says of itself; times in seconds, as RFC 7519 has them. Rules: PAT-27, PAT-28. */
+export function tokenClaims(
+  token: {
+    readonly id: string;
+    readonly scopes: readonly string[];
+    readonly createdAt: number;
+    readonly expiresAt: number | null;
+    readonly userId: string;
+    readonly orgId: string;
+    readonly fullName: string;
+  },
+  issuer: string,
+) {
+  const seconds = (ms: number) => Math.floor(ms / secondMs);
+  return {
+    userId: token.userId,
+    orgId: token.orgId,
+    fullName: token.fullName,
+    scope: token.scopes.join(' '),
+    client_id: `pat-system:${token.orgId}`,
+    tokenType: 'oauth',
+    jti: token.id,
+    iat: seconds(token.createdAt),
+    iss: issuer,
+    ...(token.expiresAt === null ? {} : { exp: seconds(token.expiresAt) }),
+  };
 }

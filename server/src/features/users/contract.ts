@@ -32,7 +32,7 @@ export async function selectActiveOwner(read: Reader, userId: string): Promise<P
 /** The active person with this normalized address; `null` when there is none. */
 export async function findActivePerson(read: Reader, orgId: string, email: string): Promise<Person | null> {
   const user = await selectUserByEmail(read, orgId, email);
-  return user && user.is_deleted === 0 ? toPerson(user) : null;
+  return user?.is_deleted === 0 ? toPerson(user) : null;
 }
 
 /** The first complete sign-in makes `hasLoggedIn` true. Rule: AUTH-11. */

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { toUserRecord, userRecord } from './user.ts';
-import { selectActiveUser } from './user-store.ts';
+import { userRecord } from './user.ts';
+import { selectActiveUserRecord } from './user-store.ts';
 
 /** Rules: USER-2, USER-3. */
 export const getUser = endpoint({
@@ -15,8 +15,8 @@ export const getUser = endpoint({
   params: z.object({ id }),
   response: { 200: userRecord },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
-    const [user] = await db.run(selectActiveUser, { id, orgId });
-    if (!user) throw new RefusedError('notFound');
-    return toUserRecord(user);
+    const record = await db.first(selectActiveUserRecord, { id, orgId });
+    if (!record) throw new RefusedError('notFound');
+    return record;
   },
 });

@@ -1,9 +1,11 @@
-import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
-import type { StoredUser } from './user.ts';
+import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { type StoredUser, toUserRecord } from './user.ts';
 
-/** One active user of an organization. */
-export const selectActiveUser = hotQuery((read, { id, orgId }: Placeholders<{ id: string; orgId: string }>) =>
-  read.selectFrom('users').where('id', '=', id).where('org_id', '=', orgId).where('is_deleted', '=', 0).selectAll(),
+/** The record of one active user of an organization. */
+export const selectActiveUserRecord = keptQuery(
+  (read, { id, orgId }: Placeholders<{ id: string; orgId: string }>) =>
+    read.selectFrom('users').where('id', '=', id).where('org_id', '=', orgId).where('is_deleted', '=', 0).selectAll(),
+  toUserRecord,
 );
 
 /** All active users of an organization, in order of creation. */
@@ -19,22 +21,12 @@ export function selectActiveUsers(read: Reader, orgId: string): Promise<StoredUs
 
 /** Whoever has this address in the organization, deleted or not. */
 export function selectUserByEmail(read: Reader, orgId: string, email: string): Promise<StoredUser | undefined> {
-  return read
-    .selectFrom('users')
-    .where('org_id', '=', orgId)
-    .where('email', '=', email)
-    .selectAll()
-    .executeTakeFirst();
+  return read.selectFrom('users').where('org_id', '=', orgId).where('email', '=', email).selectAll().executeTakeFirst();
 }
 
 /** An active user by id, wherever it belongs. */
 export function selectUserById(read: Reader, id: string): Promise<StoredUser | undefined> {
-  return read
-    .selectFrom('users')
-    .where('id', '=', id)
-    .where('is_deleted', '=', 0)
-    .selectAll()
-    .executeTakeFirst();
+  return read.selectFrom('users').where('id', '=', id).where('is_deleted', '=', 0).selectAll().executeTakeFirst();
 }
 
 /** Adds a user. */

@@ -58,7 +58,7 @@ export function toUserRecord(user: StoredUser) {
     email: user.email,
     mobile: user.mobile ?? undefined,
     designation: user.designation ?? undefined,
-    address: user.address === null ? undefined : (JSON.parse(user.address) as Record<string, string>),
+    address: user.address === null ? undefined : address.parse(JSON.parse(user.address)),
     hasLoggedIn: user.has_logged_in === 1,
     orgId: user.org_id,
     isDeleted: user.is_deleted === 1,

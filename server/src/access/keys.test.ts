@@ -1,0 +1,95 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { generateKeyPair, SignJWT } from 'jose';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { headerOf } from '../../test/jwt.ts';
+import { TestClock } from '../../test/test-clock.ts';
+import { StartupError } from '../errors.ts';
+import { Secret } from '../secret.ts';
+import { openSigningKeys } from './keys.ts';
+
+describe('openSigningKeys', () => {
+  let dataDir: string;
+  let file: string;
+  const clock = new TestClock();
+  const open = (sharedSecret: Secret | null = null) => openSigningKeys({ dataDir, clock, sharedSecret });
+
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'latchkey-keys-'));
+    file = join(dataDir, 'signing-keys.json');
+  });
+  afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+  it('makes keys once, for their owner alone, and finds them again (AUTH-34, CONFIG-3)', async () => {
+    const first = await open();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const jwt = await first.sign({ userId: 'u' });
+    const second = await open();
+    expect(second.publicKeys).toEqual(first.publicKeys);
+    expect(await second.verify(jwt)).toEqual({ userId: 'u' });
+  });
+
+  it('publishes no private part (AUTH-35)', async () => {
+    const { publicKeys } = await open();
+    const { d } = JSON.parse(readFileSync(file, 'utf8')).keys[0];
+    expect(publicKeys).toHaveLength(1);
+    expect(JSON.stringify(publicKeys)).not.toContain(d);
+    expect(Object.keys(publicKeys[0] ?? {}).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x']);
+  });
+
+  it('signs with the first key and verifies with each: a rotation strands no token (AUTH-38)', async () => {
+    const old = await (await open()).sign({ made: 'before' });
+    const oldKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
+    rmSync(file);
+    await open();
+    const newKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
+    writeFileSync(file, JSON.stringify({ keys: [...newKeys, ...oldKeys] }));
+    const rotated = await open();
+    expect(await rotated.verify(old)).toEqual({ made: 'before' });
+    expect(headerOf(await rotated.sign({}))['kid']).toBe(newKeys[0].kid);
+    expect(rotated.publicKeys.map(({ kid }) => kid)).toEqual([newKeys[0].kid, oldKeys[0].kid]);
+  });
+
+  it.each([
+    ['cut off', (content: string) => content.slice(0, -20)],
+    ['empty', () => ''],
+    ['without keys', () => '{"keys":[]}'],
+    ['of another kind', (content: string) => content.replace('Ed25519', 'X25519')],
+  ])('refuses to start with a key file that is %s', async (_, damage) => {
+    await open();
+    writeFileSync(file, damage(readFileSync(file, 'utf8')));
+    await expect(open()).rejects.toThrow(StartupError);
+    await expect(open()).rejects.toThrow(/^The key file .+ is damaged: restore it from a backup$/);
+  });
+
+  it.each([0o604, 0o640, 0o644, 0o666])('refuses to start with a key file of mode %o', async (mode) => {
+    await open();
+    chmodSync(file, mode);
+    await expect(open()).rejects.toThrow(/can be read by others: run chmod 600/);
+  });
+
+  it('knows no token signed by anybody else, nor one past its time by the service’s own clock (HTTP-29)', async () => {
+    const keys = await open();
+    const kid = keys.publicKeys[0]?.kid ?? '';
+    const { privateKey } = await generateKeyPair('Ed25519');
+    expect(
+      await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'EdDSA', kid }).sign(privateKey)),
+    ).toBeNull();
+    const exp = Math.floor(clock.now() / 1_000) + 60;
+    const jwt = await keys.sign({ exp });
+    expect(await keys.verify(jwt)).toEqual({ exp });
+    clock.set(exp * 1_000);
+    expect(await keys.verify(jwt)).toBeNull();
+    expect(await keys.verify('')).toBeNull();
+  });
+
+  it('with a shared secret signs HS256, publishes nothing and writes no file (AUTH-37)', async () => {
+    const keys = await open(new Secret('0123456789abcdef0123456789abcdef'));
+    expect(keys.publicKeys).toEqual([]);
+    expect(headerOf(await keys.sign({}))).toEqual({ alg: 'HS256', typ: 'JWT' });
+    expect(() => statSync(file)).toThrow('ENOENT');
+    const other = await open(new Secret('fedcba9876543210fedcba9876543210'));
+    expect(await keys.verify(await other.sign({}))).toBeNull();
+  });
+});

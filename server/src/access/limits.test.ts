@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { TestClock } from '../../test/test-clock.ts';
+import { minute, second, toTimestamp } from '../clock.ts';
+import { RefusedError } from '../errors.ts';
+import { limits, networkOf } from './limits.ts';
+
+const refusalOf = (act: () => void): RefusedError | null => {
+  try {
+    act();
+    return null;
+  } catch (error) {
+    if (error instanceof RefusedError) return error;
+    throw error;
+  }
+};
+
+describe('networkOf', () => {
+  it.each([
+    ['10.1.2.3', '10.1.2.3'],
+    ['::ffff:10.1.2.3', '10.1.2.3'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:DB8:1:2::99', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['not an address', 'not an address'],
+  ])('takes %s as %s: one customer, one key', (address, network) => {
+    expect(networkOf(address)).toBe(network);
+  });
+});
+
+describe('limits: sign-in slow-down', () => {
+  const email = 'ada@example.com';
+
+  it('lets five failures pass, then doubles the wait up to 15 minutes, and says until when (AUTH-43, AUTH-44)', () => {
+    const clock = new TestClock();
+    const { admitSignIn, signInFailed } = limits({ on: true, clock });
+    const waits: number[] = [];
+    for (let failure = 1; failure <= 18; failure += 1) {
+      expect(refusalOf(() => admitSignIn(email, '10.0.0.1'))).toBeNull();
+      signInFailed(email, '10.0.0.1');
+      const refused = refusalOf(() => admitSignIn(email, '10.0.0.1'));
+      const waitMs = Number(refused?.headers['retry-after'] ?? 0) * second;
+      if (refused) expect(refused.message).toContain(`[blockedUntil:${toTimestamp(clock.now() + waitMs)}]`);
+      waits.push(waitMs / second);
+      clock.advance(waitMs);
+    }
+    expect(waits).toEqual([0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900, 900]);
+  });
+
+  it('holds nobody else back: another network, another account; success forgets (AUTH-43)', () => {
+    const { admitSignIn, signInFailed, signInSucceeded } = limits({ on: true, clock: new TestClock() });
+    for (let failure = 0; failure < 10; failure += 1) signInFailed(email, '10.0.0.1');
+    expect(refusalOf(() => admitSignIn(email, '10.0.0.1'))?.status).toBe(429);
+    expect(refusalOf(() => admitSignIn(email, '10.0.0.2'))).toBeNull();
+    expect(refusalOf(() => admitSignIn('grace@example.com', '10.0.0.1'))).toBeNull();
+    signInSucceeded(email, '10.0.0.1');
+    expect(refusalOf(() => admitSignIn(email, '10.0.0.1'))).toBeNull();
+  });
+
+  it('slows a whole network down after fifty failures over many accounts (AUTH-43)', () => {
+    const clock = new TestClock();
+    const { admitSignIn, signInFailed } = limits({ on: true, clock });
+    for (let failure = 0; failure < 49; failure += 1) signInFailed(`user-${failure}@example.com`, '2001:db8::1');
+    expect(refusalOf(() => admitSignIn('new@example.com', '2001:db8::2'))).toBeNull();
+    signInFailed('last@example.com', '2001:db8::3');
+    expect(refusalOf(() => admitSignIn('new@example.com', '2001:db8::2'))?.refusal).toBe('signInBlocked');
+    clock.advance(15 * minute);
+    expect(refusalOf(() => admitSignIn('new@example.com', '2001:db8::2'))).toBeNull();
+  });
+
+  it('limits nothing when it is off (CONFIG-14)', async () => {
+    const off = limits({ on: false, clock: new TestClock() });
+    for (let act = 0; act < 1_000; act += 1) {
+      await off.count('mint', 'one');
+      off.signInFailed(email, '10.0.0.1');
+    }
+    expect(refusalOf(() => off.admitSignIn(email, '10.0.0.1'))).toBeNull();
+  });
+});

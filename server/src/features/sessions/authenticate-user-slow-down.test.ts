@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { attemptSignIn } from '../../../test/sign-in.ts';
+import { type Answer, password, TestApp } from '../../../test/test-app.ts';
+
+const email = 'ada@example.com';
+const minute = 60_000;
+
+function seconds(answer: Answer): number {
+  return Number(answer.headers.get('retry-after'));
+}
+
+describe('failed sign-ins slow further ones down', () => {
+  let app: TestApp;
+  beforeEach(async () => {
+    app = await TestApp.start({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' });
+    await app.setUp();
+  });
+  afterEach(() => app.close());
+
+  function from(address: string, given = 'Wrong-Horse-7', person = email): Promise<Answer> {
+    return attemptSignIn(app, { email: person, password: given, headers: { 'x-forwarded-for': address } });
+  }
+
+  async function failTimes(count: number, address: string, person = email): Promise<void> {
+    for (let done = 0; done < count; done += 1) {
+      expect((await from(address, 'Wrong-Horse-7', person)).status).toBe(401);
+    }
+  }
+
+  it('429: the text says until when, Retry-After how long, and then the next try is let through (AUTH-44, ERR-24)', async () => {
+    await failTimes(5, '198.51.100.7');
+    // Also for the right password: nothing is learned while one waits.
+    const refused = await from('198.51.100.7', password);
+    const until = new Date(app.clock.now() + 1_000).toISOString();
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RATE_LIMITED' } } });
+    expect(refused.body.message).toContain(`[blockedUntil:${until}]`);
+    expect(seconds(refused)).toBe(1);
+    expect(refused.headers.get('ratelimit-limit')).toBe('5');
+    expect(refused.headers.get('ratelimit-remaining')).toBe('0');
+    expect(refused.headers.get('ratelimit-reset')).toBe('1');
+    app.clock.advance(999);
+    expect((await from('198.51.100.7', password)).status).toBe(429);
+    app.clock.advance(1);
+    expect((await from('198.51.100.7', password)).status).toBe(200);
+  });
+
+  it('429: twice as long each time, up to 15 minutes (AUTH-43)', async () => {
+    await failTimes(5, '198.51.100.7');
+    const waits: number[] = [];
+    for (let round = 0; round < 13; round += 1) {
+      const refused = await from('198.51.100.7');
+      expect(refused.status).toBe(429);
+      waits.push(seconds(refused));
+      app.clock.advance(seconds(refused) * 1_000);
+      await failTimes(1, '198.51.100.7');
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
+  });
+
+  it('200: a stranger on another network locks nobody out (AUTH-43)', async () => {
+    await failTimes(5, '198.51.100.7');
+    expect((await from('198.51.100.7', password)).status).toBe(429);
+    expect((await from('203.0.113.9', password)).status).toBe(200);
+    // Success elsewhere forgives nothing here.
+    expect((await from('198.51.100.7', password)).status).toBe(429);
+  });
+
+  it('429: unknown people are slowed down alike, so that nothing tells them apart (AUTH-9, AUTH-43)', async () => {
+    await failTimes(5, '198.51.100.7', 'nobody@example.com');
+    const unknown = await from('198.51.100.7', password, 'nobody@example.com');
+    await failTimes(5, '198.51.100.8');
+    const known = await from('198.51.100.8', password);
+    expect(unknown.status).toBe(429);
+    expect(unknown.body.message).toBe(known.body.message);
+  });
+
+  it('200: success forgets, and so does an hour without a failure (AUTH-43)', async () => {
+    await failTimes(4, '198.51.100.7');
+    expect((await from('198.51.100.7', password)).status).toBe(200);
+    await failTimes(4, '198.51.100.7');
+    app.clock.advance(60 * minute);
+    await failTimes(4, '198.51.100.7');
+    expect((await from('198.51.100.7', password)).status).toBe(200);
+  });
+
+  it('429: a network that tries many accounts waits as a whole; the /64 of IPv6 is one network (AUTH-43)', async () => {
+    for (let person = 0; person < 50; person += 1) {
+      await failTimes(1, `2001:db8:0:7::${person + 1}`, `guess${person}@example.com`);
+    }
+    expect((await from('2001:db8:0:7:ffff::1', password)).status).toBe(429);
+    expect((await from('2001:db8:0:8::1', password)).status).toBe(200);
+  });
+});
+
+describe('failed sign-ins through a proxy that is not trusted', () => {
+  it('429: X-Forwarded-For changes nothing (CONFIG-16)', async () => {
+    const app = await TestApp.start({ RATE_LIMIT: 'on' });
+    try {
+      await app.setUp();
+      const attempt = (given: string, last: number) =>
+        attemptSignIn(app, { email, password: given, headers: { 'x-forwarded-for': `198.51.100.${last}` } });
+      for (let done = 0; done < 5; done += 1) expect((await attempt('Wrong-Horse-7', done)).status).toBe(401);
+      expect((await attempt(password, 99)).status).toBe(429);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('401: without limits nothing is slowed down (CONFIG-14)', async () => {
+    const app = await TestApp.start({ RATE_LIMIT: 'off' });
+    try {
+      await app.setUp();
+      for (let done = 0; done < 8; done += 1) {
+        expect((await attemptSignIn(app, { email, password: 'Wrong-Horse-7' })).status).toBe(401);
+      }
+      expect((await attemptSignIn(app, { email, password })).status).toBe(200);
+    } finally {
+      await app.close();
+    }
+  });
+});

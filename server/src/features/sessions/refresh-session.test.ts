@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { claimsOf } from '../../../test/sign-in.ts';
+import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+
+const email = 'ada@example.com';
+const path = '/userAccount/refresh/token';
+const second = 1_000;
+const day = 86_400 * second;
+const expired = {
+  status: 401,
+  body: { message: 'Session expired, please login again', error: { code: 'SESSION_EXPIRED' } },
+};
+const invalid = { status: 401, body: { error: { code: 'TOKEN_INVALID' } } };
+
+describe('POST /userAccount/refresh/token', () => {
+  let app: TestApp;
+  let admin: Client;
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+  });
+  beforeEach(() => {
+    // Tokens count whole seconds; so do the limits below.
+    app.clock.set(Math.floor(app.clock.now() / second) * second);
+  });
+  afterAll(() => app.close());
+
+  const refresh = (token: string): Promise<Answer> => app.with(token).post(path);
+  const look = (token: string): Promise<Answer> => app.with(token).get('/org');
+
+  it('200: the user and the next pair; the access token so far goes on (AUTH-14, AUTH-15)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    app.clock.advance(5 * second);
+    const { status, body } = await refresh(first.refreshToken);
+    expect(status).toBe(200);
+    const { _id: orgId } = (await admin.get('/org')).body;
+    expect(body).toEqual({
+      user: { _id: admin.userId, userId: admin.userId, orgId, email, fullName: 'Ada Lovelace' },
+      accessToken: expect.any(String),
+      refreshToken: expect.any(String),
+    });
+    expect(body.refreshToken).not.toBe(first.refreshToken);
+    const claims = claimsOf(body.accessToken);
+    expect(claims).toMatchObject({
+      tokenType: 'session',
+      accountType: 'business',
+      email,
+      iat: app.clock.now() / second,
+    });
+    expect(claims.exp - claims.iat).toBe(86_400);
+    for (const token of [first.accessToken, body.accessToken]) expect((await look(token)).status).toBe(200);
+    expect((await refresh(body.refreshToken)).status).toBe(200);
+  });
+
+  it('200: every use of a rotated token within 10 seconds, also of many at once (AUTH-16)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    const atOnce = await Promise.all(Array.from({ length: 10 }, () => refresh(first.refreshToken)));
+    app.clock.advance(10 * second - 1);
+    const answers = [...atOnce, await refresh(first.refreshToken), await refresh(first.refreshToken)];
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const pairs = answers.map(({ body }) => body);
+    expect(new Set(pairs.map(({ refreshToken }) => refreshToken)).size).toBe(pairs.length);
+    for (const { accessToken } of pairs) expect((await look(accessToken)).status).toBe(200);
+    const next = await Promise.all(pairs.map(({ refreshToken }) => refresh(refreshToken)));
+    expect(next.every(({ status }) => status === 200)).toBe(true);
+  });
+
+  it('401: a use 10 seconds after ends every token of the family, and of no other (AUTH-17)', async () => {
+    const { body: other } = await app.signInTokens(email);
+    const { body: first } = await app.signInTokens(email);
+    const { body: second_ } = await refresh(first.refreshToken);
+    const { body: third } = await refresh(second_.refreshToken);
+    app.clock.advance(10 * second);
+    expect((await look(third.accessToken)).status).toBe(200);
+    expect(await refresh(first.refreshToken)).toMatchObject(expired);
+    for (const { accessToken, refreshToken } of [first, second_, third]) {
+      expect(await look(accessToken)).toMatchObject(expired);
+      expect(await refresh(refreshToken)).toMatchObject(expired);
+    }
+    expect((await look(other.accessToken)).status).toBe(200);
+    expect((await refresh(other.refreshToken)).status).toBe(200);
+  });
+
+  it('401: the audit log has each exchange and the one reuse (AUDIT-1)', async () => {
+    const before = (await app.audit()).length;
+    const { body: first } = await app.signInTokens(email);
+    await refresh(first.refreshToken);
+    app.clock.advance(10 * second);
+    await refresh(first.refreshToken);
+    await refresh(first.refreshToken);
+    const rows = (await app.audit()).slice(before);
+    expect(rows.map(({ action }) => action)).toEqual([
+      'session.started',
+      'session.refreshed',
+      'session.refresh-reused',
+    ]);
+    expect(new Set(rows.map(({ subject_id }) => subject_id)).size).toBe(1);
+    const ended = await app.services.db.read
+      .selectFrom('sessions')
+      .where('id', '=', rows[0].subject_id)
+      .selectAll()
+      .executeTakeFirst();
+    expect(ended).toMatchObject({ ended_at: app.clock.now(), end_reason: 'refresh-reuse' });
+  });
+
+  it('401: exactly 30 days after it was made (AUTH-15)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    const { body: late } = await app.signInTokens(email);
+    app.clock.advance(30 * day - 1);
+    expect((await refresh(first.refreshToken)).status).toBe(200);
+    app.clock.advance(1);
+    expect(await refresh(late.refreshToken)).toMatchObject(expired);
+  });
+
+  it('200: each exchange begins 30 days anew (AUTH-15)', async () => {
+    let { body: pair } = await app.signInTokens(email);
+    for (let month = 0; month < 3; month += 1) {
+      app.clock.advance(29 * day);
+      const { status, body } = await refresh(pair.refreshToken);
+      expect(status).toBe(200);
+      pair = body;
+    }
+    expect((await look(pair.accessToken)).status).toBe(200);
+  });
+
+  it('401: nothing, something malformed and something invented (AUTH-19, AUTH-20, AUTH-26)', async () => {
+    expect(await app.nobody.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    const basic = await app.nobody.post(path, undefined, { headers: { authorization: 'Basic eDp5' } });
+    expect(basic).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    const { body: first } = await app.signInTokens(email);
+    const [head, claims, signature] = first.refreshToken.split('.');
+    const signedByUs = await app.services.keys.sign(claimsOf(first.refreshToken));
+    for (const token of ['x', `${head}.${claims}.`, `${head}.${claims}.${signature}=`, `lkpat_${first.refreshToken}`]) {
+      const answer = await refresh(token);
+      expect(answer, token).toMatchObject(invalid);
+      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
+    }
+    // The same claims with our own signature are the same token; other claims are a token that nobody was given.
+    expect(signedByUs).toBe(first.refreshToken);
+    const invented = await app.services.keys.sign({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
+    expect(await refresh(invented)).toMatchObject(invalid);
+  });
+
+  it('401: a deleted person, and everybody once the organization was deleted (AUTH-24, ORG-26)', async () => {
+    admin = await app.signIn(email);
+    await app.member(admin, 'gone@example.com');
+    const { body: gone } = await app.signInTokens('gone@example.com');
+    await app.deleteUser(claimsOf(gone.accessToken).userId);
+    expect(await refresh(gone.refreshToken)).toMatchObject(invalid);
+    const { body: own } = await app.signInTokens(email);
+    await app.deleteOrganization();
+    expect(await refresh(own.refreshToken)).toMatchObject(invalid);
+  });
+});

@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RawConnection, requestText } from './raw-http.ts';
+import { type Client, TestApp } from './test-app.ts';
+
+const create = 'POST /api/v1/users HTTP/1.1';
+const toleranceMs = 4_000;
+
+/** Sends a little now and then until the connection closes. */
+async function drip(connection: RawConnection, bytes: string): Promise<void> {
+  while (!(await connection.closed(500)).closed) connection.send(bytes);
+}
+
+describe('H3: slow and idle peers (HTTP-28)', () => {
+  let app: TestApp;
+  let admin: Client;
+  const opened: RawConnection[] = [];
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+  });
+  afterAll(async () => {
+    for (const connection of opened) connection.destroy();
+    await app.close();
+  });
+
+  function connect(text = ''): RawConnection {
+    const connection = new RawConnection(app).send(text);
+    opened.push(connection);
+    return connection;
+  }
+
+  const headers = (...more: string[]) => ['Host: x', `Authorization: Bearer ${admin.credential}`, ...more];
+  const body = headersOf('Content-Type: application/json', 'Content-Length: 500');
+
+  function headersOf(...more: string[]): () => string[] {
+    return () => headers(...more);
+  }
+
+  it.concurrent.each([
+    ['nothing at all', () => '', ''],
+    ['half a line', () => 'GET /api', ''],
+    ['half the headers', () => 'GET / HTTP/1.1\r\nHost: x\r\n', ''],
+    ['headers byte by byte', () => 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', 'a'],
+    ['a second request that stops', () => `${requestText('GET /api/v1/org/exists HTTP/1.1')}GET / HT`, ''],
+  ])('408 and closed after 10 s: %s', async (_, begin, more) => {
+    const connection = connect(begin());
+    if (more) await drip(connection, more);
+    const { answers, closed, ms } = await connection.closed(20_000);
+    expect(closed).toBe(true);
+    expect(answers.at(-1)?.status).toBe(408);
+    expect(answers.at(-1)?.body.error.code).toBe('REQUEST_TIMEOUT');
+    expect(Math.abs(ms - 10_000)).toBeLessThan(toleranceMs);
+  });
+
+  it.concurrent.each([
+    ['stops', () => requestText(create, body(), '{'), '', [408]],
+    ['comes byte by byte', () => requestText(create, body(), '{'), ' ', [408]],
+    [
+      'comes in small chunks without end',
+      () => requestText(create, headers('Content-Type: application/json', 'Transfer-Encoding: chunked')),
+      '1\r\n \r\n',
+      [408],
+    ],
+    ['goes on after the refusal', () => requestText(create, ['Host: x', 'Content-Length: 500'], '{'), ' ', [401, 408]],
+  ])(
+    'closed after 30 s: a body that %s',
+    async (_, begin, more, statuses) => {
+      const connection = connect(begin());
+      if (more) await drip(connection, more);
+      const { answers, closed, ms } = await connection.closed(45_000);
+      expect(closed).toBe(true);
+      expect(answers.map(({ status }) => status)).toEqual(statuses);
+      expect(Math.abs(ms - 30_000)).toBeLessThan(toleranceMs);
+    },
+    50_000,
+  );
+
+  it.concurrent('1,000 idle connections harm nobody, and are closed', async () => {
+    const idle = Array.from({ length: 1_000 }, () => connect());
+    await Promise.all(
+      idle.map(({ socket }) => socket.readyState === 'open' || new Promise((done) => socket.once('connect', done))),
+    );
+    const startedMs = performance.now();
+    for (let round = 0; round < 20; round += 1) {
+      expect((await admin.get('/users')).status).toBe(200);
+      expect((await admin.post('/users', { fullName: 'X', email: `idle${round}@example.com` })).status).toBe(201);
+    }
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    const outcomes = await Promise.all(idle.map((connection) => connection.closed(20_000)));
+    expect(outcomes.filter(({ closed }) => !closed)).toEqual([]);
+  });
+});
+
+describe('H3: idle after an answer, and readers that do not read (HTTP-28)', () => {
+  let app: TestApp;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+  });
+  afterAll(() => app.close());
+
+  it('the limit is 75 s', () => {
+    const { server } = app.app;
+    expect([server.keepAliveTimeout, server.timeout]).toEqual([75_000, 75_000]);
+    expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 30_000]);
+  });
+
+  // The limits themselves are asserted above; that they fire is seen sooner with shorter ones.
+  it('an idle connection is closed when its time is over', async () => {
+    app.app.server.keepAliveTimeout = 500;
+    const connection = new RawConnection(app).send(requestText('GET /api/v1/org/exists HTTP/1.1'));
+    const { closed, answers, ms } = await connection.closed(5_000);
+    expect([closed, answers.length]).toEqual([true, 1]);
+    expect(ms).toBeGreaterThan(400);
+  });
+
+  it('a peer that asks for much and reads nothing is cut off, while others are served', async () => {
+    const { server } = app.app;
+    server.timeout = 1_000;
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const connection = new RawConnection(app);
+    connection.socket.pause();
+    const [theirs] = await accepted;
+    connection.send(requestText('GET /docs/swagger-ui-bundle.js HTTP/1.1').repeat(200));
+    await connection.until(() => false, 300);
+    expect((await app.nobody.get('/org/exists')).status).toBe(200);
+    expect(theirs.writableLength).toBeGreaterThan(0);
+    const cutOff = await Promise.race([once(theirs, 'close'), connection.until(() => false, 8_000)]);
+    expect([theirs.destroyed, Array.isArray(cutOff)]).toEqual([true, true]);
+    connection.destroy();
+  });
+});

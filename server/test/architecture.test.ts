@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { refusals } from '../src/errors.ts';
+import { routes } from '../src/routes.gen.ts';
+
+const src = new URL('../src/', import.meta.url).pathname;
+const root = new URL('../../', import.meta.url).pathname;
+
+function files(directory: string, ending: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending) && !name.includes('node_modules'))
+    .map((name) => join(directory, name));
+}
+
+const sources = files(src, '.ts').filter((name) => !name.endsWith('.test.ts'));
+const tests = [...files(src, '.test.ts'), ...files(join(root, 'server/test'), '.test.ts')];
+const read = (name: string) => readFileSync(name, 'utf8');
+const endpointFiles = sources.filter((name) => /export const \w+ = endpoints?\(/.test(read(name)));
+
+/** Rule ids that a text names, ranges such as `PAT-1 to PAT-3` included. */
+function namedRules(text: string): Set<string> {
+  const named = new Set(text.match(/\b[A-Z]+-\d+\b/g) ?? []);
+  for (const [, area, from, to] of text.matchAll(/\b([A-Z]+)-(\d+) to \1-(\d+)\b/g)) {
+    for (let number = Number(from); number <= Number(to); number += 1) named.add(`${area}-${number}`);
+  }
+  return named;
+}
+
+const rules = [...read(join(root, 'docs/rules.md')).matchAll(/^- \*\*([A-Z]+-\d+)\*\* /gm)].map(
+  (match) => match[1] ?? '',
+);
+
+describe('architecture', () => {
+  it('is looked at: there are sources, tests, endpoints and rules', () => {
+    expect(sources.length).toBeGreaterThan(50);
+    expect(tests.length).toBeGreaterThan(10);
+    expect(endpointFiles.length).toBeGreaterThan(10);
+    expect(rules.length).toBeGreaterThan(400);
+  });
+
+  it('every endpoint file has its test beside it', () => {
+    const without = endpointFiles.filter((name) => !existsSync(name.replace(/\.ts$/, '.test.ts')));
+    expect(without).toEqual([]);
+  });
+
+  it('every refusal is used outside the table', () => {
+    const used =
+      sources
+        .filter((name) => !name.endsWith('/errors.ts'))
+        .map(read)
+        .join('\n') + read(join(src, 'errors.ts')).split('const satisfies')[1];
+    const unused = Object.keys(refusals).filter((name) => !used.includes(`'${name}'`));
+    expect(unused).toEqual([]);
+  });
+
+  it('every endpoint declares its policy and one success status (RUN-10)', () => {
+    for (const endpoint of routes) {
+      expect(endpoint.policy, endpoint.path).toBeDefined();
+      expect(Object.keys(endpoint.response), endpoint.path).toHaveLength(1);
+    }
+  });
+
+  it('every rule that a comment or a test names exists', () => {
+    const known = new Set(rules);
+    const areas = new Set(rules.map((rule) => rule.split('-')[0]));
+    const unknown = [...sources, ...tests].flatMap((name) =>
+      [...namedRules(read(name))]
+        .filter((rule) => areas.has(rule.split('-')[0]) && !known.has(rule))
+        .map((rule) => `${name.slice(root.length)}: ${rule}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('the rules without a test are the listed ones: the list only gets shorter', async () => {
+    const named = new Set(tests.flatMap((name) => [...namedRules(read(name))]));
+    const untested = rules.filter((rule) => !named.has(rule));
+    const list = `# Rules without a test\n\nEach line is a rule of ../../../docs/rules.md that no test names yet.\n\n${untested.join('\n')}\n`;
+    await expect(list).toMatchFileSnapshot('snapshots/untested-rules.md');
+  });
+});
