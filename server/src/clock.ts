@@ -1,4 +1,4 @@
-/** The one source of wall-clock time. Everything that decides by time takes a clock, so that a test can move it. Rule: STORE-1 is decided by it, never by the engine's own clock. */
+/** The one source of wall-clock time. Everything that decides by time takes a clock, so that a test can move it. Rule: HTTP-29. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;

@@ -89,10 +89,13 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
     let closing: Promise<void> | undefined;
     const close = async () => {
       clearInterval(pruning);
-      await app.close();
-      await uses.close();
-      await services.db.close();
-      hold.release();
+      try {
+        await app.close();
+        await uses.close();
+      } finally {
+        await services.db.close();
+        hold.release();
+      }
     };
     return {
       app,

@@ -18,7 +18,7 @@ const rateLimited = { status: 429, code: 'RATE_LIMITED' };
 
 /**
  * Every refusal there is, closed: a call site names one and fills its parameters, nothing else. Literal texts that
- * clients match are contracts. Rule: ERR-1.
+ * clients match are contracts. Rules: ERR-2, ERR-10 to ERR-29.
  */
 export const refusals = {
   invalidInput: { ...invalid, text: 'The request is not valid. {summary}' },

@@ -22,13 +22,16 @@ function announce(
   log.info({ address, docs: `${baseUrl}/docs` }, `Latchkey listens on ${address}. ${next}`);
 }
 
-function stopOnSignals(service: Service): void {
+function stopOnSignals(service: Service, log: Logger): void {
   const stop = () => {
     // What is still running after this long is given up; the store is safe at any moment.
     setTimeout(() => process.exit(1), drainMs).unref();
     service.close().then(
       () => process.exit(0),
-      () => process.exit(1),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'could not stop in order');
+        process.exit(1);
+      },
     );
   };
   process.once('SIGTERM', stop);
@@ -43,7 +46,7 @@ async function start(): Promise<void> {
   const service = await compose({ config, clock: systemClock, log });
   try {
     const address = await service.app.listen({ host: config.host, port: config.port });
-    stopOnSignals(service);
+    stopOnSignals(service, log);
     const { exists } = (await service.app.inject('/api/v1/org/exists')).json<{ exists: boolean }>();
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
   } catch (error) {

@@ -43,7 +43,6 @@ describe('T6: the display prefix', () => {
   ])(
     'with, without and with an earlier prefix: %s %s answers byte for byte alike (PAT-25, PAT-26)',
     async (method, path, body) => {
-      // Written before the first look, so that the moment of last use does not change between the calls.
       const headers = { 'x-request-id': 'the-same' };
       const answers: Answer[] = [];
       for (const credential of [shown, bare, `acme_${bare}`, `lkpat_2025_${bare}`]) {

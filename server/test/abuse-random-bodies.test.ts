@@ -1,11 +1,13 @@
+import { Agent, request } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressOf } from '../src/http/app.ts';
+import { addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
+import { secondConnection } from './second-connection.ts';
 import { type Client, password, TestApp } from './test-app.ts';
 
+const agent = new Agent({ keepAlive: true, maxSockets: 20 });
 const batch = 50;
-const batches = 40;
 
 const names = ['name', 'scopes', 'expiryDays', 'fullName', 'email', 'mobile', 'designation', 'reason', 'all', 'method'];
 const moreNames = [
@@ -40,7 +42,8 @@ const noise = fc.oneof(
     return Uint8Array.from([...document.subarray(0, at), ...extra, ...document.subarray(at)]);
   }),
 );
-const bodies = fc.array(fc.oneof(json, noise), { minLength: batch, maxLength: batch });
+const seed = Date.now() % 2 ** 31;
+const bodies = fc.sample(fc.oneof(json, noise), { numRuns: 2_000, seed });
 
 const taking = routes
   .filter(({ method }) => method !== 'GET')
@@ -55,43 +58,60 @@ describe('2,000 random bodies on every route that takes one are never a fault of
     app = await TestApp.start();
     admin = await app.setUp();
     empty = await TestApp.start();
+    // A body may be one that signs out: that shall hold for its own request only.
+    const store = secondConnection(app);
+    store.exec(`CREATE TRIGGER stay_signed_in AFTER UPDATE OF ended_at ON sessions
+      BEGIN UPDATE sessions SET ended_at = NULL WHERE id = new.id; END`);
+    store.close();
   });
   afterAll(async () => {
+    agent.destroy();
     await app.close();
     await empty.close();
   });
 
-  async function send(client: Client, [method, path]: readonly [string, string], raw: Uint8Array<ArrayBuffer>) {
-    const begun = path.endsWith('/authenticate') ? { 'x-session-token': 'x' } : {};
-    const headers = { 'content-type': 'application/json', ...begun };
-    return (await client.call(method, `/${path}`, { raw, headers })).status;
+  function send(to: TestApp, credential: string | null, [method, path]: readonly [string, string]) {
+    const { port } = new URL(to.url);
+    const authorization = credential === null ? {} : { authorization: `Bearer ${credential}` };
+    const headers = { 'content-type': 'application/json', ...authorization };
+    return (raw: Uint8Array) =>
+      new Promise<number>((resolve, reject) => {
+        const sent = request({ port, method, path, headers, agent }, (answer) => {
+          answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
+        });
+        sent.on('error', reject).end(raw);
+      });
   }
 
-  /** A logout among the bodies may end the session: it goes on as if there had been none. */
-  async function keepSignedIn(): Promise<void> {
-    await app.services.db.transaction((tx) => tx.updateTable('sessions').set({ ended_at: null }).execute());
+  /** Sends all bodies, some at a time; answers what answered with a fault, and how often which status came. */
+  async function sendAll(sendBody: (raw: Uint8Array) => Promise<number>) {
+    const faults: string[] = [];
+    const counts = new Map<number, number>();
+    for (let place = 0; place < bodies.length; place += batch) {
+      const some = bodies.slice(place, place + batch);
+      const statuses = await Promise.all(some.map(sendBody));
+      for (const [at, status] of statuses.entries()) {
+        counts.set(status, (counts.get(status) ?? 0) + 1);
+        if (status < 200 || status >= 500) faults.push(`${status}: ${Buffer.from(some[at] ?? []).toString('base64')}`);
+      }
+    }
+    return { faults, counts };
   }
 
-  it.each(taking)('%s %s', async (...route) => {
-    const seen = new Set<number>();
-    const sendAll = async (many: readonly Uint8Array<ArrayBuffer>[]) => {
-      await keepSignedIn();
-      const statuses = await Promise.all(many.map((raw) => send(admin, route, raw)));
-      for (const status of statuses) seen.add(status);
-      expect(statuses.filter((status) => status >= 500)).toEqual([]);
-    };
-    await fc.assert(fc.asyncProperty(bodies, sendAll), { numRuns: batches, endOnFailure: true });
-    await keepSignedIn();
-    expect(seen.size).toBeGreaterThan(0);
+  it.each(taking)(`%s %s (seed ${seed})`, async (...route) => {
+    const { faults, counts } = await sendAll(send(app, admin.credential, route));
+    expect(faults).toEqual([]);
+    // What needs no session, or another credential, may refuse them all the same; the rest was looked at.
+    const policy = routes.find(
+      (one) => one.method === route[0] && route[1].startsWith(addressOf(one).split(':')[0] ?? ''),
+    )?.policy;
+    expect(policy?.who === 'holder' || policy?.who === 'anyone' || !counts.has(401)).toBe(true);
     expect((await admin.get('/users')).status).toBe(200);
   });
 
-  it('POST /org while there is no organization', async () => {
-    const sendAll = async (many: readonly Uint8Array<ArrayBuffer>[]) => {
-      const statuses = await Promise.all(many.map((raw) => send(empty.nobody, ['POST', '/api/v1/org'], raw)));
-      expect(statuses.filter((status) => status !== 400 && status !== 415)).toEqual([]);
-    };
-    await fc.assert(fc.asyncProperty(bodies, sendAll), { numRuns: batches, endOnFailure: true });
+  it(`POST /org while there is no organization (seed ${seed})`, async () => {
+    const { faults, counts } = await sendAll(send(empty, null, ['POST', '/api/v1/org']));
+    expect([faults, [...counts.keys()].filter((status) => status !== 400 && status !== 415)]).toEqual([[], []]);
     expect((await empty.nobody.get('/org/exists')).body).toEqual({ exists: false });
   });
 

@@ -74,7 +74,7 @@ describe('H8: any text as a name', () => {
   }
 
   it('is stored and returned exactly, in NFC and trimmed, or refused (USER-13)', async () => {
-    await fc.assert(fc.asyncProperty(texts, tryName), { numRuns: 800 });
+    await fc.assert(fc.asyncProperty(texts, tryName), { numRuns: 300 });
   });
 
   it.each([
@@ -126,11 +126,10 @@ describe('H8: any text as a name', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('the store is whole', async () => {
-    expect((await app.services.db.read.selectFrom('users').select('id').execute()).length).toBeGreaterThan(10);
-    expect(
-      new Set((await app.events()).map(({ payload }) => payload.fullName).filter((name) => storedForm(name) !== name))
-        .size,
-    ).toBe(0);
+  it('the store is whole, and its events say the same', async () => {
+    const people = (await admin.get('/users')).body.map(({ fullName }: { fullName: string }) => fullName);
+    const told = (await app.events()).filter(({ event_type }) => event_type === 'userAdded');
+    expect(told.map(({ payload }) => payload.fullName)).toEqual(people);
+    expect(people.length).toBeGreaterThan(100);
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { addressOf } from '../src/http/app.ts';
+import { addressOf } from '../src/http/endpoint.ts';
 import { openApiDocument } from '../src/http/openapi.ts';
 import { routes } from '../src/routes.gen.ts';
 

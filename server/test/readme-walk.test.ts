@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { variables } from '../src/config/config.ts';
 import { TestApp } from './test-app.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -145,5 +146,12 @@ describe('the walk of the README', () => {
     const [, reason] = /"reason": "([^"]+)"/.exec(steps[6]?.commands ?? '') ?? [];
     const revocation = { action: 'token.revoked', subject_id: id, details: { reason } };
     expect(await app.audit()).toContainEqual(expect.objectContaining(revocation));
+  });
+});
+
+describe('the configuration table of the README', () => {
+  it('has every variable that the service reads, and no other', () => {
+    const listed = [...readme.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+    expect(new Set(listed)).toEqual(new Set(variables.keyof().options));
   });
 });

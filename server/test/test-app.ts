@@ -210,6 +210,15 @@ export class TestApp {
     );
   }
 
+  /** Gives somebody the administrator's role, in the store. */
+  async promote(userId: string): Promise<void> {
+    await this.services.db.transaction(async (tx) => {
+      const groups = tx.selectFrom('user_groups').where('type', '=', 'admin').select('id');
+      const { id } = await groups.executeTakeFirstOrThrow();
+      await tx.insertInto('group_members').values({ group_id: id, user_id: userId }).execute();
+    });
+  }
+
   /** Every row of the outbox, in order, its payload parsed. */
   async events(): Promise<Json[]> {
     const rows = await this.services.db.read.selectFrom('outbox').orderBy('sequence').selectAll().execute();

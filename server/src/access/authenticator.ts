@@ -42,7 +42,7 @@ function judge(held: HeldCredential, nowMs: number): Principal {
 /**
  * Verification of bearer credentials: the store decides, by the hash of the whole value joined with its owner and
  * organization; nothing is accepted on a signature. No write, no slow hash and no remote call happens here.
- * Rules: AUTH-5, PAT-20.
+ * Rules: AUTH-25 to AUTH-27.
  */
 export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
   const kept = new KeptUntilCommit<CredentialHash, HeldCredential>(() => db.commitMark());

@@ -20,7 +20,7 @@ export const unauthorized = {
 
 /**
  * The credential in an Authorization header, without its display prefix. Throws the 401 for a header that is absent or
- * not of the bearer form. Rules: AUTH-1, PAT-4.
+ * not of the bearer form. Rules: AUTH-19, PAT-25, PAT-26.
  * @param displayPrefixes what may stand before a personal access token, underscore included; one is taken off, once
  */
 export function readBearer(header: string | undefined, displayPrefixes: readonly string[]): string {

@@ -106,7 +106,7 @@ interface KeyOptions {
 
 /**
  * Opens the signing keys; Ed25519 ones are made at the first start, readable for their owner alone. Throws StartupError
- * for a key file that is damaged or that others can read. Rule: AUTH-12.
+ * for a key file that is damaged or that others can read. Rules: AUTH-34, AUTH-38.
  */
 export async function openSigningKeys({ dataDir, clock, sharedSecret }: KeyOptions): Promise<SigningKeys> {
   const material = sharedSecret ? sharedKey(sharedSecret) : await embeddedKeys(dataDir);

@@ -11,6 +11,8 @@ const allowances = {
   mint: { points: 300, duration: 60 },
   /** Sign-ins begun, by network. */
   signInStart: { points: 300, duration: 60 },
+  /** Refreshes, by person. */
+  refresh: { points: 300, duration: 60 },
 } as const satisfies Record<string, IRateLimiterOptions>;
 
 /** Failed sign-ins that are free, before each further one doubles the wait. */
@@ -23,11 +25,12 @@ const failuresKeptMax = 50_000;
 export interface Limits {
   /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
   count(what: keyof typeof allowances, key: string): Promise<void>;
-  /** Throws `signInBlocked` while the account from this network, or the network, has to wait. Rule: AUTH-30. */
-  admitSignIn(email: string, network: string): void;
-  /** Remembers a failed sign-in. */
-  signInFailed(email: string, network: string): void;
-  /** Forgets the account's failures from this network. */
+  /**
+   * Counts a try to sign in as failed until it succeeds, so that many at once are held back like many in a row. Throws
+   * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44.
+   */
+  trySignIn(email: string, network: string): void;
+  /** Takes a counted try back, and forgets the account's failures from this network. */
   signInSucceeded(email: string, network: string): void;
 }
 
@@ -69,6 +72,7 @@ class SlowDown {
     this.#free = free;
   }
 
+  /** Throws while the key has to wait. */
   admit(key: string): void {
     const until = this.#byKey.get(key)?.blockedUntilMs ?? 0;
     const waitMs = until - this.#clock.now();
@@ -79,7 +83,7 @@ class SlowDown {
     });
   }
 
-  failed(key: string): void {
+  count(key: string): void {
     const nowMs = this.#clock.now();
     const known = this.#byKey.get(key);
     const count = known && nowMs - known.lastMs < failuresKeptMs ? known.count + 1 : 1;
@@ -93,6 +97,14 @@ class SlowDown {
     this.#byKey.delete(key);
   }
 
+  /** Takes one counted try back. */
+  uncount(key: string): void {
+    const known = this.#byKey.get(key);
+    if (!known) return;
+    const count = known.count - 1;
+    this.#byKey.set(key, { ...known, count, blockedUntilMs: count < this.#free ? 0 : known.blockedUntilMs });
+  }
+
   #forgetOldest(): void {
     if (this.#byKey.size <= failuresKeptMax) return;
     const [oldest] = this.#byKey.keys();
@@ -102,8 +114,7 @@ class SlowDown {
 
 const noLimits: Limits = {
   count: async () => {},
-  admitSignIn: () => {},
-  signInFailed: () => {},
+  trySignIn: () => {},
   signInSucceeded: () => {},
 };
 
@@ -114,6 +125,7 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
     badCredential: new RateLimiterMemory(allowances.badCredential),
     mint: new RateLimiterMemory(allowances.mint),
     signInStart: new RateLimiterMemory(allowances.signInStart),
+    refresh: new RateLimiterMemory(allowances.refresh),
   };
   const accounts = new SlowDown(clock, freeFailures);
   // A network may hold many people who each mistype: it is slowed down later than one account is.
@@ -133,14 +145,15 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
         });
       }
     },
-    admitSignIn: (email, network) => {
+    trySignIn: (email, network) => {
       accounts.admit(accountKey(email, network));
       networks.admit(networkOf(network));
+      accounts.count(accountKey(email, network));
+      networks.count(networkOf(network));
     },
-    signInFailed: (email, network) => {
-      accounts.failed(accountKey(email, network));
-      networks.failed(networkOf(network));
+    signInSucceeded: (email, network) => {
+      accounts.forget(accountKey(email, network));
+      networks.uncount(networkOf(network));
     },
-    signInSucceeded: (email, network) => accounts.forget(accountKey(email, network)),
   };
 }

@@ -23,7 +23,7 @@ function normal(password: string): string {
   return password.normalize('NFC');
 }
 
-/** Makes the hasher of this process. Rule: PASSWORD-3. */
+/** Makes the hasher of this process. Rule: PASSWORD-4. */
 export function passwordHasher(): PasswordHasher {
   const limit = pLimit(concurrent);
   let decoy: Promise<string> | undefined;

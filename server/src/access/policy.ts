@@ -18,9 +18,9 @@ export type Policy =
   | {
       readonly who: Who;
       readonly scope: ScopeName;
-      /** Refuse who is not an administrator with 400, and before the scope is looked at. Rule: PAT-15. */
+      /** Refuse who is not an administrator with 400, and before the scope is looked at. Rules: ERR-13, HTTP-3. */
       readonly adminFirst?: true;
-      /** The name of the path parameter that holds a token's id: a token may always do this to itself. Rule: SCOPE-14. */
+      /** The name of the path parameter that holds a token's id: a token may always do this to itself. Rule: SCOPE-25. */
       readonly selfParam?: string;
     };
 

@@ -7,7 +7,7 @@ export interface ScopeInfo {
   readonly requiresUserConsent: boolean;
 }
 
-/** The scopes that this service knows by itself, in the order in which they are shown. Rule: SCOPE-1. */
+/** The scopes that this service knows by itself, in the order in which they are shown. Rules: SCOPE-4 to SCOPE-7. */
 export const catalogue = [
   { name: 'openid', category: 'Identity', requiresUserConsent: false, description: 'Sign in with your identity' },
   { name: 'profile', category: 'Identity', requiresUserConsent: true, description: 'See your name and picture' },

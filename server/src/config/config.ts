@@ -14,7 +14,9 @@ const webAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .transform((address) => address.replace(/\/+$/, ''));
 const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
-const origin = z.url({ protocol: /^https?$/ }).transform((address) => new URL(address).origin);
+const origin = z
+  .url({ protocol: /^https?$/, error: 'must be http or https origins' })
+  .transform((address) => new URL(address).origin);
 const network = z.union(
   [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
   'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8',
@@ -23,7 +25,7 @@ const network = z.union(
 const secretBytesMin = 32;
 const secretKindsMin = 8;
 const placeholder = /change[-_ ]?me|placeholder|your[-_ ]?secret|example|password|^secret|insert[-_ ]?here|dummy/i;
-/** A secret that others also hold must not be one that they can guess. Rule: CONFIG-20. */
+/** A secret that others also hold must not be one that they can guess. Rule: CONFIG-6. */
 const sharedSecret = z
   .string()
   .refine((text) => Buffer.byteLength(text) >= secretBytesMin, `must be at least ${secretBytesMin} bytes`)
@@ -33,7 +35,7 @@ const sharedSecret = z
 
 /**
  * Every variable that the service reads, under its own name. Values are text, as in the environment; an empty one is
- * unset. Rule: CONFIG-1.
+ * unset. Rules: CONFIG-1 to CONFIG-24.
  */
 export const variables = z.object({
   HOST: z.string().default('127.0.0.1').describe('Where it listens'),

@@ -16,7 +16,8 @@ const shownMax = 80;
 /** What a variable holds, fit to be printed: secrets and passwords in addresses masked. */
 function shown(name: string, value: unknown): string {
   if (secretNames.has(name)) return '[secret]';
-  const text = String(value).replace(/\/\/[^/@\s]*@/, '//[secret]@');
+  // Up to the last @: a password that should have been percent-encoded may hold anything.
+  const text = String(value).replace(/\/\/.*@/s, '//[secret]@');
   return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}…` : text);
 }
 

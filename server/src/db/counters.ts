@@ -19,7 +19,7 @@ export async function takeNumbers(tx: Tx, name: CounterName, count = 1): Promise
   return value - count + 1;
 }
 
-/** A slug such as `user-1001`, unique in the system. Rule: STORE-5. */
+/** A slug such as `user-1001`, unique in the system. Rule: STORE-3. */
 export async function nextSlug(tx: Tx, kind: 'org' | 'user' | 'usergroup'): Promise<string> {
   return `${kind}-${await takeNumbers(tx, kind)}`;
 }

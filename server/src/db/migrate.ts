@@ -23,9 +23,14 @@ async function appliedVersion(db: Database): Promise<number> {
   return row?.version ?? 0;
 }
 
+function stepFailed(step: string, error: unknown): StartupError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StartupError(`The store cannot be brought to ${step} and was left as it was: ${reason}`, { cause: error });
+}
+
 /**
  * Brings the store to this release's schema, forward only, each step whole or not at all. Throws StartupError when a
- * newer release has been here: going on could destroy what it wrote.
+ * newer release has been here, because going on could destroy what it wrote, and when a step fails.
  */
 export async function migrate(db: Database, clock: Clock): Promise<void> {
   await db.transaction((tx) =>
@@ -46,9 +51,12 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
   for (const [place, { name, up }] of migrations.entries()) {
     const version = place + 1;
     if (version <= applied) continue;
-    await db.transaction(async (tx) => {
+    const step = db.transaction(async (tx) => {
       await up(tx.schema);
       await tx.insertInto('schema_migrations').values({ version, name, applied_at: clock.now() }).execute();
+    });
+    await step.catch((error: unknown) => {
+      throw stepFailed(`schema ${version} (${name})`, error);
     });
   }
 }

@@ -7,7 +7,7 @@ type Ms = number;
 
 interface Organizations {
   id: string;
-  /** Always 1 and unique: the store itself allows only one organization. Rule: ORG-2. */
+  /** Always 1 and unique: the store itself allows only one organization. Rule: ORG-12. */
   singleton: 1;
   slug: string;
   account_type: 'individual' | 'business';

@@ -35,7 +35,7 @@ interface FaultParts {
   readonly metrics: Metrics;
 }
 
-/** A fault of ours: logged once, told neutrally. Rule: ERR-5. */
+/** A fault of ours: logged once, told neutrally. Rules: ERR-6, ERR-25. */
 function fromFault(error: unknown, requestId: string, { log, metrics }: FaultParts): RefusedError {
   const isStore = isStoreFailure(error);
   metrics.countFault(isStore ? 'store' : 'internal');
@@ -67,7 +67,7 @@ function refusalOf(code: string): RefusalName {
 
 const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
 
-/** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-7. */
+/** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-28. */
 export function answerBrokenRequest(newRequestId: () => string) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') {

@@ -1,17 +1,24 @@
 import { randomInt } from 'node:crypto';
 import { METHODS } from 'node:http';
-import cors from '@fastify/cors';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+  type RouteOptions,
+} from 'fastify';
 import type { Logger } from 'pino';
 import type { Authenticate } from '../access/authenticator.ts';
 import { readBearer } from '../access/bearer.ts';
 import { type Limits, networkOf } from '../access/limits.ts';
 import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
-import { hour, second } from '../clock.ts';
+import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
+import { crossOriginRules } from './cors.ts';
+import { connectionDrain } from './drain.ts';
 import { type AnyEndpoint, addressOf, WithHeaders } from './endpoint.ts';
 import { type EndpointRequest, inputReader } from './input.ts';
 import { addOpenRoutes } from './open-routes.ts';
@@ -49,14 +56,6 @@ const timeoutCheckMs = second;
 const knownMethods = METHODS.filter((method) => method !== 'CONNECT');
 /** Longer than any address that the header limit lets through, so that an id's own form is what judges it. */
 const paramLengthMax = 65_536;
-const exposedHeaders = [
-  'x-session-token',
-  'x-request-id',
-  'Retry-After',
-  'RateLimit-Limit',
-  'RateLimit-Remaining',
-  'RateLimit-Reset',
-];
 
 function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => string {
   const start = randomInt(2 ** 32).toString(36);
@@ -91,6 +90,8 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
   });
   // One more than allowed, so that the rule sees that there are too many.
   app.server.maxHeadersCount = headersMax + 1;
+  const drain = connectionDrain(app.server);
+  app.addHook('preClose', async () => drain());
   // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   const withBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -175,6 +176,20 @@ function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoin
   }
 }
 
+/** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
+function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
+  const answerCrossOrigin = crossOriginRules(corsOrigins);
+  return (request, reply, done) => {
+    setCommonHeaders(request, reply);
+    checkMessage(request.raw);
+    // The framework would judge the type of a body that isn't there.
+    const hasType = request.headers['content-type'] !== undefined;
+    if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
+    if (answerCrossOrigin(request, reply)) return;
+    done(request.is404 ? new RefusedError('notFound') : undefined);
+  };
+}
+
 /** Nothing is reachable that didn't say who may call it. Rule: RUN-10. */
 function refuseUndeclared({ method, url, config }: RouteOptions): void {
   if (config?.endpoint || config?.open) return;
@@ -187,25 +202,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const newRequestId = requestIds();
   const app = createFastify(parts, newRequestId);
   app.decorateRequest('caller', null);
-  app.addHook('onRequest', (request, reply, done) => {
-    setCommonHeaders(request, reply);
-    checkMessage(request.raw);
-    // The framework would judge the type of a body that isn't there. Rule: HTTP-17.
-    if (request.headers['content-type'] !== undefined && !hasBody(request.raw))
-      delete request.raw.headers['content-type'];
-    done();
-  });
-  await app.register(cors, {
-    origin: [...services.config.corsOrigins],
-    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    exposedHeaders,
-    maxAge: hour / second,
-    strictPreflight: false,
-  });
-  // Before a body is looked at. Rule: HTTP-5.
-  app.addHook('onRequest', ({ is404 }, _reply, done) => {
-    done(is404 ? new RefusedError('notFound') : undefined);
-  });
+  app.addHook('onRequest', firstRules(services.config.corsOrigins));
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     readJsonBody(request.headers['content-type'], bytes),

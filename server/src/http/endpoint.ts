@@ -56,6 +56,8 @@ interface Description {
   readonly root?: true;
   /** One sentence for the documentation. */
   readonly summary: string;
+  /** Response headers that are part of the contract, each with what it is. */
+  readonly answerHeaders?: Readonly<Record<string, string>>;
   /** The heading in the documentation. */
   readonly tag: string;
   /** Refuses everybody while the system is in some state; asked once the caller is admitted, before any input is read. */

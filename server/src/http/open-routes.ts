@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -37,27 +37,30 @@ const style = 'text/css; charset=utf-8';
 
 function addDocs(app: FastifyInstance): void {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  const files: readonly (readonly [string, string, () => Promise<string>])[] = [
-    ['/docs', html, async () => page],
-    ['/docs/start.js', script, async () => start],
-    ['/docs/swagger-ui.css', style, () => readFile(join(viewer, 'swagger-ui.css'), 'utf8')],
-    ['/docs/swagger-ui-bundle.js', script, () => readFile(join(viewer, 'swagger-ui-bundle.js'), 'utf8')],
+  // Read once and sent from the same memory, however many ask without reading what they asked for.
+  const files: readonly (readonly [string, string, Buffer])[] = [
+    ['/docs', html, Buffer.from(page)],
+    ['/docs/start.js', script, Buffer.from(start)],
+    ['/docs/swagger-ui.css', style, readFileSync(join(viewer, 'swagger-ui.css'))],
+    ['/docs/swagger-ui-bundle.js', script, readFileSync(join(viewer, 'swagger-ui-bundle.js'))],
   ];
   for (const [url, type, content] of files) {
     app.get(url, { config: { open: 'documentation' } }, async (_, reply) => {
       reply.type(type).headers({ 'content-security-policy': contentPolicy, 'cache-control': 'no-cache' });
-      return content();
+      return content;
     });
   }
 }
 
+/** What proxies add: a peer that sends one of these is not the client. */
+const forwarding = ['x-forwarded-for', 'forwarded', 'x-real-ip'];
 const loopback = /^(127\.|::1$|::ffff:127\.)/;
 
 function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
   app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
     // The peer itself counts here, not what a proxy says of its client.
-    const isLocal =
-      loopback.test(request.socket.remoteAddress ?? '') && request.headers['x-forwarded-for'] === undefined;
+    const isForwarded = forwarding.some((name) => request.headers[name] !== undefined);
+    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && !isForwarded;
     if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);
@@ -67,7 +70,7 @@ function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
 
 /** The addresses that aren't operations: documentation and metrics. Rules: RUN-5, RUN-8. */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): void {
-  const document = JSON.stringify(openApiDocument(endpoints));
+  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
   app.get('/api/v1/openapi.json', { config: { open: 'documentation' } }, async (_, reply) => {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
     return document;

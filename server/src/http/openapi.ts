@@ -69,6 +69,15 @@ function operationId(endpoint: AnyEndpoint): string {
   return endpoint.method.toLowerCase() + name;
 }
 
+function answerHeaders({ answerHeaders: declared }: AnyEndpoint): Json {
+  if (!declared) return {};
+  const headers = Object.entries(declared).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ]);
+  return { headers: Object.fromEntries(headers) };
+}
+
 function operation(endpoint: AnyEndpoint): Json {
   const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
   const given = [
@@ -93,6 +102,7 @@ function operation(endpoint: AnyEndpoint): Json {
     responses: {
       [String(status)]: {
         description: 'Done',
+        ...answerHeaders(endpoint),
         content: { 'application/json': { schema: schema ? jsonSchema(schema, 'output') : {} } },
       },
       default: { $ref: '#/components/responses/Refusal' },

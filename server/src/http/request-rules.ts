@@ -11,7 +11,7 @@ const singular = new Set(['host', 'authorization', 'content-type']);
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 const requestIdForm = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** The caller's `x-request-id` where it has the allowed form. Rule: HTTP-1. */
+/** The caller's `x-request-id` where it has the allowed form. Rule: HTTP-8. */
 export function givenRequestId(message: IncomingMessage): string | undefined {
   const given = message.headers['x-request-id'];
   return typeof given === 'string' && requestIdForm.test(given) ? given : undefined;
@@ -35,7 +35,8 @@ function checkFraming({ httpVersion, headers }: IncomingMessage): void {
 
 /**
  * The rules that come before everything else, authentication included: headers that may occur once only, their number,
- * the encoding and the announced size of the body. Node accepts or trims all of these silently. Rules: HTTP-2 to HTTP-6.
+ * the encoding and the announced size of the body. Node accepts or trims all of these silently. Rules: HTTP-11,
+ * HTTP-24 to HTTP-27.
  */
 export function checkMessage(message: IncomingMessage): void {
   const { rawHeaders, headers } = message;
@@ -113,7 +114,7 @@ function countNames(text: string): number {
 
 /**
  * Reads a JSON body: UTF-8, no name twice, at most 32 levels, no names that reach for prototypes. An empty body is no
- * body, whatever its type says. Rules: HTTP-10 to HTTP-14.
+ * body, whatever its type says. Rules: HTTP-12, HTTP-13, HTTP-15 to HTTP-17.
  */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
@@ -127,7 +128,7 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
   return value;
 }
 
-/** Refuses query parameters whose names reach for prototypes. Rule: HTTP-14. */
+/** Refuses query parameters whose names reach for prototypes. Rule: HTTP-15. */
 export function checkQueryNames(query: Readonly<Record<string, unknown>>): void {
   for (const name of Object.keys(query)) {
     if (forbiddenKeys.has(name)) throw refuseInput({ field: `query.${name}`, message: 'is not allowed as a name' });

@@ -4,6 +4,8 @@ import { z } from 'zod';
 const octetsMax = 254;
 const localOctetsMax = 64;
 const dotAtom = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+/** Of ASCII nothing else: `domainToASCII` reads like a browser, and drops a path, a query, tabs and what % stands for. */
+const domainCharacters = /^(?:[a-z0-9.-]|\P{ASCII})+$/u;
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const allDigits = /^\d+$/;
 
@@ -16,14 +18,16 @@ function isDomain(domain: string): boolean {
  * The one spelling of an e-mail address: trimmed, NFC, lower case, the domain in its IDNA form. `null` for whatever a
  * mail library might deliver to somebody else. Rules: USER-9, USER-11, USER-12.
  */
-function normalizeEmail(given: string): string | null {
+export function normalizeEmail(given: string): string | null {
   // Before anything whose time grows faster than the text.
   if (Buffer.byteLength(given) > octetsMax * 2) return null;
   const text = given.trim().normalize('NFC').toLowerCase();
   const at = text.lastIndexOf('@');
   const local = text.slice(0, at);
   if (at < 1 || local.length > localOctetsMax || !dotAtom.test(local)) return null;
-  const domain = domainToASCII(text.slice(at + 1));
+  const givenDomain = text.slice(at + 1);
+  if (!domainCharacters.test(givenDomain)) return null;
+  const domain = domainToASCII(givenDomain);
   const email = `${local}@${domain}`;
   return isDomain(domain) && Buffer.byteLength(email) <= octetsMax ? email : null;
 }

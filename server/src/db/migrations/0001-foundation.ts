@@ -113,6 +113,8 @@ async function createTokens(schema: SchemaModule): Promise<void> {
     schema.createIndex(name).on('personal_access_tokens').columns(columns).execute();
   await index('pat_owner', ['user_id', 'id']);
   await index('pat_parent', ['parent_id']);
+  await index('pat_expiry', ['expires_at']);
+  await index('pat_revocation', ['revoked_at']);
   // Holds all that the administrator's list filters and counts by, so that a far page doesn't read the rows before it.
   await index('pat_list', ['org_id', 'id', 'revoked_at', 'expires_at']);
 }

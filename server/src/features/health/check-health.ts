@@ -6,7 +6,7 @@ import { timestamp } from '../../http/schemas.ts';
 
 const response = { 200: z.object({ status: z.string(), timestamp }) };
 
-/** The health routes of each area, which only say that the process answers. Rules: ORG-30, USER-42. */
+/** The health routes of each area, which only say that the process answers. Rules: ORG-30, USER-42, GROUP-18. */
 export const areaHealth = endpoints(['org', 'users', 'userGroups'], (area) =>
   endpoint({
     method: 'GET',

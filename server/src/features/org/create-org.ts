@@ -25,7 +25,7 @@ const body = z
     password: newPassword,
     sendEmail: z.boolean().optional(),
     phoneNumber: optionalText,
-    permanentAddress: address.optional(),
+    permanentAddress: address.nullish(),
   })
   .refine(({ accountType, registeredName }) => accountType === 'individual' || registeredName !== null, {
     path: ['registeredName'],

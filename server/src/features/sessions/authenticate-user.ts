@@ -53,8 +53,9 @@ async function prove(services: Services, email: string, { method, credentials }:
   const stored = person ? await selectPasswordHash(db.read, person.id) : null;
   const isRight = await passwords.matches(stored, credentials.password ?? '');
   if (!organization || !person || !isRight) return null;
-  const [step] = await selectSteps(db.read, organization.id);
-  const isAllowed = step?.allowedMethods.some(({ type }) => type === method) ?? false;
+  const [step, ...further] = await selectSteps(db.read, organization.id);
+  // Somebody who has proved one step of several is not signed in.
+  const isAllowed = further.length === 0 && step?.allowedMethods.some(({ type }) => type === method);
   return isAllowed ? { person, accountType: organization.accountType } : null;
 }
 
@@ -86,12 +87,12 @@ export const authenticateUser = endpoint({
   body,
   response: { 200: z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
   async handle(services, { headers, body, origin }) {
-    const { limits } = services;
+    const { limits, metrics } = services;
     const email = await signInEmail(services, headers['x-session-token'], body.email);
-    limits.admitSignIn(email, origin.network);
+    limits.trySignIn(email, origin.network);
     const proved = await prove(services, email, body);
     if (!proved) {
-      limits.signInFailed(email, origin.network);
+      metrics.countActivity('session.refused');
       throw refused();
     }
     limits.signInSucceeded(email, origin.network);

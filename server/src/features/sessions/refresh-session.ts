@@ -33,6 +33,7 @@ export const refreshSession = endpoint({
     const known = await selectRefreshToken(db.read, hash);
     const organization = await selectSignInOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
+    await services.limits.count('refresh', known.user_id);
     const person = await selectActiveOwner(db.read, known.user_id);
     const pair = await signTokenPair(services, person, organization.accountType);
     const verdict = await db.transaction((tx) => exchange(tx, services, { hash, pair, origin }));

@@ -11,6 +11,7 @@ export const startSignIn = endpoint({
   path: '/userAccount/initAuth',
   tag: 'Sign-in',
   summary: 'Begin to sign in; the answer has the header x-session-token for the next call',
+  answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
   policy: { who: 'anyone' },
   body: z.object({ email: emailAddress.optional() }).optional(),
   response: {

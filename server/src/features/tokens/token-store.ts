@@ -189,6 +189,7 @@ export async function revokeFamily(
     .updateTable('personal_access_tokens')
     .set({ revoked_at: nowMs, revoked_by: revokedBy, revoke_reason: reason })
     .where('revoked_at', 'is', null)
+    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]))
     .where('id', 'in', (eb) => eb.selectFrom('family').select('family.id'))
     .returning('id')
     .execute();

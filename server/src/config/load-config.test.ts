@@ -1,0 +1,225 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { catalogue } from '../access/scopes.ts';
+import { StartupError } from '../errors.ts';
+import { loadConfig } from './load-config.ts';
+
+const good = 'kX9vQ2mZ7pL4wR8tB1nC6yD3sF5gH0jA';
+const other = 'Zr4uT8yB2nM6kW0qE9aS3dF7gH1jK5lP';
+
+let directory: string;
+const startedIn = process.cwd();
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+  process.chdir(directory);
+});
+afterEach(() => rmSync(join(directory, 'latchkey.config.json'), { force: true }));
+afterAll(() => {
+  process.chdir(startedIn);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function file(name: string, content: unknown): string {
+  const path = join(directory, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+/** The one line that a start with this environment ends with. */
+function refusal(environment: Readonly<Record<string, string>>): string {
+  try {
+    loadConfig(environment);
+  } catch (error) {
+    expect(error).toBeInstanceOf(StartupError);
+    const message = error instanceof StartupError ? error.message : '';
+    expect(message).not.toMatch(/[\r\n]/);
+    return message;
+  }
+  throw new Error(`accepted: ${JSON.stringify(environment)}`);
+}
+
+describe('loadConfig', () => {
+  it('has a default for everything (CONFIG-1 to CONFIG-3, CONFIG-5, CONFIG-6, CONFIG-8, CONFIG-12, CONFIG-14 to CONFIG-19)', () => {
+    const { scopes, ...rest } = loadConfig({});
+    expect(rest).toEqual({
+      host: '127.0.0.1',
+      port: 3000,
+      baseUrl: 'http://localhost:3000',
+      frontendUrl: 'http://localhost:3000',
+      dataDir: './data',
+      displayPrefixes: ['lkpat_'],
+      jwtSharedSecret: null,
+      rateLimit: true,
+      tokenRetentionDays: 365,
+      trustProxy: [],
+      corsOrigins: ['http://localhost:3000'],
+      logLevel: 'info',
+      metrics: 'local',
+    });
+    expect(scopes.infos).toEqual(catalogue);
+  });
+
+  it('takes every variable (CONFIG-1 to CONFIG-19)', () => {
+    const {
+      scopes: _,
+      jwtSharedSecret,
+      ...rest
+    } = loadConfig({
+      HOST: '0.0.0.0',
+      PORT: '8080',
+      BASE_URL: 'https://id.example.com/',
+      FRONTEND_URL: 'https://app.example.com/console//',
+      DATA_DIR: '/var/lib/latchkey',
+      PAT_PREFIX: 'acme',
+      PAT_PREFIXES_ACCEPTED: 'old, older-1 oldest',
+      JWT_ALGORITHM: 'HS256',
+      JWT_SECRET: good,
+      SCOPED_JWT_SECRET: other,
+      RATE_LIMIT: 'off',
+      TOKEN_RETENTION_DAYS: '1',
+      TRUST_PROXY: '10.0.0.7, 10.1.0.0/16 ::1,fd00::/8',
+      CORS_ORIGINS: 'https://one.example.com/, http://two.example.com:8080/path',
+      LOG_LEVEL: 'silent',
+      METRICS: 'off',
+    });
+    expect(rest).toEqual({
+      host: '0.0.0.0',
+      port: 8080,
+      baseUrl: 'https://id.example.com',
+      frontendUrl: 'https://app.example.com/console',
+      dataDir: '/var/lib/latchkey',
+      displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
+      rateLimit: false,
+      tokenRetentionDays: 1,
+      trustProxy: ['10.0.0.7', '10.1.0.0/16', '::1', 'fd00::/8'],
+      corsOrigins: ['https://app.example.com', 'https://one.example.com', 'http://two.example.com:8080'],
+      logLevel: 'silent',
+      metrics: 'off',
+    });
+    expect(jwtSharedSecret?.expose()).toBe(good);
+    expect(String(jwtSharedSecret)).toBe('[secret]');
+  });
+
+  it('bases the public address on the port (CONFIG-2)', () => {
+    expect(loadConfig({ PORT: '4001' })).toMatchObject({ baseUrl: 'http://localhost:4001' });
+    expect(loadConfig({ BASE_URL: 'https://x.example' })).toMatchObject({ frontendUrl: 'https://x.example' });
+  });
+
+  const wrong: readonly [string, string, string][] = [
+    ['PORT', '65536', 'must be at most 65535'],
+    ['PORT', '-1', 'must be a whole number'],
+    ['PORT', '80a', 'must be a whole number'],
+    ['PORT', '1e3', 'must be a whole number'],
+    ['BASE_URL', 'id.example.com', 'must be an http or https address'],
+    ['BASE_URL', 'ftp://id.example.com', 'must be an http or https address'],
+    ['FRONTEND_URL', 'javascript:alert(1)', 'must be an http or https address'],
+    ['DATABASE_URL', 'postgres://db.example.com/x', 'is not supported by this release'],
+    ['PAT_PREFIX', 'a b', 'must be 1 to 32 letters, digits, _ or -'],
+    ['PAT_PREFIX', 'x'.repeat(33), 'must be 1 to 32 letters, digits, _ or -'],
+    ['PAT_PREFIXES_ACCEPTED', 'good -bad', 'must be 1 to 32 letters, digits, _ or -'],
+    ['JWT_ALGORITHM', 'none', 'must be EdDSA or HS256'],
+    ['JWT_ALGORITHM', 'hs256', 'must be EdDSA or HS256'],
+    ['RATE_LIMIT', 'true', 'must be on or off'],
+    ['TOKEN_RETENTION_DAYS', '0', 'must be at least 1'],
+    ['TOKEN_RETENTION_DAYS', '36501', 'must be at most 36500'],
+    ['TRUST_PROXY', 'true', 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8'],
+    ['TRUST_PROXY', '10.0.0.7 10.0.0.0/33', 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8'],
+    ['CORS_ORIGINS', '*', 'must be http or https origins'],
+    ['CORS_ORIGINS', 'https://good.example.com file:///etc', 'must be http or https origins'],
+    ['LOG_LEVEL', 'verbose', 'must be one of pino’s levels or silent'],
+    ['METRICS', 'yes', 'must be local, on or off'],
+  ];
+  it.each(wrong)(
+    'refuses %s=%s in one line with name, value and what is allowed (CONFIG-24)',
+    (name, value, allowed) => {
+      const line = refusal({ [name]: value });
+      expect(line).toContain(`${name} is ${JSON.stringify(value)}: it ${allowed}`);
+    },
+  );
+
+  it.each([
+    ['postgres://ada:pa55-word@db.example.com/x', 'pa55'],
+    ['postgres://ada:pa55@word@db.example.com/x', 'word'],
+    ['postgres://ada:pa55/word@db.example.com/x', 'word'],
+    ['postgres://ada:pa55 word@db.example.com/x', 'word'],
+  ])('masks the password in %s (CONFIG-24)', (address, secret) => {
+    for (const name of ['DATABASE_URL', 'PORT', 'TRUST_PROXY']) {
+      const line = refusal({ [name]: address });
+      expect(line).not.toContain(secret);
+      expect(line).toContain('//[secret]@db.example.com/x');
+    }
+  });
+
+  it('keeps the line short and on one line, whatever the value (CONFIG-24)', () => {
+    const line = refusal({ METRICS: `a\nb\r${'x'.repeat(10_000)}` });
+    expect(line.length).toBeLessThan(200);
+    expect(line).toContain('a\\nb');
+  });
+
+  it('takes an empty string as unset (CONFIG-23)', () => {
+    const empty = { HOST: '', PORT: '', BASE_URL: '', DATABASE_URL: '', MCP_SCOPES: '', JWT_SECRET: '', METRICS: '' };
+    expect(loadConfig({ ...empty, PORT_FILE: '', CONFIG_FILE: '', SCOPES_FILE: '' })).toMatchObject({
+      port: 3000,
+      metrics: 'local',
+    });
+  });
+});
+
+describe('loadConfig with files', () => {
+  it('reads any variable from the file that <NAME>_FILE names (CONFIG-21)', () => {
+    const secret = file('secret', `${good}\n`);
+    const config = loadConfig({ JWT_ALGORITHM: 'HS256', JWT_SECRET_FILE: secret, PORT_FILE: file('port', ' 4002 \n') });
+    expect(config.jwtSharedSecret?.expose()).toBe(good);
+    expect(config.port).toBe(4002);
+    expect(loadConfig({ METRICS_FILE: file('empty', '\n') }).metrics).toBe('local');
+  });
+
+  it('refuses a variable and its file at once, and a file that is not there (CONFIG-21)', () => {
+    const path = file('port', '4002');
+    expect(refusal({ PORT: '4001', PORT_FILE: path })).toBe('PORT and PORT_FILE are both set: unset one');
+    const missing = join(directory, 'missing');
+    expect(refusal({ JWT_SECRET_FILE: missing })).toBe(
+      `JWT_SECRET_FILE names ${JSON.stringify(missing)}, which cannot be read (ENOENT)`,
+    );
+    expect(refusal({ PORT_FILE: directory })).toContain('(EISDIR)');
+  });
+
+  it('names the variable when the value from its file is wrong, a secret masked (CONFIG-24)', () => {
+    expect(refusal({ PORT_FILE: file('port', 'many') })).toContain('PORT is "many"');
+    const line = refusal({ JWT_SECRET_FILE: file('secret', 'too-short-value') });
+    expect(line).toBe('JWT_SECRET is [secret]: it must be at least 32 bytes');
+  });
+
+  it('reads latchkey.config.json in the working directory, numbers and booleans too (CONFIG-22)', () => {
+    file('latchkey.config.json', { PORT: 4003, HOST: '::1', METRICS: 'on', LOG_LEVEL: '' });
+    expect(loadConfig({})).toMatchObject({ port: 4003, host: '::1', metrics: 'on', logLevel: 'info' });
+  });
+
+  it('reads the file at CONFIG_FILE instead (CONFIG-22)', () => {
+    file('latchkey.config.json', { PORT: 4003, HOST: '::1' });
+    const path = file('elsewhere.json', { PORT: 4004 });
+    expect(loadConfig({ CONFIG_FILE: path })).toMatchObject({ port: 4004, host: '127.0.0.1' });
+  });
+
+  it('puts the environment first, <NAME>_FILE included, then the file, then the default (CONFIG-23)', () => {
+    file('latchkey.config.json', { PORT: 4003, HOST: '::1', METRICS: 'on' });
+    const config = loadConfig({ PORT: '4005', HOST_FILE: file('host', '0.0.0.0'), METRICS: '' });
+    expect(config).toMatchObject({ port: 4005, host: '0.0.0.0', metrics: 'on', rateLimit: true });
+  });
+
+  it('refuses a file that is missing, no JSON, no object, or sets what is no variable (CONFIG-22, CONFIG-24)', () => {
+    const at = (content: unknown) => refusal({ CONFIG_FILE: file('wrong.json', content) });
+    expect(refusal({ CONFIG_FILE: join(directory, 'missing') })).toMatch(
+      /^CONFIG_FILE names .* cannot be read \(ENOENT\)$/,
+    );
+    expect(at('{ "PORT": 1')).toMatch(/wrong\.json is not valid JSON$/);
+    for (const content of [[], 'text', 7, null, { PORT: null }, { PORT: [1] }, { PORT: { x: 1 } }]) {
+      expect(at(JSON.stringify(content))).toMatch(/wrong\.json must be one JSON object of names and plain values$/);
+    }
+    expect(at({ PROT: 1 })).toMatch(/wrong\.json sets PROT, which is no variable of this service$/);
+    expect(at({ PORT: 70_000 })).toBe('PORT is "70000": it must be at most 65535');
+    expect(at({ JWT_SECRET: 'in-the-file' })).toBe('JWT_SECRET is [secret]: it must be at least 32 bytes');
+  });
+});

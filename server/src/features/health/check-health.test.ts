@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestApp } from '../../../test/test-app.ts';
+
+const paths = ['/org/health', '/users/health', '/userGroups/health', '//health/live', '//health/ready'];
+
+describe('health', () => {
+  let app: TestApp;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+  });
+  afterAll(() => app.close());
+
+  it.each(paths)('200: %s answers anybody, before there is an organization (ORG-30, USER-42, RUN-4)', async (path) => {
+    const { status, body } = await app.nobody.get(path);
+    expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
+  });
+
+  it.each(paths)('200: %s looks at no credential and at no query (HTTP-7)', async (path) => {
+    expect((await app.with('not-a-token').get(`${path}?page=x`)).status).toBe(200);
+  });
+
+  it('the time is that of the clock (HTTP-29)', async () => {
+    app.clock.advance(1_500);
+    expect((await app.nobody.get('//health/live')).body.timestamp).toBe('2026-11-27T20:17:01.623Z');
+    app.clock.advance(-1_500);
+  });
+
+  it.each(paths)('405: POST %s', async (path) => {
+    const { status, headers } = await app.nobody.post(path);
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+
+  it('GET /health/ready is 503 without its store, and GET /health/live is not (RUN-4, ERR-27, STORE-12)', async () => {
+    const failing = await TestApp.start();
+    const admin = await failing.setUp();
+    await failing.services.db.close();
+    const { status, body, headers } = await failing.nobody.get('//health/ready');
+    expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
+    expect((await failing.nobody.get('//health/live')).status).toBe(200);
+    expect((await failing.nobody.get('/users/health')).status).toBe(200);
+    // Nobody is let in on what was known before.
+    expect((await admin.get('/users')).status).toBeGreaterThanOrEqual(500);
+    await failing.close();
+  });
+});

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressOf } from '../src/http/endpoint.ts';
+import { routes } from '../src/routes.gen.ts';
+import { requestText, sendRaw } from './raw-http.ts';
+import { type Client, organization, TestApp } from './test-app.ts';
+
+const anId = 'a'.repeat(24);
+const guarded = routes.filter(({ policy }) => policy.who === 'member' || policy.who === 'admin');
+const addressed = guarded.map((route) => [route.method, addressOf(route).replace(/:\w+/, anId)] as const);
+
+/** Other spellings of an address, which a proxy or a router may take for it. */
+const spellings: readonly (readonly [string, (path: string) => string])[] = [
+  ['a slash at the end', (path) => `${path}/`],
+  ['two slashes in front', (path) => `/${path}`],
+  ['two slashes within', (path) => path.replace('/v1/', '/v1//')],
+  ['upper case', (path) => path.toUpperCase()],
+  ['a parameter of the path', (path) => `${path};x=1`],
+  ['an encoded slash', (path) => path.replace('/v1/', '/v1%2f')],
+  ['an encoded letter', (path) => path.replace('/api', '/%61pi')],
+  ['an encoded question mark', (path) => `${path}%3fx=1`],
+  ['NUL at the end', (path) => `${path}%00`],
+  ['a dot', (path) => path.replace('/v1/', '/v1/./')],
+  ['dots from an open route', (path) => path.replace('/v1/', '/v1/org/exists/../../')],
+  ['encoded dots from an open route', (path) => path.replace('/v1/', '/v1/org/exists/%2e%2e/%2e%2e/')],
+  ['dots from the documentation', (path) => `/docs/..${path}`],
+  ['a backslash', (path) => path.replace('/v1/', '\\v1\\')],
+  ['the whole address', (path) => `http://x${path}`],
+  ['another host', (path) => `http://evil.example${path}`],
+  ['an extension', (path) => `${path}.json`],
+  ['a query', (path) => `${path}?public=true`],
+  ['a fragment', (path) => `${path}#/org/exists`],
+];
+
+describe('A4: no spelling of an address gets past its check', () => {
+  let app: TestApp;
+  let admin: Client;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+  });
+  afterAll(() => app.close());
+
+  it.each(spellings)('%s', async (_, spell) => {
+    const statuses = await Promise.all(
+      addressed.map(
+        async ([method, path]) =>
+          (await sendRaw(app, requestText(`${method} ${spell(path)} HTTP/1.1`))).answers[0]?.status,
+      ),
+    );
+    expect(statuses.filter((status) => ![400, 401, 404, 405].includes(status ?? 0))).toEqual([]);
+  });
+
+  it.each(['HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'])('%s', async (method) => {
+    for (const [, path] of addressed) {
+      const { answers } = await sendRaw(app, requestText(`${method} ${path} HTTP/1.1`));
+      const [answer] = answers;
+      expect([204, 401, 405]).toContain(answer?.status);
+      if (answer?.status === 204) expect(answer.text).toBe('');
+    }
+  });
+
+  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', '_method'])(
+    '%s changes no method',
+    async (name) => {
+      const { tokenId } = await admin.token();
+      const overridden = await admin.get(`/personal-access-tokens/${tokenId}`, { headers: { [name]: 'DELETE' } });
+      expect(overridden.status).toBe(405);
+      const posted = await admin.call('POST', `/personal-access-tokens/${tokenId}?_method=DELETE`, {
+        headers: { [name]: 'DELETE' },
+      });
+      expect(posted.status).toBe(405);
+      const { body } = await admin.get('/personal-access-tokens');
+      expect(body.tokens.map(({ id }: { id: string }) => id)).toContain(tokenId);
+    },
+  );
+
+  it.each(['X-Original-URL', 'X-Rewrite-URL', 'X-Forwarded-Path', 'X-Forwarded-Prefix'])(
+    '%s changes no address',
+    async (name) => {
+      const headers = { [name]: '/api/v1/org/exists' };
+      expect((await app.nobody.get('/users', { headers })).status).toBe(401);
+      const reversed = await app.nobody.get('/org/exists', { headers: { [name]: '/api/v1/users' } });
+      expect(reversed.body).toEqual({ exists: true });
+    },
+  );
+
+  it('names beside an id: health is open, the others are no ids', async () => {
+    expect((await app.nobody.get('/users/health')).body.status).toBe('healthy');
+    expect((await app.nobody.get('/users/dp')).status).toBe(401);
+    expect((await app.nobody.get('/users/email/exists')).status).not.toBe(200);
+    expect((await app.nobody.get('/users/internal')).status).toBe(401);
+    expect((await admin.get('/users/Health')).status).toBe(400);
+    expect((await app.nobody.get('/personal-access-tokens/admin')).status).toBe(401);
+  });
+});
+
+describe('A7: after the organization is deleted (ORG-26)', () => {
+  let app: TestApp;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+  });
+  afterAll(() => app.close());
+
+  it('every route with every token is 401, and nobody can take the system over', async () => {
+    const admin = await app.setUp();
+    const member = await app.member(admin, 'grace@example.com');
+    const { body: pair } = await app.signInTokens('grace@example.com');
+    const callers: Client[] = [admin, member, await admin.token(), await member.token()];
+    for (const caller of callers) expect((await caller.get('/users')).status).toBe(200);
+    await app.deleteOrganization();
+    for (const caller of callers) {
+      for (const [method, path] of addressed) {
+        const { status, body } = await caller.call(method, `/${path}`);
+        expect([method, path, status, body.error.code]).toEqual([method, path, 401, 'TOKEN_INVALID']);
+      }
+    }
+    expect((await app.with(pair.refreshToken).post('/userAccount/refresh/token')).status).toBe(401);
+    expect((await app.signInTokens('grace@example.com')).status).toBe(401);
+    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
+    const again = await app.nobody.post('/org', organization);
+    expect([again.status, again.body.error.code]).toEqual([409, 'CONFLICT']);
+  });
+});

@@ -1,0 +1,96 @@
+import type Sqlite from 'better-sqlite3';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { hour, minute, toTimestamp } from '../src/clock.ts';
+import { secondConnection } from './second-connection.ts';
+import { type Client, TestApp, type TokenClient } from './test-app.ts';
+
+describe('lastUsedAt', () => {
+  let app: TestApp;
+  let admin: Client;
+  let token: TokenClient;
+  /** Another process, which sees every write to `last_used_at` by way of a trigger. */
+  let observer: Sqlite.Database;
+
+  beforeEach(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    token = await admin.token();
+    observer = secondConnection(app);
+    observer.exec(`CREATE TABLE uses (token_id TEXT, used_at INTEGER);
+      CREATE TRIGGER seen AFTER UPDATE OF last_used_at ON personal_access_tokens
+      BEGIN INSERT INTO uses VALUES (new.id, new.last_used_at); END`);
+  });
+  afterEach(async () => {
+    observer.close();
+    await app.close();
+  });
+
+  const shown = async (): Promise<string | null> =>
+    (await admin.get('/personal-access-tokens')).body.tokens[0].lastUsedAt;
+  const writes = () => observer.prepare('SELECT used_at FROM uses').pluck().all();
+  const stored = () =>
+    observer.prepare('SELECT last_used_at FROM personal_access_tokens WHERE id = ?').pluck().get(token.tokenId);
+  const written = (count: number) => expect.poll(writes, { timeout: 5_000, interval: 10 }).toHaveLength(count);
+
+  it('is null until the first use, then soon the moment of it (PAT-30, PAT-31)', async () => {
+    expect(await shown()).toBeNull();
+    app.clock.advance(7_000);
+    const usedAt = app.clock.now();
+    expect((await token.get('/org')).status).toBe(200);
+    app.clock.advance(500);
+    await expect.poll(shown, { timeout: 5_000, interval: 10 }).toBe(toTimestamp(usedAt));
+    const { body } = await admin.get('/personal-access-tokens/admin');
+    expect(body.data[0].lastUsedAt).toBe(toTimestamp(usedAt));
+  });
+
+  it('is written at most once a minute, however many calls there are (PAT-31)', async () => {
+    const calls = async () => {
+      for (let round = 0; round < 10; round += 1) {
+        await Promise.all(Array.from({ length: 40 }, () => token.get('/org')));
+        app.clock.advance(100);
+      }
+    };
+    await calls();
+    await written(1);
+    await calls();
+    app.clock.advance(minute);
+    const lastMs = app.clock.now();
+    await token.get('/org');
+    await app.stop();
+    expect(writes()).toHaveLength(2);
+    expect(stored()).toBe(lastMs);
+  });
+
+  it('never goes backwards when the clock does (PAT-31)', async () => {
+    const usedAt = app.clock.now();
+    await token.get('/org');
+    await written(1);
+    app.clock.advance(-hour);
+    await token.get('/org');
+    await app.stop();
+    expect(writes()).toEqual([usedAt]);
+    expect(stored()).toBe(usedAt);
+  });
+
+  it('is written when the service stops, also what the minute held back (PAT-31, RUN-7)', async () => {
+    await token.get('/org');
+    await written(1);
+    app.clock.advance(5_000);
+    await token.get('/org');
+    const other = await admin.token();
+    await other.get('/org');
+    await app.stop();
+    expect(stored()).toBe(app.clock.now());
+    expect(writes()).toHaveLength(3);
+  });
+
+  it('counts what was let in, not what was refused as a credential; sessions have none (PAT-30)', async () => {
+    const revoked = await admin.token();
+    await admin.delete(`/personal-access-tokens/${revoked.tokenId}`);
+    await revoked.get('/org');
+    await app.with(`${token.credential}x`).get('/org');
+    await admin.get('/org');
+    await app.stop();
+    expect(writes()).toEqual([]);
+  });
+});

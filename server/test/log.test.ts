@@ -1,0 +1,96 @@
+import { PassThrough } from 'node:stream';
+import type { Logger } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { createLog, maskCredentials } from '../src/log.ts';
+
+const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
+const hash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b/dWRWJTmaaJObG';
+
+/** What a log writes while `use` has it. */
+async function written(
+  use: (log: Logger) => void,
+  options: { isTTY?: boolean; logLevel?: 'info' | 'silent' } = {},
+): Promise<string> {
+  const out = Object.assign(new PassThrough(), { isTTY: options.isTTY ?? false });
+  const chunks: Buffer[] = [];
+  out.on('data', (chunk: Buffer) => chunks.push(chunk));
+  use(createLog({ logLevel: options.logLevel ?? 'info' }, out as unknown as NodeJS.WriteStream));
+  out.end();
+  await new Promise((resolve) => out.once('close', resolve));
+  return Buffer.concat(chunks).toString();
+}
+
+describe('createLog', () => {
+  it('writes one line of JSON for each entry (RUN-6)', async () => {
+    const text = await written((log) => {
+      log.info({ port: 3000 }, 'first\nwith a break');
+      log.warn('second');
+      log.debug('not at this level');
+    });
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { level: 30, port: 3000, msg: 'first\nwith a break' },
+      { level: 40, msg: 'second' },
+    ]);
+    expect(lines[0]).not.toHaveProperty('hostname');
+  });
+
+  it('writes for people on a terminal, and masks there too (RUN-6, PASSWORD-6)', async () => {
+    const text = await written((log) => log.info({ password: 'Correct-Horse-7' }, `signed in with ${jwt}`), {
+      isTTY: true,
+    });
+    expect(text).toContain('signed in with [secret]');
+    expect(() => JSON.parse(text.trimEnd())).toThrow();
+    expect(text).not.toContain('Correct-Horse');
+  });
+
+  it('writes nothing when it is silent (CONFIG-17)', async () => {
+    expect(await written((log) => log.fatal('anything'), { logLevel: 'silent' })).toBe('');
+  });
+
+  it.each(['authorization', 'password', 'accessToken', 'refreshToken', 'x-session-token', 'token', 'hash'])(
+    'masks the field %s, by itself and in an object (PASSWORD-6)',
+    async (field) => {
+      const text = await written((log) => {
+        log.info({ [field]: 'opaque-value', request: { [field]: 'opaque-value', kept: 'shown' } }, 'entry');
+      });
+      expect(text).not.toContain('opaque-value');
+      expect(JSON.parse(text)).toMatchObject({ [field]: '[secret]', request: { [field]: '[secret]', kept: 'shown' } });
+    },
+  );
+
+  it('masks what looks like a credential wherever it stands (PASSWORD-6)', async () => {
+    const text = await written((log) => {
+      log.info(`token ${jwt}`);
+      log.info({ deep: { deeper: { url: `/org?token=${jwt}&x=1`, list: [`lkpat_${jwt}`, hash] } } }, 'nested');
+      log.error({ err: new Error(`refused ${jwt} with ${hash}`) }, 'failed');
+      log.info({ [jwt]: 'as a name' }, 'named');
+    });
+    for (const line of text.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
+    expect(text).not.toContain('eyJ');
+    expect(text).not.toContain('argon2id');
+    expect(text).not.toContain('RdescudvJCsgt3ub');
+    expect(text).toContain('/org?token=[secret]&x=1');
+  });
+});
+
+describe('maskCredentials', () => {
+  it('masks a display prefix together with its token, and several on one line', () => {
+    expect(maskCredentials(`lkpat_${jwt} and acme-corp_${jwt},${jwt}.`)).toBe('[secret] and [secret],[secret].');
+    expect(maskCredentials(`"${hash}"`)).toBe('"[secret]"');
+  });
+
+  it('leaves everything else alone', () => {
+    const plain = 'GET /api/v1/org 200 65f0c0ffee65f0c0ffee65f0 eyJ a.b.c argon2id v1.2.3';
+    expect(maskCredentials(plain)).toBe(plain);
+  });
+
+  it('takes time that grows with the text only', () => {
+    const startedAt = performance.now();
+    for (const piece of ['eyJ', 'eyJaaaaaaaa.', 'a_', '$argon2id$']) maskCredentials(piece.repeat(100_000));
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+});

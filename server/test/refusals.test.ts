@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { day, second } from '../src/clock.ts';
+import { type RefusalName, refusals } from '../src/errors.ts';
+import { RawConnection, requestText, sendRaw } from './raw-http.ts';
+import { secondConnection } from './second-connection.ts';
+import { attemptSignIn, beginSignIn } from './sign-in.ts';
+import { type Client, type Json, organization, password, TestApp } from './test-app.ts';
+
+interface Refused {
+  readonly status: number;
+  readonly body: Json;
+  /** A header of the answer; `undefined` without one. */
+  readonly header: (name: string) => string | undefined;
+}
+
+const anId = 'a'.repeat(24);
+const busyMs = 5 * second;
+
+describe('every refusal is reached, and answered as the table says (ERR-2)', () => {
+  let app: TestApp;
+  let admin: Client;
+  let member: Client;
+  let limited: TestApp;
+  let slow: RawConnection;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    member = await app.member(admin, 'grace@example.com');
+    limited = await TestApp.start({ RATE_LIMIT: 'on' });
+    await limited.setUp();
+    // Begun here, because it takes its time.
+    slow = new RawConnection(app).send('GET / HTTP/1.1\r\n');
+  });
+  afterAll(async () => {
+    slow.destroy();
+    await app.close();
+    await limited.close();
+  });
+
+  async function call(client: Client, ...given: Parameters<Client['call']>): Promise<Refused> {
+    const { status, body, headers } = await client.call(...given);
+    return { status, body, header: (name) => headers.get(name) ?? undefined };
+  }
+
+  async function raw(bytes: string): Promise<Refused> {
+    const [answer] = (await sendRaw(app, bytes)).answers;
+    return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
+  }
+
+  const open = 'GET /api/v1/org/exists HTTP/1.1';
+  const newcomer = (email: string) => ({ body: { fullName: 'Ann', email } });
+  const signIn = (of: TestApp, secret: string) => attemptSignIn(of, { email: 'ada@example.com', password: secret });
+
+  /** Calls as somebody whose token something happened to. */
+  async function ended(spoil: (client: Client, tokenId: string) => Promise<unknown>): Promise<Refused> {
+    const client = await member.token({ expiryDays: 30 });
+    await spoil(client, client.tokenId);
+    return call(client, 'GET', '/users');
+  }
+
+  const cases: Record<RefusalName, () => Promise<Refused>> = {
+    invalidInput: () => call(admin, 'POST', '/users', { body: {} }),
+    doubledHeader: () => raw(requestText(open, ['Host: a', 'Host: b'])),
+    unreadableRequest: () => raw('nonsense\r\n\r\n'),
+    hostMissing: () => raw(requestText(open, [])),
+    scopeNotGrantable: () => call(admin, 'POST', '/personal-access-tokens', { body: { name: 'x', scopes: ['none'] } }),
+    tokenAdministratorRequired: () => call(member, 'GET', '/personal-access-tokens/admin'),
+
+    credentialMissing: () => call(app.nobody, 'GET', '/users'),
+    signInRefused: async () => {
+      const { status, body, headers } = await signIn(app, 'Wrong-Horse-7');
+      return { status, body, header: (name) => headers.get(name) ?? undefined };
+    },
+    signInNotStarted: () =>
+      call(app.nobody, 'POST', '/userAccount/authenticate', { body: { method: 'password', credentials: {} } }),
+    tokenInvalid: () => call(app.with('unknown'), 'GET', '/users'),
+    tokenExpired: async () => {
+      const refused = await ended(async () => app.clock.advance(31 * day));
+      app.clock.advance(-31 * day);
+      return refused;
+    },
+    tokenRevoked: () => ended((_, tokenId) => member.delete(`/personal-access-tokens/${tokenId}`)),
+    sessionExpired: async () => {
+      const session = await app.signIn('grace@example.com');
+      await session.post('/userAccount/logout/manual');
+      return call(session, 'GET', '/users');
+    },
+
+    scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
+    administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
+
+    notFound: () => call(admin, 'GET', `/users/${anId}`),
+    methodNotAllowed: () => call(app.nobody, 'DELETE', '/users'),
+    requestTooSlow: async () => {
+      const [answer] = (await slow.closed(15 * second)).answers;
+      return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
+    },
+
+    organizationExists: () => call(app.nobody, 'POST', '/org', { body: organization }),
+    emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
+    emailOfDeletedUser: async () => {
+      const gone = await app.member(admin, 'gone@example.com');
+      await app.deleteUser(gone.userId);
+      return call(admin, 'POST', '/users', newcomer('gone@example.com'));
+    },
+
+    bodyTooLarge: () => call(app.nobody, 'POST', '/users', { raw: 'x'.repeat(1_048_577) }),
+    bodyNotJson: () => call(admin, 'POST', '/users', { raw: 'x', headers: { 'content-type': 'text/plain' } }),
+    bodyEncoded: () => call(admin, 'POST', '/users', { raw: 'x', headers: { 'content-encoding': 'gzip' } }),
+
+    tooManyRequests: async () => {
+      const stranger = limited.with('unknown');
+      for (let count = 0; count < 300; count += 1) expect((await stranger.get('/users')).status).toBe(401);
+      return call(stranger, 'GET', '/users');
+    },
+    signInBlocked: async () => {
+      for (let count = 0; count < 5; count += 1) expect((await signIn(limited, 'Wrong-Horse-7')).status).toBe(401);
+      const { status, body, headers } = await signIn(limited, password);
+      return { status, body, header: (name) => headers.get(name) ?? undefined };
+    },
+    headersTooLarge: () => raw(requestText(open, ['Host: x', `X-A: ${'a'.repeat(20_000)}`])),
+
+    internal: async () => {
+      const store = secondConnection(app);
+      store.exec('ALTER TABLE outbox RENAME TO elsewhere');
+      const refused = await call(admin, 'POST', '/users', newcomer('fault@example.com'));
+      store.exec('ALTER TABLE elsewhere RENAME TO outbox');
+      store.close();
+      return refused;
+    },
+    storeUnavailable: async () => {
+      const store = secondConnection(app);
+      store.exec('BEGIN IMMEDIATE');
+      const startedMs = performance.now();
+      const refused = await call(admin, 'POST', '/users', newcomer('busy@example.com'));
+      expect(performance.now() - startedMs).toBeLessThan(busyMs + 3 * second);
+      store.exec('ROLLBACK');
+      store.close();
+      return refused;
+    },
+    overloaded: async () => {
+      const token = await beginSignIn(app, 'ada@example.com');
+      const headers = { 'x-session-token': token };
+      const body = { method: 'password', credentials: { password: 'Wrong-Horse-7' } };
+      const many = Array.from({ length: 80 }, () =>
+        call(app.nobody, 'POST', '/userAccount/authenticate', { body, headers }),
+      );
+      const answers = await Promise.all(many);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
+      return answers.find(({ status }) => status === 503) ?? { status: 0, body: null, header: () => undefined };
+    },
+  };
+
+  /** The public text with every parameter standing for something. */
+  function form(text: string): RegExp {
+    const literal = text.split(/\{\w+\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    return new RegExp(`^${literal.join('.+')}$`);
+  }
+
+  it('every one has a case', () => {
+    expect(Object.keys(cases).sort()).toEqual(Object.keys(refusals).sort());
+  });
+
+  const last: RefusalName = 'requestTooSlow';
+  const names = (Object.keys(refusals) as RefusalName[]).filter((name) => name !== last);
+
+  it.each([...names, last])('%s', async (name) => {
+    const { status, code, text } = refusals[name];
+    const refused = await cases[name]();
+    expect([refused.status, refused.body.error.code]).toEqual([status, code]);
+    expect(refused.body.message).toMatch(form(text));
+    expect(refused.body.error.message).toBe(refused.body.message);
+    expect(refused.body.error.requestId).toBe(refused.header('x-request-id'));
+    expect(refused.header('cache-control')).toBe('no-store');
+    expect('details' in refused.body.error).toBe(code === 'VALIDATION_ERROR');
+    expect(Object.keys(refused.body).sort()).toEqual(['error', 'message']);
+    expect(refused.header('www-authenticate') !== undefined).toBe(status === 401 || code === 'INSUFFICIENT_SCOPE');
+    expect(refused.header('allow') !== undefined).toBe(status === 405);
+    const wait = Number(refused.header('retry-after') ?? Number.NaN);
+    expect(wait > 0).toBe(status === 429 || status === 503);
+    expect(refused.header('ratelimit-remaining')).toBe(status === 429 ? '0' : undefined);
+  });
+
+  it('faults were logged, each once and with its request id, and told neutrally (ERR-6, ERR-25)', async () => {
+    app.logLines.length = 0;
+    const before = await app.events();
+    const { body } = await cases.internal();
+    const faults = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+    expect(faults.map(({ requestId }) => requestId)).toEqual([body.error.requestId]);
+    expect(faults[0].err.message).toContain('no such table');
+    expect(JSON.stringify(body)).not.toMatch(/table|outbox|sqlite|insert|select|\.ts|\.js|node_modules|\/| at /i);
+    // Nothing of the failed request stays, and the next one is as good as ever.
+    expect(await app.events()).toEqual(before);
+    expect((await admin.post('/users', newcomer('fault@example.com').body)).status).toBe(201);
+    expect((await admin.post('/users', newcomer('busy@example.com').body)).status).toBe(201);
+  });
+});
