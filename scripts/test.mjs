@@ -9,7 +9,7 @@ import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from 
 import { inSeconds, runNode, StepError } from './steps.mjs';
 
 /** Programs that the tests start and that npm cannot install: `{ command: 'chromium', package: 'chromium' }`. */
-const debianPackages = [];
+const debianPackages = [{ command: 'chromium', package: 'chromium' }];
 
 async function main() {
   requireNode();

@@ -6,8 +6,9 @@ import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
 import { type Clock, hour } from './clock.ts';
 import type { Config } from './config/config.ts';
+import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import { migrate } from './db/migrate.ts';
-import { holdDataDir, openSqlite, prepareDataDir } from './db/sqlite.ts';
+import { openSqlite } from './db/sqlite.ts';
 import { findSession, pruneSessions } from './features/sessions/contract.ts';
 import { findToken, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
@@ -77,14 +78,14 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
     const services = await openServices(surroundings);
     const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
     const uses = lastUsed({ clock, metrics: services.metrics, log, store });
-    const authenticate = authenticator({
+    const authentication = authenticator({
       db: services.db,
       clock,
       displayPrefixes: () => config.displayPrefixes,
       find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
       onTokenUse: uses.touch,
     });
-    const app = await createApp({ services, endpoints: routes, authenticate, log });
+    const app = await createApp({ services, endpoints: routes, authenticator: authentication, log });
     const pruning = startPruning(services, log);
     let closing: Promise<void> | undefined;
     const close = async () => {

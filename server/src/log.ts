@@ -2,13 +2,20 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from './config/config.ts';
 
-/** What credentials look like wherever they stand: compact JWTs, with or without display prefix, and password hashes. */
-const credentialForms = /(?:[A-Za-z0-9-]+_)?eyJ[\w-]{8,}\.[\w-]+\.[\w-]+|\$argon2id?\$[^\s"]+/g;
+/**
+ * What may be a compact JWT, wherever it stands. Without the group it is none; it is matched all the same, so that no
+ * character is looked at more than a few times.
+ */
+const jwtForm = /eyJ[\w-]{8,}(\.[\w-]+\.[\w-]+)?/g;
+/** A password hash, up to where its text ends; a backslash begins an escape of JSON. */
+const hashForm = /\$argon2id?\$[^\s"\\]+/g;
 const secretFields = ['authorization', 'password', 'accessToken', 'refreshToken', 'x-session-token', 'token', 'hash'];
 
-/** A text with every credential in it masked. */
+/** A text with every credential in it masked; display prefixes stay. A line of JSON is one afterwards too. */
 export function maskCredentials(text: string): string {
-  return text.replace(credentialForms, '[secret]');
+  return text
+    .replace(jwtForm, (run, rest: string | undefined) => (rest === undefined ? run : '[secret]'))
+    .replace(hashForm, '[secret]');
 }
 
 /**

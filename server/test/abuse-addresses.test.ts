@@ -54,9 +54,8 @@ describe('A4: no spelling of an address gets past its check', () => {
   it.each(['HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'])('%s', async (method) => {
     for (const [, path] of addressed) {
       const { answers } = await sendRaw(app, requestText(`${method} ${path} HTTP/1.1`));
-      const [answer] = answers;
-      expect([204, 401, 405]).toContain(answer?.status);
-      if (answer?.status === 204) expect(answer.text).toBe('');
+      const told = answers.map(({ status, text }) => (status === 204 ? text : [401, 405].includes(status)));
+      expect([['', true].includes(told[0] ?? false), answers.length]).toEqual([true, 1]);
     }
   });
 

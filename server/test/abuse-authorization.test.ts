@@ -38,17 +38,15 @@ describe('abuse of authorization', () => {
       const ids = [tokenId, admin.userId, member.userId, hex(24), hex(23), '%00', 'not-an-id'];
       const bodies = [undefined, '{}', '{', '{"fullName":"Eve","email":"eve@example.com"}', '{"reason":7}', '[]', '"'];
       const queries = ['', '?page=0', '?limit=-1', '?__proto__=1', '?status=none', `?userId=${hex(3)}`];
-      const answers: Json[] = [];
-      for (const place of Array.from({ length: 14 }, (_, at) => at)) {
-        const path = address.replace(/:\w+/, ids[place % ids.length] ?? '') + (queries[place % queries.length] ?? '');
+      const tries = Array.from({ length: 14 }, (_, place) => {
+        const id = ids[place % ids.length] ?? '';
         const raw = method === 'GET' ? undefined : bodies[place % bodies.length];
-        const type = place % 3 === 0 ? 'text/plain' : 'application/json';
-        answers.push(
-          neutral(
-            await member.call(method, `/${path}`, raw === undefined ? {} : { raw, headers: { 'content-type': type } }),
-          ),
-        );
-      }
+        const headers = { 'content-type': place % 3 === 0 ? 'text/plain' : 'application/json' };
+        const path = address.replace(/:\w+/, id) + (queries[place % queries.length] ?? '');
+        return { path, options: raw === undefined ? {} : { raw, headers } };
+      });
+      const called = tries.map(({ path, options }) => member.call(method, `/${path}`, options));
+      const answers = (await Promise.all(called)).map(neutral);
       const status = 'adminFirst' in policy && policy.adminFirst ? 400 : 403;
       const message = 'Admin access required';
       const refusal = { status, body: { message, error: { code: 'ADMIN_REQUIRED', message } } };
@@ -63,18 +61,27 @@ describe('abuse of authorization', () => {
 
   describe('A2: what a caller may not set is never set', () => {
     const evil = {
-      ...{
-        isDeleted: true,
-        deletedBy: hex(24),
-        orgId: hex(24),
-        _id: hex(24),
-        id: hex(24),
-        slug: 'evil',
-        role: 'admin',
-      },
-      ...{ groups: ['admin'], groupIds: [hex(24)], password: 'Evil-Horse-77', createdAt: '1970-01-01T00:00:00.000Z' },
-      ...{ updatedAt: 0, accountType: 'individual', onBoardingStatus: 'configured', domain: 'evil.example' },
-      ...{ hasLoggedIn: true, isAdmin: true, userId: hex(24), tokenId: hex(24), lastUsedAt: 0, parent_id: null },
+      isDeleted: true,
+      deletedBy: hex(24),
+      orgId: hex(24),
+      _id: hex(24),
+      id: hex(24),
+      slug: 'evil',
+      role: 'admin',
+      groups: ['admin'],
+      groupIds: [hex(24)],
+      password: 'Evil-Horse-77',
+      createdAt: '1970-01-01T00:00:00.000Z',
+      updatedAt: 0,
+      accountType: 'individual',
+      onBoardingStatus: 'configured',
+      domain: 'evil.example',
+      hasLoggedIn: true,
+      isAdmin: true,
+      userId: hex(24),
+      tokenId: hex(24),
+      lastUsedAt: 0,
+      parent_id: null,
     };
 
     it('201: POST /users', async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RawConnection, requestText, sendRaw } from './raw-http.ts';
 import { type Client, TestApp } from './test-app.ts';
@@ -154,12 +155,24 @@ describe('abuse of HTTP itself', () => {
       expect(sent).toBeLessThan(1_000);
     });
 
+    it.each(['gzip', 'br', 'deflate'])('415: 10 MB in a few bytes of %s are not unpacked', async (encoding) => {
+      const raw = Uint8Array.from(gzipSync(padded(10 * bodyBytesMax, 'bomb')));
+      const coded = { 'content-type': 'application/json', 'content-encoding': encoding };
+      expect((await admin.call('POST', '/users', { raw, headers: coded })).status).toBe(415);
+      // Without saying so it is text that isn't JSON.
+      const plain = { 'content-type': 'application/json' };
+      expect((await admin.call('POST', '/users', { raw, headers: plain })).status).toBe(400);
+    });
+
     it('a peer that goes away in the middle of its body does no harm', async () => {
       const connections = Array.from({ length: 50 }, (_, place) =>
         new RawConnection(app).send(requestText(create, headers('Content-Length: 500'), user(`gone${place}`))),
       );
       await Promise.all(connections.map((connection) => connection.until(() => false, 50)));
-      for (const [place, { socket }] of connections.entries()) place % 2 ? socket.resetAndDestroy() : socket.destroy();
+      for (const [place, { socket }] of connections.entries()) {
+        if (place % 2 === 0) socket.resetAndDestroy();
+        else socket.destroy();
+      }
       expect((await admin.get('/users')).status).toBe(200);
       expect((await names()).filter((name: string) => name.startsWith('gone'))).toEqual([]);
     });

@@ -27,10 +27,12 @@ describe('abuse of JSON', () => {
   const post = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json): Promise<Answer> =>
     admin.call('POST', '/users', { raw, headers });
 
-  async function expectInvalid(answer: Promise<Answer>): Promise<void> {
+  const invalid = [400, 'VALIDATION_ERROR', true];
+
+  /** Status and code, and whether something was said about what is wrong. */
+  async function outcome(answer: Promise<Answer>): Promise<unknown[]> {
     const { status, body } = await answer;
-    expect([status, body.error?.code]).toEqual([400, 'VALIDATION_ERROR']);
-    expect(body.error.details.length).toBeGreaterThan(0);
+    return [status, body.error?.code, (body.error?.details?.length ?? 0) > 0];
   }
 
   describe('H4: form', () => {
@@ -62,7 +64,7 @@ describe('abuse of JSON', () => {
       ['a text', () => '"fullName"'],
       ['an array', () => `[{${members()}}]`],
     ])('400: %s', async (_, body) => {
-      await expectInvalid(post(body()));
+      expect(await outcome(post(body()))).toEqual(invalid);
     });
 
     it.each([
@@ -72,11 +74,11 @@ describe('abuse of JSON', () => {
       ['a sequence cut short', [0xe2, 0x82]],
       ['beyond Unicode', [0xf4, 0x90, 0x80, 0x80]],
     ])('400: invalid UTF-8, %s (HTTP-13)', async (_, broken) => {
-      await expectInvalid(post(bytes(`{${members()},"x":"`, broken, '"}')));
+      expect(await outcome(post(bytes(`{${members()},"x":"`, broken, '"}')))).toEqual(invalid);
     });
 
     it('400: UTF-16', async () => {
-      await expectInvalid(post(Uint8Array.from(Buffer.from(`{${members()}}`, 'utf16le'))));
+      expect(await outcome(post(Uint8Array.from(Buffer.from(`{${members()}}`, 'utf16le'))))).toEqual(invalid);
     });
 
     it('201: 32 levels', async () => {
@@ -97,14 +99,14 @@ describe('abuse of JSON', () => {
       '400: %s anywhere in a body',
       async (name) => {
         const evil = `"${name}":{"isAdmin":true,"isDeleted":true}`;
-        await expectInvalid(post(`{${members()},${evil}}`));
-        await expectInvalid(post(`{${members()},"address":{"city":"X",${evil}}}`));
-        await expectInvalid(post(`{${members()},"x":[[{${evil}}]]}`));
+        expect(await outcome(post(`{${members()},${evil}}`))).toEqual(invalid);
+        expect(await outcome(post(`{${members()},"address":{"city":"X",${evil}}}`))).toEqual(invalid);
+        expect(await outcome(post(`{${members()},"x":[[{${evil}}]]}`))).toEqual(invalid);
       },
     );
 
     it.each(['__proto__=1', 'constructor=1', 'prototype=1', '%5F_proto__=1'])('400: ?%s', async (query) => {
-      await expectInvalid(admin.get(`/users?${query}`));
+      expect(await outcome(admin.get(`/users?${query}`))).toEqual(invalid);
     });
 
     it.each(['a[__proto__]=1', 'constructor.prototype.x=1', '__proto__[isAdmin]=true'])(
@@ -135,11 +137,13 @@ describe('abuse of JSON', () => {
       ['true', true],
     ];
     it.each(wrong)('400: %s for a text', async (_, value) => {
-      await expectInvalid(admin.post('/users', { fullName: value, email: 'h6@example.com' }));
-      await expectInvalid(admin.post('/users', { fullName: 'Ann', email: value }));
-      await expectInvalid(admin.post('/users', { fullName: 'Ann', email: 'h6@example.com', designation: value }));
-      await expectInvalid(app.nobody.post('/userAccount/initAuth', { email: value }));
-      await expectInvalid(admin.post('/personal-access-tokens', { name: value }));
+      expect(await outcome(admin.post('/users', { fullName: value, email: 'h6@example.com' }))).toEqual(invalid);
+      expect(await outcome(admin.post('/users', { fullName: 'Ann', email: value }))).toEqual(invalid);
+      expect(
+        await outcome(admin.post('/users', { fullName: 'Ann', email: 'h6@example.com', designation: value })),
+      ).toEqual(invalid);
+      expect(await outcome(app.nobody.post('/userAccount/initAuth', { email: value }))).toEqual(invalid);
+      expect(await outcome(admin.post('/personal-access-tokens', { name: value }))).toEqual(invalid);
     });
 
     it.each([
@@ -151,7 +155,7 @@ describe('abuse of JSON', () => {
       ['/userAccount/logout/manual', { all: 1 }],
       ['/userAccount/logout/manual', []],
     ])('400: %s %j', async (path, body) => {
-      await expectInvalid(admin.post(path, body));
+      expect(await outcome(admin.post(path, body))).toEqual(invalid);
     });
 
     it('400: {"$ne":null} is no password and no address to sign in with', async () => {
@@ -163,14 +167,14 @@ describe('abuse of JSON', () => {
           { method: 'password', email, credentials: { password: secret } },
           { headers },
         );
-      await expectInvalid(signIn('ada@example.com', { $ne: null }));
-      await expectInvalid(signIn({ $ne: null }, password));
-      await expectInvalid(signIn(['ada@example.com'], password));
+      expect(await outcome(signIn('ada@example.com', { $ne: null }))).toEqual(invalid);
+      expect(await outcome(signIn({ $ne: null }, password))).toEqual(invalid);
+      expect(await outcome(signIn(['ada@example.com'], password))).toEqual(invalid);
     });
 
     it('400: numbers of the query are not guessed', async () => {
       for (const page of ['1e0', '0x1', '+1', '01', ' 1', '1.0', '-1', '0', 'NaN', '1&page=2']) {
-        await expectInvalid(admin.get(`/personal-access-tokens/admin?page=${page}`));
+        expect(await outcome(admin.get(`/personal-access-tokens/admin?page=${page}`))).toEqual(invalid);
       }
     });
   });

@@ -140,7 +140,7 @@ describe('K4: lifetimes', () => {
 
 describe('K5: ids that are not for the caller', () => {
   it('404, one and the same, for each of them (PAT-14, ERR-18)', async () => {
-    const theirs = await admin.token();
+    const theirs = await admin.token({ expiryDays: 'never' });
     const twice = await member.token();
     await member.delete(`${path}/${twice.tokenId}`);
     const nowMs = app.clock.now();
@@ -167,7 +167,8 @@ describe('K5: ids that are not for the caller', () => {
       ...Array.from({ length: 8 }, () => member.delete(`${path}/${token.tokenId}`)),
       ...Array.from({ length: 8 }, () => admin.delete(`${path}/admin/${token.tokenId}`)),
     ]);
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 15 }, () => 404)]);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(15);
     const records = (await app.audit()).filter(({ subject_id }) => subject_id === token.tokenId);
     expect(records.map(({ action }) => action)).toEqual(['token.created', 'token.revoked']);
   });

@@ -46,7 +46,8 @@ const seed = Date.now() % 2 ** 31;
 const bodies = fc.sample(fc.oneof(json, noise), { numRuns: 2_000, seed });
 
 const taking = routes
-  .filter(({ method }) => method !== 'GET')
+  // The organization is made in a case of its own: where there is one, no body is looked at.
+  .filter(({ method, path }) => method !== 'GET' && path !== '/org')
   .map((route) => [route.method, addressOf(route).replace(/:\w+/, 'f'.repeat(24))] as const);
 
 describe('2,000 random bodies on every route that takes one are never a fault of ours', () => {

@@ -33,11 +33,7 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
   }
 
   const headers = (...more: string[]) => ['Host: x', `Authorization: Bearer ${admin.credential}`, ...more];
-  const body = headersOf('Content-Type: application/json', 'Content-Length: 500');
-
-  function headersOf(...more: string[]): () => string[] {
-    return () => headers(...more);
-  }
+  const body = () => headers('Content-Type: application/json', 'Content-Length: 500');
 
   it.concurrent.each([
     ['nothing at all', () => '', ''],
@@ -56,18 +52,23 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
   });
 
   it.concurrent.each([
-    ['stops', () => requestText(create, body(), '{'), '', [408]],
-    ['comes byte by byte', () => requestText(create, body(), '{'), ' ', [408]],
-    [
-      'comes in small chunks without end',
-      () => requestText(create, headers('Content-Type: application/json', 'Transfer-Encoding: chunked')),
-      '1\r\n \r\n',
-      [408],
-    ],
-    ['goes on after the refusal', () => requestText(create, ['Host: x', 'Content-Length: 500'], '{'), ' ', [401, 408]],
+    { name: 'stops', begin: () => requestText(create, body(), '{'), more: '', statuses: [408] },
+    { name: 'comes byte by byte', begin: () => requestText(create, body(), '{'), more: ' ', statuses: [408] },
+    {
+      name: 'comes in small chunks without end',
+      begin: () => requestText(create, headers('Content-Type: application/json', 'Transfer-Encoding: chunked')),
+      more: '1\r\n \r\n',
+      statuses: [408],
+    },
+    {
+      name: 'goes on after the refusal',
+      begin: () => requestText(create, ['Host: x', 'Content-Length: 500'], '{'),
+      more: ' ',
+      statuses: [401, 408],
+    },
   ])(
-    'closed after 30 s: a body that %s',
-    async (_, begin, more, statuses) => {
+    'closed after 30 s: a body that $name',
+    async ({ begin, more, statuses }) => {
       const connection = connect(begin());
       if (more) await drip(connection, more);
       const { answers, closed, ms } = await connection.closed(45_000);
@@ -80,9 +81,7 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
 
   it.concurrent('1,000 idle connections harm nobody, and are closed', async () => {
     const idle = Array.from({ length: 1_000 }, () => connect());
-    await Promise.all(
-      idle.map(({ socket }) => socket.readyState === 'open' || new Promise((done) => socket.once('connect', done))),
-    );
+    await Promise.all(idle.map(async ({ socket }) => socket.readyState === 'open' || once(socket, 'connect')));
     const startedMs = performance.now();
     for (let round = 0; round < 20; round += 1) {
       expect((await admin.get('/users')).status).toBe(200);

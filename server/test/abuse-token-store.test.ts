@@ -41,7 +41,7 @@ describe('K11: lastUsedAt cannot be written', () => {
     const usedAt = app.clock.now();
     expect((await token.get('/org')).status).toBe(200);
     const told = () => app.logLines.filter((line) => line.includes('the last use of tokens could not be written'));
-    await expect.poll(told, { timeout: 10_000, interval: 20 }).toHaveLength(1);
+    await expect.poll(told, { timeout: 15_000, interval: 20 }).toHaveLength(1);
     expect(JSON.parse(told()[0] ?? '')).toMatchObject({ level: 40, err: { message: 'no space left on device' } });
     app.clock.advance(5_000);
     expect((await admin.get('/org')).status).toBe(200);

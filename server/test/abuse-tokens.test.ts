@@ -53,7 +53,9 @@ describe('T1, T2: forged signatures', () => {
   let trapUrl: string;
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => {
+      trap.listen(0, '127.0.0.1', resolve);
+    });
     trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/keys.json`;
   });
   afterAll(() => void trap.close());
@@ -135,7 +137,7 @@ describe('T2: secrets at start-up', () => {
     expect(problem).toBeInstanceOf(StartupError);
     const message = problem instanceof Error ? problem.message : '';
     expect(message).toMatch(/^JWT_SECRET is .+$/);
-    if (secret !== '' && secret !== 'secret') expect(message).not.toContain(secret);
+    expect(message).not.toContain(secret.length > 'secret'.length ? secret : 'nothing to hide');
   });
 
   it('refuses one secret for two purposes, and takes two good ones (AUTH-39)', () => {
@@ -187,7 +189,7 @@ describe('T5: values that differ and decode alike', () => {
     const [header = '', claims = '', signature = ''] = jwt.split('.');
     const last = alphabet.indexOf(signature.at(-1) ?? '');
     // Of the last character only the upper two bits belong to the 64 bytes of the signature.
-    const spare = [...alphabet].filter((_, place) => place >> 4 === last >> 4 && place !== last);
+    const spare = alphabet.split('').filter((_, place) => place >> 4 === last >> 4 && place !== last);
     const spaced = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(header, 'base64url').toString()), null, 1));
     return [
       ...spare.map((character) => jwt.slice(0, -1) + character),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { catalogue } from '../src/access/scopes.ts';
-import { addressOf } from '../src/http/endpoint.ts';
 import type { AnyEndpoint } from '../src/http/endpoint.ts';
+import { addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
 import { type Client, TestApp } from './test-app.ts';
 

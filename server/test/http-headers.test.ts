@@ -35,7 +35,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
     ['200', 'GET', '/org/exists', false],
   ])(
     '%s: %s %s has no-store and nosniff, and names no software (HTTP-9, HTTP-10)',
-    async (status, method, path, known) => {
+    async (...[status, method, path, known]) => {
       const client = known ? admin : app.nobody;
       const answer = await client.call(method, path, method === 'POST' ? { body: { name: 'x' } } : {});
       expect(answer.status).toBe(Number(status));

@@ -147,7 +147,7 @@ describe('order of checks and bodies', () => {
       ['in the body', '', { reason: 'stolen' }, 'stolen'],
       ['in both, of which the body counts', '?reason=query', { reason: 'body' }, 'body'],
       ['in neither', '', undefined, 'Revoked by owner'],
-    ])('200: %s', async (_, query, body, stored) => {
+    ])('200: %s', async (...[, query, body, stored]) => {
       const { tokenId } = await member.token();
       expect((await member.delete(`/personal-access-tokens/${tokenId}${query}`, body)).status).toBe(200);
       expect(await reasonOf(tokenId)).toBe(stored);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { Logger } from 'pino';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +17,7 @@ async function written(
   out.on('data', (chunk: Buffer) => chunks.push(chunk));
   use(createLog({ logLevel: options.logLevel ?? 'info' }, out as unknown as NodeJS.WriteStream));
   out.end();
-  await new Promise((resolve) => out.once('close', resolve));
+  await once(out, 'close');
   return Buffer.concat(chunks).toString();
 }
 
@@ -43,7 +44,7 @@ describe('createLog', () => {
       isTTY: true,
     });
     expect(text).toContain('signed in with [secret]');
-    expect(() => JSON.parse(text.trimEnd())).toThrow();
+    expect(text).not.toMatch(/^\{/);
     expect(text).not.toContain('Correct-Horse');
   });
 
@@ -68,6 +69,7 @@ describe('createLog', () => {
       log.info({ deep: { deeper: { url: `/org?token=${jwt}&x=1`, list: [`lkpat_${jwt}`, hash] } } }, 'nested');
       log.error({ err: new Error(`refused ${jwt} with ${hash}`) }, 'failed');
       log.info({ [jwt]: 'as a name' }, 'named');
+      log.info(`line\n${jwt}\nlkpat_${jwt}\n"${hash}"\n`);
     });
     for (const line of text.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
     expect(text).not.toContain('eyJ');
@@ -78,8 +80,10 @@ describe('createLog', () => {
 });
 
 describe('maskCredentials', () => {
-  it('masks a display prefix together with its token, and several on one line', () => {
-    expect(maskCredentials(`lkpat_${jwt} and acme-corp_${jwt},${jwt}.`)).toBe('[secret] and [secret],[secret].');
+  it('masks tokens and leaves their display prefix, several on one line', () => {
+    expect(maskCredentials(`lkpat_${jwt} and acme-corp_${jwt},${jwt}.`)).toBe(
+      'lkpat_[secret] and acme-corp_[secret],[secret].',
+    );
     expect(maskCredentials(`"${hash}"`)).toBe('"[secret]"');
   });
 

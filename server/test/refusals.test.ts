@@ -135,7 +135,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2)', () 
       store.exec('BEGIN IMMEDIATE');
       const startedMs = performance.now();
       const refused = await call(admin, 'POST', '/users', newcomer('busy@example.com'));
-      expect(performance.now() - startedMs).toBeLessThan(busyMs + 3 * second);
+      // What is written behind requests may have its own wait before.
+      expect(performance.now() - startedMs).toBeLessThan(2 * busyMs + 3 * second);
       store.exec('ROLLBACK');
       store.close();
       return refused;

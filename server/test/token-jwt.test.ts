@@ -68,7 +68,9 @@ describe('tokens as JWTs', () => {
       expect(payload).toEqual(claimsOf(jwt));
       expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'JWT', kid: body.keys[0].kid });
       const altered = jwt.replace(/\.(.)/, (_, first: string) => `.${first === 'e' ? 'f' : 'e'}`);
-      await expect(jwtVerify(altered, createLocalJWKSet(body), options)).rejects.toThrow();
+      await expect(jwtVerify(altered, createLocalJWKSet(body), options)).rejects.toThrow(
+        'signature verification failed',
+      );
     }
     expect(Object.keys(body.keys[0]).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x']);
   });

@@ -18,11 +18,41 @@ interface AuthenticatorParts {
   readonly onTokenUse: (tokenId: string) => void;
 }
 
-/** Proves who sent an Authorization header; throws the 401 that says why not. */
-export type Authenticate = (header: string | undefined) => Promise<Principal>;
+/** Proves who sent an Authorization header. Its connection is given too, for clients that send the same one again. */
+export interface Authenticator {
+  /** The principal, where what is known of the credential is kept and it holds: at once. `null`: ask `prove`. */
+  recall(header: string | undefined, connection: object): Principal | null;
+  /** The principal. Throws the 401 that says why not. */
+  prove(header: string | undefined, connection: object): Promise<Principal>;
+}
+
+interface ReadHeader {
+  readonly header: string | undefined;
+  readonly prefixes: readonly string[];
+  readonly hash: CredentialHash;
+}
+
+/**
+ * Reads the hash of the credential in a header. Over one connection the same header usually comes again, and hashing it
+ * is the dearest part of a verification: the last one is remembered for as long as the connection lives.
+ */
+function credentialReader(displayPrefixes: () => readonly string[]) {
+  const last = new WeakMap<object, ReadHeader>();
+  return (header: string | undefined, connection: object): CredentialHash => {
+    const prefixes = displayPrefixes();
+    const known = last.get(connection);
+    if (known?.header === header && known?.prefixes === prefixes) return known.hash;
+    const hash = hashCredential(readBearer(header, prefixes));
+    last.set(connection, { header, prefixes, hash });
+    return hash;
+  };
+}
+
+function hasExpired({ expiresAtMs }: HeldCredential, nowMs: number): boolean {
+  return expiresAtMs !== null && nowMs >= expiresAtMs;
+}
 
 function judge(held: HeldCredential, nowMs: number): Principal {
-  const isSession = held.principal.kind === 'session';
   switch (held.ended) {
     case 'ownerGone':
       throw unauthorized.invalid();
@@ -33,8 +63,8 @@ function judge(held: HeldCredential, nowMs: number): Principal {
     case null:
       break;
   }
-  if (held.expiresAtMs !== null && nowMs >= held.expiresAtMs) {
-    throw isSession ? unauthorized.sessionExpired() : unauthorized.expired();
+  if (hasExpired(held, nowMs)) {
+    throw held.principal.kind === 'session' ? unauthorized.sessionExpired() : unauthorized.expired();
   }
   return held.principal;
 }
@@ -44,7 +74,8 @@ function judge(held: HeldCredential, nowMs: number): Principal {
  * organization; nothing is accepted on a signature. No write, no slow hash and no remote call happens here.
  * Rules: AUTH-25 to AUTH-27.
  */
-export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
+export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticator {
+  const readCredential = credentialReader(displayPrefixes);
   const kept = new KeptUntilCommit<CredentialHash, HeldCredential>(() => db.commitMark());
 
   async function lookUp(hash: CredentialHash): Promise<HeldCredential> {
@@ -58,10 +89,21 @@ export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: 
     throw unauthorized.invalid();
   }
 
-  return async (header) => {
-    const hash = hashCredential(readBearer(header, displayPrefixes()));
-    const principal = judge(kept.get(hash) ?? (await lookUp(hash)), clock.now());
+  function use(principal: Principal): Principal {
     if (principal.kind === 'token') onTokenUse(principal.tokenId);
     return principal;
+  }
+
+  return {
+    recall: (header, connection) => {
+      if (header === undefined) return null;
+      const held = kept.get(readCredential(header, connection));
+      return held === undefined || hasExpired(held, clock.now()) ? null : use(held.principal);
+    },
+    prove: async (header, connection) => {
+      const hash = readCredential(header, connection);
+      const held = kept.get(hash) ?? (await lookUp(hash));
+      return use(judge(held, clock.now()));
+    },
   };
 }

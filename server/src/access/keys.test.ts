@@ -91,5 +91,8 @@ describe('openSigningKeys', () => {
     expect(() => statSync(file)).toThrow('ENOENT');
     const other = await open(new Secret('fedcba9876543210fedcba9876543210'));
     expect(await keys.verify(await other.sign({}))).toBeNull();
+    const secret = new TextEncoder().encode('0123456789abcdef0123456789abcdef');
+    expect(await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'HS256' }).sign(secret))).toEqual({});
+    expect(await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'HS384' }).sign(secret))).toBeNull();
   });
 });

@@ -49,6 +49,10 @@ async function newKeyFile(file: string): Promise<void> {
   writePrivately(file, `${JSON.stringify({ keys: [{ ...(await exportJWK(privateKey)), kid: randomUUID() }] })}\n`);
 }
 
+function damaged(file: string): StartupError {
+  return new StartupError(`The key file ${file} is damaged: restore it from a backup`);
+}
+
 function readKeyFile(file: string): z.infer<typeof storedKeys> {
   if ((statSync(file).mode & 0o077) !== 0) {
     throw new StartupError(
@@ -58,7 +62,7 @@ function readKeyFile(file: string): z.infer<typeof storedKeys> {
   try {
     return storedKeys.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    throw new StartupError(`The key file ${file} is damaged: restore it from a backup`);
+    throw damaged(file);
   }
 }
 
@@ -70,19 +74,23 @@ interface KeyMaterial {
   readonly publicKeys: readonly PublicKey[];
 }
 
+async function importKey({ d, ...publicPart }: z.infer<typeof storedKeys>['keys'][number]) {
+  return {
+    publicPart: { ...publicPart, alg: 'EdDSA', use: 'sig' },
+    signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
+    verifying: await importJWK(publicPart, 'EdDSA'),
+  };
+}
+
 async function embeddedKeys(dataDir: string): Promise<KeyMaterial> {
   const file = join(dataDir, 'signing-keys.json');
   if (!existsSync(file)) await newKeyFile(file);
   const { keys } = readKeyFile(file);
-  const imported = await Promise.all(
-    keys.map(async ({ d, ...publicPart }) => ({
-      publicPart: { ...publicPart, alg: 'EdDSA', use: 'sig' },
-      signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
-      verifying: await importJWK(publicPart, 'EdDSA'),
-    })),
-  );
+  const imported = await Promise.all(keys.map(importKey)).catch(() => {
+    throw damaged(file);
+  });
   const [current] = imported;
-  if (!current) throw new StartupError(`The key file ${file} holds no key: restore it from a backup`);
+  if (!current) throw damaged(file);
   return {
     algorithm: 'EdDSA',
     kid: current.publicPart.kid,

@@ -47,7 +47,7 @@ describe('admit', () => {
     ['both are there', adminFirst, token(true, 'token:admin'), 'admitted'],
     ['sessions alone (AUTH-32)', sessionOnly, token(true, 'org:admin'), 'sessionRequired'],
     ['sessions alone, and this is one', sessionOnly, session(false), 'admitted'],
-  ] as const)('%s', (_, policy, caller, expected) => {
+  ] as const)('%s', (...[, policy, caller, expected]) => {
     expect(verdict(policy, caller)).toBe(expected);
   });
 

@@ -1,14 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { Kysely, SqliteDialect } from 'kysely';
 import { StartupError } from '../errors.ts';
+import { CommitMark } from './commit-mark.ts';
+import { startupReason } from './data-dir.ts';
 import type { Arguments, Database, HotQuery, Tx } from './database.ts';
 import { KeptUntilCommit } from './kept.ts';
 import { compileStatement } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-const busyTimeoutMs = 5_000;
+/** How long a reading connection may wait, which stops everything else meanwhile; readers hardly ever have to. */
+const readTimeoutMs = 5_000;
+/** How long a transaction waits for its turn while another process writes, without holding anybody else up. */
+const writeWaitMs = 5_000;
+const writeRetryMs = 10;
 /** Above this size the check of every page would hold up the start; below it takes some milliseconds. */
 const checkedBytesMax = 64 * 1_048_576;
 const preparedMax = 500;
@@ -43,7 +50,16 @@ class PreparingConnection {
 }
 
 function openConnection(file: string, options: Sqlite.Options): Sqlite.Database {
-  const connection = new Sqlite(file, { timeout: busyTimeoutMs, ...options });
+  const connection = new Sqlite(file, { timeout: readTimeoutMs, ...options });
+  try {
+    return prepareConnection(connection);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function prepareConnection(connection: Sqlite.Database): Sqlite.Database {
   connection.pragma('foreign_keys = ON');
   connection.pragma('cache_size = -32768');
   // SQLite's own knows only ASCII letters; names have others.
@@ -61,51 +77,12 @@ function openWriter(file: string): Sqlite.Database {
     if (statSync(file).size <= checkedBytesMax && writer.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StartupError(`The store ${file} is damaged: restore it from a backup`);
     }
+    // From here on a transaction waits for its turn by itself, see `whenFree`.
+    writer.pragma('busy_timeout = 0');
     return writer;
   } catch (error) {
     writer.close();
     throw error;
-  }
-}
-
-function startupReason(error: unknown, file: string): StartupError {
-  if (error instanceof StartupError) return error;
-  const code = error instanceof Sqlite.SqliteError ? error.code : '';
-  if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
-    return new StartupError(`The store ${file} is damaged: restore it from a backup`);
-  }
-  return new StartupError(`The store ${file} cannot be opened: ${error instanceof Error ? error.message : code}`);
-}
-
-/** Makes the data directory, for its owner alone, if it isn't there. Throws StartupError where that is impossible. */
-export function prepareDataDir(dataDir: string): void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartupError(`DATA_DIR ${dataDir} cannot be made or written: ${reason}`);
-  }
-}
-
-/**
- * Holds the data directory for this server until `release` or the end of the process, however it ends. A second server
- * on the same directory gets a StartupError. Operator commands don't take it: they may work beside the server.
- */
-export function holdDataDir(dataDir: string): { release(): void } {
-  const file = join(dataDir, 'server.lock');
-  try {
-    // An exclusive transaction is a lock of the operating system, which a killed process gives up by itself.
-    const lock = new Sqlite(file, { timeout: 0 });
-    lock.pragma('journal_mode = DELETE');
-    lock.exec('BEGIN EXCLUSIVE');
-    return { release: () => lock.close() };
-  } catch (error) {
-    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY') {
-      throw new StartupError(
-        `Another server is using DATA_DIR ${dataDir}: stop it, or give this one its own directory`,
-      );
-    }
-    throw startupReason(error, file);
   }
 }
 
@@ -129,29 +106,22 @@ export function openSqlite(dataDir: string): Database {
 }
 
 /**
- * SQLite's `data_version` of the connection that only reads: it differs as soon as any other connection, of this
- * process or another, has committed. Asking costs a lock and its release, so it is asked once in a turn of the event
- * loop: a commit of this process counts at once, one of another process from the next turn on.
+ * Runs a transaction as soon as no other process is writing. One that could not even begin is tried again; one that
+ * has begun never is.
  */
-class TurnMark {
-  readonly #statement: Sqlite.Statement;
-  #mark: number | null = null;
-  readonly #forget = () => this.forget();
-
-  constructor(reader: Sqlite.Database) {
-    this.#statement = reader.prepare('PRAGMA data_version').pluck();
-  }
-
-  read(): number {
-    if (this.#mark === null) {
-      this.#mark = Number(this.#statement.get());
-      setImmediate(this.#forget);
+async function whenFree<T>(run: (begun: () => void) => Promise<T>): Promise<T> {
+  const untilMs = performance.now() + writeWaitMs;
+  for (;;) {
+    let hasBegun = false;
+    try {
+      return await run(() => {
+        hasBegun = true;
+      });
+    } catch (error) {
+      const isBusy = error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY';
+      if (hasBegun || !isBusy || performance.now() >= untilMs) throw error;
+      await setTimeout(writeRetryMs);
     }
-    return this.#mark;
-  }
-
-  forget(): void {
-    this.#mark = null;
   }
 }
 
@@ -160,7 +130,7 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database): Datab
     new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
   const write = kysely(writer);
   const read = kysely(reader);
-  const mark = new TurnMark(reader);
+  const mark = new CommitMark(reader);
   const prepared = new Map<unknown, (args: never) => unknown>();
 
   function prepare<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => T | undefined {
@@ -190,7 +160,12 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database): Datab
     read,
     transaction: async <T>(work: (tx: Tx) => Promise<T>) => {
       try {
-        return await write.transaction().execute(work);
+        return await whenFree((begun) =>
+          write.transaction().execute((tx) => {
+            begun();
+            return work(tx);
+          }),
+        );
       } finally {
         mark.forget();
       }

@@ -8,14 +8,11 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authenticate } from '../access/authenticator.ts';
-import { readBearer } from '../access/bearer.ts';
-import { type Limits, networkOf } from '../access/limits.ts';
-import { admit } from '../access/policy.ts';
-import type { Principal } from '../access/principal.ts';
+import type { Authenticator } from '../access/authenticator.ts';
 import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
+import { admission, countBadCredential } from './admission.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
@@ -26,9 +23,6 @@ import { bodyBytesMax, checkMessage, givenRequestId, hasBody, headersMax, readJs
 import { serializerSchema } from './schemas.ts';
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    caller: Principal | null;
-  }
   interface FastifyContextConfig {
     /** The declaration behind a route. */
     endpoint?: AnyEndpoint;
@@ -44,7 +38,7 @@ export type App = FastifyInstance;
 export interface AppParts {
   readonly services: Services;
   readonly endpoints: readonly AnyEndpoint[];
-  readonly authenticate: Authenticate;
+  readonly authenticator: Authenticator;
   readonly log: Logger;
 }
 
@@ -107,39 +101,12 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-/** Bad credentials get their 401, and from one network only so many of them; good ones are never held back by that. */
-async function countBadCredential(limits: Limits, error: unknown, network: string): Promise<never> {
-  if (error instanceof RefusedError && error.status === 401) await limits.count('badCredential', networkOf(network));
-  throw error;
-}
-
-function admission(endpoint: AnyEndpoint, { authenticate, services }: AppParts) {
-  const { policy } = endpoint;
-  const { limits } = services;
-
-  async function prove(request: EndpointRequest): Promise<void> {
-    const { authorization } = request.headers;
-    if (policy.who === 'holder') {
-      readBearer(authorization, []);
-      return;
-    }
-    const caller = await authenticate(authorization).catch((error) => countBadCredential(limits, error, request.ip));
-    admit(policy, caller, request.params);
-    request.caller = caller;
-  }
-
-  return async (request: EndpointRequest): Promise<void> => {
-    if (policy.who !== 'anyone') await prove(request);
-    await endpoint.precondition?.(services);
-  };
-}
-
 function bodyOf({ body, headers }: WithHeaders<unknown>, reply: FastifyReply): unknown {
   reply.headers(headers);
   return body;
 }
 
-function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: AppParts): void {
+function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, { authenticator, services }: AppParts): void {
   const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
   if (status === undefined || schema === undefined || !endpoint.policy) {
     throw new Error(`${endpoint.method} ${endpoint.path} declares no response or no policy`);
@@ -150,18 +117,22 @@ function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: AppPart
     url: addressOf(endpoint),
     config: { endpoint },
     schema: { response: { [status]: serializerSchema(schema) } },
-    onRequest: admission(endpoint, parts),
+    onRequest: admission(endpoint, authenticator, services),
     handler: async (request, reply) => {
-      const answer = await endpoint.handle(parts.services, readInput(request));
-      reply.code(Number(status));
-      return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
+      try {
+        const answer = await endpoint.handle(services, readInput(request));
+        reply.code(Number(status));
+        return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
+      } catch (error) {
+        return countBadCredential(services.limits, error, request.ip);
+      }
     },
   });
 }
 
 /** A known address with another method is 405 and says which methods it takes. Rule: ERR-19. */
-function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoint[]): void {
-  const methodsOf = new Map<string, string[]>();
+function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoint[], open: readonly string[]): void {
+  const methodsOf = new Map<string, string[]>(open.map((url) => [url, ['GET', 'HEAD']]));
   for (const endpoint of endpoints) {
     const methods = methodsOf.get(addressOf(endpoint)) ?? [];
     methods.push(endpoint.method, ...(endpoint.method === 'GET' ? ['HEAD'] : []));
@@ -224,7 +195,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
   app.addHook('onRoute', refuseUndeclared);
   for (const endpoint of endpoints) addEndpoint(app, endpoint, parts);
-  addOpenRoutes(app, services, endpoints);
-  refuseOtherMethods(app, endpoints);
+  refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
   return app;
 }

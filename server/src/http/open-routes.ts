@@ -35,7 +35,7 @@ const html = 'text/html; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
-function addDocs(app: FastifyInstance): void {
+function addDocs(app: FastifyInstance): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   // Read once and sent from the same memory, however many ask without reading what they asked for.
   const files: readonly (readonly [string, string, Buffer])[] = [
@@ -50,6 +50,7 @@ function addDocs(app: FastifyInstance): void {
       return content;
     });
   }
+  return files.map(([url]) => url);
 }
 
 /** What proxies add: a peer that sends one of these is not the client. */
@@ -68,13 +69,17 @@ function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
   });
 }
 
-/** The addresses that aren't operations: documentation and metrics. Rules: RUN-5, RUN-8. */
-export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): void {
+/**
+ * The addresses that aren't operations: documentation and metrics. Rules: RUN-5, RUN-8.
+ * @returns those that take GET from everybody
+ */
+export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
+  const description = '/api/v1/openapi.json';
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
-  app.get('/api/v1/openapi.json', { config: { open: 'documentation' } }, async (_, reply) => {
+  app.get(description, { config: { open: 'documentation' } }, async (_, reply) => {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
     return document;
   });
-  addDocs(app);
   addMetrics(app, services);
+  return [description, ...addDocs(app)];
 }

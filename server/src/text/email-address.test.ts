@@ -119,8 +119,8 @@ describe('e-mail addresses', () => {
   });
 
   it('what comes out is plain, is its own one spelling, and is the same for any case', () => {
-    const local = fc.string({ unit: fc.constantFrom(...'abcXYZ019._+-!ſıİKﬁß@ ,<>"()') });
-    const domain = fc.string({ unit: fc.constantFrom(...'abcXYZ019.-üßｅ。K_ ') });
+    const local = fc.string({ unit: fc.constantFrom(...Array.from('abcXYZ019._+-!ſıİKﬁß@ ,<>"()')) });
+    const domain = fc.string({ unit: fc.constantFrom(...Array.from('abcXYZ019.-üßｅ。K_ ')) });
     fc.assert(
       fc.property(
         fc.oneof(

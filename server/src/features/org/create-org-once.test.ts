@@ -85,7 +85,7 @@ describe('POST /org, more than once', () => {
 
   it('409: later ones are cheap, no password is hashed for them (ORG-13)', async () => {
     await app.setUp();
-    const hashing = gateHashing(app, Number.POSITIVE_INFINITY);
+    const hashing = gateHashing(app, 0);
     const answers = await Promise.all(Array.from({ length: 200 }, () => app.nobody.post('/org', organization)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([409]));
     expect(hashing.asked).toBe(0);

@@ -9,9 +9,6 @@ describe('POST /org refuses', () => {
     app = await TestApp.start();
   });
   afterAll(() => app.close());
-  afterEach(async () => {
-    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: false });
-  });
 
   async function refusedFields(body: unknown): Promise<string[]> {
     const answer = await app.nobody.post('/org', body);
@@ -36,7 +33,7 @@ describe('POST /org refuses', () => {
     'adminFullName (ORG-5)': [undefined, null, '', '   ', long, 7, 'a\u0007b', '\u202egnp', '\ud83d'],
     'shortName (ORG-7)': [7, false, ['x'], long, 'a\nb'],
     'phoneNumber (ORG-7)': [7, {}, long],
-    'permanentAddress (ORG-7)': ['1 High Street', [], 7, null],
+    'permanentAddress (ORG-7)': ['1 High Street', [], 7],
     'sendEmail (ORG-7)': ['true', 1, null],
     'registeredName (ORG-4)': [undefined, null, '', '   ', 7, long],
     'password (PASSWORD-1)': [
@@ -91,6 +88,12 @@ describe('POST /org refuses', () => {
   it('never shows the password in the refusal (PASSWORD-5)', async () => {
     const { text } = await app.nobody.post('/org', { ...unnamed, password: 'Visible-Secret-77' });
     expect(text).not.toContain('Visible-Secret');
+  });
+
+  it('and has stored nothing of all that (ORG-11)', async () => {
+    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: false });
+    expect(await app.events()).toEqual([]);
+    expect(await app.audit()).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attemptSignIn, beginSignIn, claimsOf, neutral } from '../../../test/sign-in.ts';
-import { type Client, password, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, password, TestApp } from '../../../test/test-app.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/authenticate';
@@ -104,7 +104,7 @@ describe('POST /userAccount/authenticate', () => {
       { email: 'gone@example.com', password },
       { email: noPassword.email, password },
     ];
-    const answers = [];
+    const answers: Answer[] = [];
     for (const attempt of attempts) answers.push(await attemptSignIn(app, attempt));
     passwords.matches = matches;
     for (const answer of answers) {

@@ -91,7 +91,7 @@ describe('pruneTokens', () => {
       expect(await exists(token)).toBe(true);
       app.clock.advance(1);
       await vi.advanceTimersByTimeAsync(hour);
-      await expect.poll(() => exists(token), { timeout: 5_000, interval: 10 }).toBe(false);
+      await expect.poll(() => exists(token), { timeout: 15_000, interval: 10 }).toBe(false);
       expect(app.logLines.join()).toContain('removed what ended long ago');
     } finally {
       vi.useRealTimers();

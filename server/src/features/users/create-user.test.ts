@@ -122,7 +122,7 @@ describe('POST /users', () => {
     const answers = await Promise.all(
       Array.from({ length: 32 }, (_, place) => admin.post('/users', { fullName: 'R', email: spellings[place % 4] })),
     );
-    const statuses = answers.map(({ status }) => status).sort();
+    const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
     expect(statuses).toEqual([201, ...Array.from({ length: 31 }, () => 409)]);
     expect((await app.events()).length).toBe(before + 1);
   });

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../test/second-connection.ts';
-import { type Client, TestApp, type TokenClient } from '../../test/test-app.ts';
-import type { Database } from '../db/database.ts';
-import { findSession } from '../features/sessions/contract.ts';
-import { findToken } from '../features/tokens/contract.ts';
-import { type CredentialHash, hashCredential } from '../secret.ts';
-import { type Authenticate, authenticator } from './authenticator.ts';
-import { readBearer, unauthorized } from './bearer.ts';
-import type { HeldCredential } from './principal.ts';
+import { authenticator } from '../src/access/authenticator.ts';
+import { readBearer, unauthorized } from '../src/access/bearer.ts';
+import type { HeldCredential, Principal } from '../src/access/principal.ts';
+import type { Database } from '../src/db/database.ts';
+import { findSession } from '../src/features/sessions/contract.ts';
+import { findToken } from '../src/features/tokens/contract.ts';
+import { type CredentialHash, hashCredential } from '../src/secret.ts';
+import { secondConnection, untilSeen } from './second-connection.ts';
+import { type Client, TestApp, type TokenClient } from './test-app.ts';
 
+type Authenticate = (header: string) => Promise<Principal>;
 type Find = (hash: CredentialHash) => Promise<HeldCredential | null>;
 /** Makes an authenticator that looks credentials up with `find`: the real one, or one with a fault built in. */
 type Make = (find: Find) => Authenticate;
@@ -29,8 +30,22 @@ beforeEach(async () => {
 const header = ({ credential }: Client) => `Bearer ${credential}`;
 const realFind: Find = async (hash) => (await findToken(app.services, hash)) ?? findSession(app.services, hash);
 const nothing = () => {};
-const made = (db: Pick<Database, 'commitMark'>, find: Find) =>
-  authenticator({ db, clock: app.clock, displayPrefixes: () => ['lkpat_'], find: [find], onTokenUse: nothing });
+/** All calls come over one connection, as those of most clients do. */
+const made = (
+  db: Pick<Database, 'commitMark'>,
+  find: Find,
+  onTokenUse: (id: string) => void = nothing,
+): Authenticate => {
+  const connection = {};
+  const { recall, prove } = authenticator({
+    db,
+    clock: app.clock,
+    displayPrefixes: () => ['lkpat_'],
+    find: [async () => null, find],
+    onTokenUse,
+  });
+  return async (given) => recall(given, connection) ?? prove(given, connection);
+};
 const real: Make = (find) => made(app.services.db, find);
 
 /** Keeps what it found and never asks whether anything was committed since. */
@@ -46,7 +61,7 @@ const lateTwin: Make = (find) => {
     mark = now;
     const hash = hashCredential(readBearer(given, ['lkpat_']));
     const held = kept.get(hash) ?? (await find(hash));
-    if (!held || held.ended !== null) throw unauthorized.invalid();
+    if (held?.ended !== null) throw unauthorized.invalid();
     kept.set(hash, held);
     return held.principal;
   };
@@ -104,8 +119,7 @@ const byAnotherProcess = async () => {
   const connection = secondConnection(app);
   connection.prepare('UPDATE personal_access_tokens SET revoked_at = 1 WHERE id = ?').run(token.tokenId);
   connection.close();
-  // The next request comes in a later turn of the event loop.
-  await new Promise<void>((resolve) => void setImmediate(resolve));
+  await untilSeen();
 };
 
 describe('authenticator: what it keeps and what ends meanwhile', () => {
@@ -174,13 +188,7 @@ describe('authenticator', () => {
 
   it('tells of each use of a token that it accepts, and of nothing else (PAT-30)', async () => {
     const uses: string[] = [];
-    const authenticate = authenticator({
-      db: app.services.db,
-      clock: app.clock,
-      displayPrefixes: () => ['lkpat_'],
-      find: [realFind],
-      onTokenUse: (id) => void uses.push(id),
-    });
+    const authenticate = made(app.services.db, realFind, (id) => void uses.push(id));
     await authenticate(header(token));
     await authenticate(header(token));
     await authenticate(header(admin));
@@ -189,11 +197,19 @@ describe('authenticator', () => {
     expect(uses).toEqual([token.tokenId, token.tokenId]);
   });
 
-  it('asks for each kind of credential in turn; a failing store lets nobody in (STORE-12)', async () => {
+  it('takes each header for what it says, whatever came over the connection before (AUTH-25)', async () => {
+    const authenticate = real(realFind);
+    const member = await app.member(admin, 'grace@example.com');
+    const theirs = await member.token();
+    for (const caller of [token, theirs, admin, token, member, theirs]) {
+      expect((await authenticate(header(caller))).userId).toBe(caller.userId);
+      expect(await outcome(authenticate(`${header(caller)}x`))).toBe('TOKEN_INVALID');
+      expect(await outcome(authenticate('Bearer'))).toBe('UNAUTHORIZED');
+    }
+  });
+
+  it('lets nobody in when the store fails (STORE-12)', async () => {
     const broken = real(() => Promise.reject(new Error('disk I/O error')));
     expect(await outcome(broken(header(token)))).toEqual(new Error('disk I/O error'));
-    const parts = { db: app.services.db, clock: app.clock, displayPrefixes: () => [], onTokenUse: nothing };
-    const authenticate = authenticator({ ...parts, find: [async () => null, realFind] });
-    expect((await authenticate(header(admin))).userId).toBe(admin.userId);
   });
 });
