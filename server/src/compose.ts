@@ -78,14 +78,14 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
     const services = await openServices(surroundings);
     const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
     const uses = lastUsed({ clock, metrics: services.metrics, log, store });
-    const authentication = authenticator({
+    const authenticate = authenticator({
       db: services.db,
       clock,
       displayPrefixes: () => config.displayPrefixes,
       find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
       onTokenUse: uses.touch,
     });
-    const app = await createApp({ services, endpoints: routes, authenticator: authentication, log });
+    const app = await createApp({ services, endpoints: routes, authenticate, log });
     const pruning = startPruning(services, log);
     let closing: Promise<void> | undefined;
     const close = async () => {

@@ -6,7 +6,7 @@ import type { Database } from '../src/db/database.ts';
 import { findSession } from '../src/features/sessions/contract.ts';
 import { findToken } from '../src/features/tokens/contract.ts';
 import { type CredentialHash, hashCredential } from '../src/secret.ts';
-import { secondConnection, untilSeen } from './second-connection.ts';
+import { secondConnection, nextTurn } from './second-connection.ts';
 import { type Client, TestApp, type TokenClient } from './test-app.ts';
 
 type Authenticate = (header: string) => Promise<Principal>;
@@ -30,21 +30,18 @@ beforeEach(async () => {
 const header = ({ credential }: Client) => `Bearer ${credential}`;
 const realFind: Find = async (hash) => (await findToken(app.services, hash)) ?? findSession(app.services, hash);
 const nothing = () => {};
-/** All calls come over one connection, as those of most clients do. */
 const made = (
   db: Pick<Database, 'commitMark'>,
   find: Find,
   onTokenUse: (id: string) => void = nothing,
 ): Authenticate => {
-  const connection = {};
-  const { recall, prove } = authenticator({
+  return authenticator({
     db,
     clock: app.clock,
     displayPrefixes: () => ['lkpat_'],
     find: [async () => null, find],
     onTokenUse,
   });
-  return async (given) => recall(given, connection) ?? prove(given, connection);
 };
 const real: Make = (find) => made(app.services.db, find);
 
@@ -119,7 +116,7 @@ const byAnotherProcess = async () => {
   const connection = secondConnection(app);
   connection.prepare('UPDATE personal_access_tokens SET revoked_at = 1 WHERE id = ?').run(token.tokenId);
   connection.close();
-  await untilSeen();
+  await nextTurn();
 };
 
 describe('authenticator: what it keeps and what ends meanwhile', () => {

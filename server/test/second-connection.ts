@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import type { TestApp } from './test-app.ts';
 
@@ -8,10 +8,7 @@ export function secondConnection({ dataDir }: Pick<TestApp, 'dataDir'>): Sqlite.
   return new Sqlite(join(dataDir, 'latchkey.db'));
 }
 
-/**
- * Waits as whoever writes beside a running service waits before answering: until the service sees what was committed.
- * It is the millisecond for which the service may hold a commit mark, and one more for the timer.
- */
-export async function untilSeen(): Promise<void> {
-  await setTimeout(2);
+/** Waits for the next turn of the event loop, from which on the service sees what another connection committed. */
+export async function nextTurn(): Promise<void> {
+  await setImmediate();
 }

@@ -89,7 +89,7 @@ export class Client {
   async token(wish: { scopes?: string[]; expiryDays?: number | 'never'; name?: string } = {}): Promise<TokenClient> {
     const { status, body, text } = await this.post('/personal-access-tokens', { name: 'test', ...wish });
     if (status !== 201) throw new Error(`no token: ${status} ${text}`);
-    return new TokenClient(this.#app, body.token.accessToken, this.userId, body.token.id);
+    return new TokenClient(this.#app, body.token, this.userId);
   }
 }
 
@@ -97,9 +97,9 @@ export class Client {
 export class TokenClient extends Client {
   readonly tokenId: string;
 
-  constructor(app: TestApp, credential: string, userId: string, tokenId: string) {
-    super(app, credential, userId);
-    this.tokenId = tokenId;
+  constructor(app: TestApp, token: { accessToken: string; id: string }, userId: string) {
+    super(app, token.accessToken, userId);
+    this.tokenId = token.id;
   }
 }
 

@@ -29,7 +29,7 @@ describe('lastUsed', () => {
 
   it('writes many uses of many tokens as one, with the latest moment of each (PAT-31)', async () => {
     for (let call = 0; call < 20_000; call += 1) {
-      uses.touch(`token-${call % 3}`);
+      uses.touch(`token-${call % 3}`, clock.now());
       if (call % 1_000 === 0) clock.advance(1);
     }
     await uses.flush();
@@ -37,11 +37,11 @@ describe('lastUsed', () => {
   });
 
   it('writes one token at most once a minute, another one meanwhile (PAT-31)', async () => {
-    uses.touch('a');
+    uses.touch('a', clock.now());
     await uses.flush();
     clock.advance(minute - 1);
-    uses.touch('a');
-    uses.touch('b');
+    uses.touch('a', clock.now());
+    uses.touch('b', clock.now());
     await uses.flush();
     clock.advance(1);
     await uses.flush();
@@ -54,10 +54,10 @@ describe('lastUsed', () => {
   });
 
   it('writes at close what the minute held back, and nothing twice (PAT-31, RUN-7)', async () => {
-    uses.touch('a');
+    uses.touch('a', clock.now());
     await uses.flush();
     clock.advance(1_000);
-    uses.touch('a');
+    uses.touch('a', clock.now());
     await uses.flush();
     await uses.close();
     await uses.close();
@@ -66,7 +66,7 @@ describe('lastUsed', () => {
 
   it('keeps what cannot be written, says so, counts it, and writes it later (PAT-31)', async () => {
     isStoreDown = true;
-    uses.touch('a');
+    uses.touch('a', clock.now());
     await expect(uses.flush()).resolves.toBeUndefined();
     expect(warnings.join()).toContain('the last use of tokens could not be written; it will be tried again');
     expect(warnings.join()).toContain('disk full');
@@ -86,10 +86,10 @@ describe('lastUsed', () => {
       seen.push(given.get('a') ?? 0);
     };
     const slow = lastUsed({ clock, metrics, log: pino({ level: 'silent' }), store });
-    slow.touch('a');
+    slow.touch('a', clock.now());
     const first = slow.flush();
     clock.advance(5);
-    slow.touch('a');
+    slow.touch('a', clock.now());
     release();
     await first;
     const last = slow.close();

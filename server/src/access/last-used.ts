@@ -9,7 +9,7 @@ const writtenKeptMax = 100_000;
 /** Remembers when tokens were used, and writes it behind the requests. */
 export interface LastUsed {
   /** To be called at each use; costs next to nothing. */
-  touch(tokenId: string): void;
+  touch(tokenId: string, nowMs: number): void;
   /** Writes what is remembered. Never throws: what can't be written stays remembered. */
   flush(): Promise<void>;
   /** Writes everything, also what was written within the last minute, and stops. */
@@ -64,8 +64,8 @@ export function lastUsed({ clock, metrics, log, store }: LastUsedParts): LastUse
   }
 
   return {
-    touch: (tokenId) => {
-      seen.set(tokenId, clock.now());
+    touch: (tokenId, nowMs) => {
+      seen.set(tokenId, nowMs);
       schedule(flushDelayMs);
     },
     flush: () => write(due(false)),

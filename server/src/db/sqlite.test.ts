@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { untilSeen } from '../../test/second-connection.ts';
+import { nextTurn } from '../../test/second-connection.ts';
 import { watchStatements } from '../../test/statement-watch.ts';
 import { TestClock } from '../../test/test-clock.ts';
 import { type Database, hotQuery, keptQuery, type Placeholders } from './database.ts';
@@ -117,18 +117,18 @@ describe('the embedded store', () => {
         throw new Error('changed its mind');
       })
       .catch(() => {});
-    await untilSeen();
+    await nextTurn();
     expect([...uncommitted, db.commitMark()]).toEqual([marks[0], marks[0]]);
 
     await set('user', 1);
     marks.push(db.commitMark());
     const other = new Sqlite(join(directory, 'latchkey.db'));
     other.exec("UPDATE counters SET value = 2 WHERE name = 'user'");
-    await untilSeen();
+    await nextTurn();
     marks.push(db.commitMark());
     const second = openSqlite(directory);
     await set('user', 3, second);
-    await untilSeen();
+    await nextTurn();
     marks.push(db.commitMark());
     expect(new Set(marks).size).toBe(4);
     expect(await seen()).toEqual({ read: [3], hot: 3, kept: 3 });
@@ -148,7 +148,7 @@ describe('the embedded store', () => {
     const other = new Sqlite(join(directory, 'latchkey.db'));
     other.exec("UPDATE counters SET value = 3 WHERE name = 'user'");
     other.close();
-    await untilSeen();
+    await nextTurn();
     expect(await db.first(selectKept, { name: 'user' })).toEqual({ value: 3 });
   });
 

@@ -1,5 +1,4 @@
-import type { FastifyReply } from 'fastify';
-import type { Authenticator } from '../access/authenticator.ts';
+import type { Authenticate } from '../access/authenticator.ts';
 import { readBearer } from '../access/bearer.ts';
 import { type Limits, networkOf } from '../access/limits.ts';
 import { admit } from '../access/policy.ts';
@@ -24,35 +23,17 @@ export async function countBadCredential(limits: Limits, error: unknown, network
 }
 
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
-export function admission({ policy, precondition }: AnyEndpoint, authenticator: Authenticator, services: Services) {
-  async function admitSlowly(request: EndpointRequest): Promise<void> {
-    const { headers, raw, params } = request;
+export function admission({ policy, precondition }: AnyEndpoint, authenticate: Authenticate, services: Services) {
+  return async (request: EndpointRequest): Promise<void> => {
+    const { headers, params } = request;
     if (policy.who === 'holder') {
       readBearer(headers.authorization, []);
     } else if (policy.who !== 'anyone') {
-      request.caller = await authenticator
-        .prove(headers.authorization, raw.socket)
-        .catch((error) => countBadCredential(services.limits, error, request.ip));
+      request.caller = await authenticate(headers.authorization).catch((error) =>
+        countBadCredential(services.limits, error, request.ip),
+      );
       admit(policy, request.caller, params);
     }
     await precondition?.(services);
-  }
-
-  return (request: EndpointRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
-    const { headers, raw, params } = request;
-    const isQuick = policy.who !== 'anyone' && policy.who !== 'holder' && precondition === undefined;
-    try {
-      const caller = isQuick ? authenticator.recall(headers.authorization, raw.socket) : null;
-      if (caller === null) {
-        admitSlowly(request).then(() => done(), done);
-        return;
-      }
-      admit(policy, caller, params);
-      request.caller = caller;
-      done();
-    } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      done(error);
-    }
   };
 }

@@ -8,7 +8,7 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authenticator } from '../access/authenticator.ts';
+import type { Authenticate } from '../access/authenticator.ts';
 import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
@@ -21,6 +21,7 @@ import { type EndpointRequest, inputReader } from './input.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { bodyBytesMax, checkMessage, givenRequestId, hasBody, headersMax, readJsonBody } from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
+import { turnEnd } from './turn-end.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -38,7 +39,7 @@ export type App = FastifyInstance;
 export interface AppParts {
   readonly services: Services;
   readonly endpoints: readonly AnyEndpoint[];
-  readonly authenticator: Authenticator;
+  readonly authenticate: Authenticate;
   readonly log: Logger;
 }
 
@@ -106,22 +107,23 @@ function bodyOf({ body, headers }: WithHeaders<unknown>, reply: FastifyReply): u
   return body;
 }
 
-function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, { authenticator, services }: AppParts): void {
+function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, { authenticate, services }: AppParts): void {
   const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
   if (status === undefined || schema === undefined || !endpoint.policy) {
     throw new Error(`${endpoint.method} ${endpoint.path} declares no response or no policy`);
   }
+  const successStatus = Number(status);
   const readInput = inputReader(endpoint);
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
     schema: { response: { [status]: serializerSchema(schema) } },
-    onRequest: admission(endpoint, authenticator, services),
+    onRequest: admission(endpoint, authenticate, services),
     handler: async (request, reply) => {
       try {
         const answer = await endpoint.handle(services, readInput(request));
-        reply.code(Number(status));
+        if (successStatus !== 200) reply.code(successStatus);
         return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
       } catch (error) {
         return countBadCredential(services.limits, error, request.ip);
@@ -174,6 +176,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const app = createFastify(parts, newRequestId);
   app.decorateRequest('caller', null);
   app.addHook('onRequest', firstRules(services.config.corsOrigins));
+  const atTurnEnd = turnEnd();
+  app.addHook('onSend', () => atTurnEnd());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     readJsonBody(request.headers['content-type'], bytes),

@@ -15,21 +15,6 @@ export type EndpointRequest = FastifyRequest<{
   Querystring: Readonly<Record<string, unknown>>;
 }>;
 
-/** Parses the parts of one input, and remembers what is wrong with any of them. */
-class InputParser {
-  readonly problems: InputProblem[] = [];
-
-  parse(part: string, schema: z.ZodType | undefined, value: unknown): unknown {
-    if (!schema) return undefined;
-    const parsed = schema.safeParse(value);
-    if (parsed.success) return parsed.data;
-    for (const { path, message } of parsed.error.issues) {
-      this.problems.push({ field: [part, ...path.map(String)].join('.'), message });
-    }
-    return undefined;
-  }
-}
-
 /** Where the request came from. The address is looked at only when somebody asks. */
 class RequestOrigin implements Origin {
   readonly requestId: string;
@@ -45,23 +30,34 @@ class RequestOrigin implements Origin {
   }
 }
 
+/** Says what is wrong with one part of the input. */
+function problemsOf(part: string, error: z.ZodError): InputProblem[] {
+  return error.issues.map(({ path, message }) => ({ field: [part, ...path.map(String)].join('.'), message }));
+}
+
 /**
  * What turns an admitted request into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
  */
 export function inputReader(endpoint: AnyEndpoint): (request: EndpointRequest) => never {
-  const { policy, params, query, headers, body } = endpoint;
+  const { policy } = endpoint;
+  const declared = (['params', 'query', 'headers', 'body'] as const).flatMap((part) => {
+    const schema = endpoint[part];
+    return schema ? [{ part, schema }] : [];
+  });
+
   return (request) => {
     checkQueryNames(request.query);
-    const parser = new InputParser();
-    const input = {
+    const input: Record<string, unknown> = {
       caller: policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : request.caller,
-      params: parser.parse('params', params, request.params),
-      query: parser.parse('query', query, request.query),
-      headers: parser.parse('headers', headers, request.headers),
-      body: parser.parse('body', body, request.body),
       origin: new RequestOrigin(request),
     };
-    if (parser.problems.length > 0) throw refuseInput(...parser.problems.slice(0, detailsMax));
+    let problems: InputProblem[] | undefined;
+    for (const { part, schema } of declared) {
+      const parsed = schema.safeParse(request[part]);
+      if (parsed.success) input[part] = parsed.data;
+      else problems = [...(problems ?? []), ...problemsOf(part, parsed.error)];
+    }
+    if (problems) throw refuseInput(...problems.slice(0, detailsMax));
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is known to the declaration alone
     return input as never;
   };

@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { idPattern } from '../ids.ts';
 
-/** An id on the wire, accepted in either case and taken as lower case. Rule: HTTP-20. */
-export const id = z
-  .string()
-  .regex(idPattern, 'must be 24 hexadecimal characters')
-  .transform((value) => value.toLowerCase());
+/** An id on the wire, accepted in either case and taken as lower case. Rules: HTTP-19, HTTP-20. */
+export const id = z.string().toLowerCase().regex(idPattern, 'must be 24 hexadecimal characters');
 
 /** An id in an answer. */
 export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });

@@ -15,8 +15,8 @@ export const getUser = endpoint({
   params: z.object({ id }),
   response: { 200: userRecord },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
-    const record = await db.first(selectActiveUserRecord, { id, orgId });
-    if (!record) throw new RefusedError('notFound');
+    const record = await db.first(selectActiveUserRecord, { id });
+    if (record?.orgId !== orgId) throw new RefusedError('notFound');
     return record;
   },
 });

@@ -1,10 +1,10 @@
 import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
 
-/** The record of one active user of an organization. */
+/** The record of one active user. */
 export const selectActiveUserRecord = keptQuery(
-  (read, { id, orgId }: Placeholders<{ id: string; orgId: string }>) =>
-    read.selectFrom('users').where('id', '=', id).where('org_id', '=', orgId).where('is_deleted', '=', 0).selectAll(),
+  (read, { id }: Placeholders<{ id: string }>) =>
+    read.selectFrom('users').where('id', '=', id).where('is_deleted', '=', 0).selectAll(),
   toUserRecord,
 );
 
