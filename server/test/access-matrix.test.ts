@@ -48,7 +48,7 @@ describe('access matrix', () => {
     return endpoint.path.includes('/logout/') ? app.signIn(email) : session;
   }
 
-  /** The answer with each scope alone: `scopes → status`, the most common status last, as `else`. */
+  /** The answer with each scope alone: `scopes → status`, the most common status last, as `else`, or as `any` where it is the only one. */
   async function byScope(endpoint: AnyEndpoint, whose: 'ofMember' | 'ofAdmin'): Promise<string> {
     const statuses = new Map<string, string[]>();
     for (const [name, clients] of tokens) {
@@ -56,8 +56,9 @@ describe('access matrix', () => {
       statuses.set(status, [...(statuses.get(status) ?? []), name]);
     }
     const groups = [...statuses].sort(([, a], [, b]) => a.length - b.length);
+    const common = groups.length === 1 ? 'any' : 'else';
     return groups
-      .map(([status, names], place) => `${place < groups.length - 1 ? names.join(' ') : 'else'} → ${status}`)
+      .map(([status, names], place) => `${place < groups.length - 1 ? names.join(' ') : common} → ${status}`)
       .join(', ');
   }
 

@@ -1,4 +1,5 @@
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { isAdministrator } from '../../db/membership.ts';
 import type { NewRow } from '../../db/tables.ts';
 import type { StoredRefreshToken } from './session.ts';
 
@@ -13,18 +14,7 @@ export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: 
     .where('t.kind', '=', 'access')
     .select(['t.expires_at', 's.id as session_id', 's.user_id', 's.org_id', 's.ended_at'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
-    .select((eb) =>
-      eb
-        .exists(
-          eb
-            .selectFrom('group_members as m')
-            .innerJoin('user_groups as g', 'g.id', 'm.group_id')
-            .whereRef('m.user_id', '=', 's.user_id')
-            .where('g.type', '=', 'admin')
-            .select('m.user_id'),
-        )
-        .as('is_admin'),
-    ),
+    .select(isAdministrator('s.user_id').as('is_admin')),
 );
 
 /** A refresh token by its hash. */

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { isAdministrator } from '../../db/membership.ts';
 import type { NewRow, Tables } from '../../db/tables.ts';
 import type { StoredToken, StoredTokenWithOwner } from './token.ts';
 
@@ -27,18 +28,7 @@ export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: 
     .where('t.hash', '=', hash)
     .select(['t.id', 't.user_id', 't.org_id', 't.scopes', 't.expires_at', 't.revoked_at'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
-    .select((eb) =>
-      eb
-        .exists(
-          eb
-            .selectFrom('group_members as m')
-            .innerJoin('user_groups as g', 'g.id', 'm.group_id')
-            .whereRef('m.user_id', '=', 't.user_id')
-            .where('g.type', '=', 'admin')
-            .select('m.user_id'),
-        )
-        .as('is_admin'),
-    ),
+    .select(isAdministrator('t.user_id').as('is_admin')),
 );
 
 /** Whether a token is neither revoked nor expired, as this transaction sees it. */
