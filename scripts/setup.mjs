@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { accessSync, constants, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, join, relative } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { withLock } from './lock.mjs';
 import { inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
@@ -100,7 +100,7 @@ function matchesLockfile() {
 async function install() {
   await progress('Installing packages (about two minutes the first time)', async () => {
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-    const result = await run('npm', args).catch((error) => {
+    const result = await run('npm', args, { env: installEnvironment() }).catch((error) => {
       throw new StepError(`npm could not be started (${error.code}): install it, for example with apt-get install npm`);
     });
     if (result.code !== 0) throw new StepError(explainInstall(result.output));
@@ -108,7 +108,19 @@ async function install() {
   writeFileSync(installStamp, JSON.stringify(installState()));
 }
 
+/** Compiling needs Node's headers: those beside this Node, where it has them, spare a download from nodejs.org. */
+function installEnvironment() {
+  const prefix = dirname(dirname(process.execPath));
+  const header = readText(join(prefix, 'include/node/node_version.h')) ?? '';
+  const isOfThisNode = header.includes(`NODE_MODULE_VERSION ${process.versions.modules}\n`);
+  const isConfigured = Object.keys(process.env).some((name) => name.toLowerCase() === 'npm_config_nodedir');
+  return isOfThisNode && !isConfigured ? { ...process.env, npm_config_nodedir: prefix } : process.env;
+}
+
 function explainInstall(output) {
+  if (/gyp ERR!.*(-headers\.tar\.gz|nodejs\.org|network connectivity)/.test(output)) {
+    return "A package must be compiled, and Node's headers could not be fetched from nodejs.org. Let npm reach it (https_proxy is heeded), or name the directory that has include/node of this Node.js: npm_config_nodedir=<directory> npm start";
+  }
   const missing = ['python3', 'make', 'g++'].filter((command) => !hasCommand(command));
   if (!/node-gyp|gyp ERR/.test(output) || missing.length === 0) return `${output}npm ci failed`;
   return `A package must be compiled, which needs ${missing.join(', ')}. Run: apt-get install -y ${missing.join(' ')}`;

@@ -1,16 +1,17 @@
 import type { Logger } from 'pino';
 import { authenticator } from './access/authenticator.ts';
+import { callerConfirmation } from './access/confirmation.ts';
 import { openSigningKeys } from './access/keys.ts';
 import { lastUsed } from './access/last-used.ts';
 import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
-import { type Clock, hour } from './clock.ts';
+import { type Clock, hour, minute } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import { migrate } from './db/migrate.ts';
 import { openSqlite } from './db/sqlite.ts';
-import { findSession, pruneSessions } from './features/sessions/contract.ts';
-import { findToken, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
+import { findSession, findSessionAgain, pruneSessions } from './features/sessions/contract.ts';
+import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { createMetrics } from './metrics/metrics.ts';
@@ -18,6 +19,7 @@ import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
 
 const pruneEveryMs = hour;
+const firstPruneMs = minute;
 
 interface Surroundings {
   readonly config: Config;
@@ -43,8 +45,13 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
       db,
       newId: idGenerator(clock),
       keys: await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret }),
-      passwords: passwordHasher(),
+      passwords: await passwordHasher(),
       limits: limits({ on: config.rateLimit, clock }),
+      confirm: callerConfirmation({
+        clock,
+        findToken: (tx, id) => findTokenAgain(config, tx, id),
+        findSession: findSessionAgain,
+      }),
       metrics: createMetrics(),
     };
   } catch (error) {
@@ -53,8 +60,11 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
   }
 }
 
-/** What ended long ago is removed now and then, and what fails is tried again the next time. */
-function startPruning(services: Services, log: Logger): NodeJS.Timeout {
+/**
+ * What ended long ago is removed soon after the start and then now and then; what fails is tried again the next time.
+ * @returns what stops it
+ */
+function startPruning(services: Services, log: Logger): () => void {
   const prune = async () => {
     try {
       const removed = { tokens: await pruneTokens(services), sessions: await pruneSessions(services) };
@@ -63,7 +73,32 @@ function startPruning(services: Services, log: Logger): NodeJS.Timeout {
       log.warn({ err: error }, 'what ended long ago could not be removed; it will be tried again');
     }
   };
-  return setInterval(() => void prune(), pruneEveryMs).unref();
+  const first = setTimeout(() => void prune(), firstPruneMs).unref();
+  const further = setInterval(() => void prune(), pruneEveryMs).unref();
+  return () => {
+    clearTimeout(first);
+    clearInterval(further);
+  };
+}
+
+async function composeOn(services: Services, { config, clock, log }: Surroundings): Promise<Service> {
+  const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
+  const uses = lastUsed({ clock, metrics: services.metrics, log, store });
+  const authenticate = authenticator({
+    db: services.db,
+    clock,
+    displayPrefixes: () => config.displayPrefixes,
+    find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
+    onTokenUse: uses.touch,
+  });
+  const app = await createApp({ services, endpoints: routes, authenticate, log });
+  const stopPruning = startPruning(services, log);
+  const close = async () => {
+    stopPruning();
+    await app.close();
+    await uses.close();
+  };
+  return { app, services, close };
 }
 
 /**
@@ -71,43 +106,32 @@ function startPruning(services: Services, log: Logger): NodeJS.Timeout {
  * StartupError for a mistake of the operator.
  */
 export async function compose(surroundings: Surroundings): Promise<Service> {
-  const { config, clock, log } = surroundings;
-  prepareDataDir(config.dataDir);
-  const hold = holdDataDir(config.dataDir);
+  const { dataDir } = surroundings.config;
+  prepareDataDir(dataDir);
+  const hold = holdDataDir(dataDir);
+  let services: Services | undefined;
+  const release = async () => {
+    await services?.db.close();
+    hold.release();
+  };
   try {
-    const services = await openServices(surroundings);
-    const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
-    const uses = lastUsed({ clock, metrics: services.metrics, log, store });
-    const authenticate = authenticator({
-      db: services.db,
-      clock,
-      displayPrefixes: () => config.displayPrefixes,
-      find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
-      onTokenUse: uses.touch,
-    });
-    const app = await createApp({ services, endpoints: routes, authenticate, log });
-    const pruning = startPruning(services, log);
+    services = await openServices(surroundings);
+    const service = await composeOn(services, surroundings);
     let closing: Promise<void> | undefined;
-    const close = async () => {
-      clearInterval(pruning);
+    const closeAll = async () => {
       try {
-        await app.close();
-        await uses.close();
+        await service.close();
       } finally {
-        await services.db.close();
-        hold.release();
+        await release();
       }
     };
-    return {
-      app,
-      services,
-      close: () => {
-        closing ??= close();
-        return closing;
-      },
+    const close = () => {
+      closing ??= closeAll();
+      return closing;
     };
+    return { ...service, close };
   } catch (error) {
-    hold.release();
+    await release();
     throw error;
   }
 }

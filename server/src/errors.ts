@@ -101,10 +101,19 @@ export class RefusedError extends Error {
   }
 }
 
-/** The refusal for input that breaks a rule of the schema; the text names the first problem. Rule: ERR-3. */
-export function refuseInput(...details: readonly InputProblem[]): RefusedError {
-  const first = details[0];
-  const summary = first ? `${first.field}: ${first.message}` : '';
+const shownMax = 100;
+
+function cut(text: string): string {
+  return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
+}
+
+/** The refusal for input that breaks a rule of the schema; the text names the first problem and counts the others. Rule: ERR-3. */
+export function refuseInput(...problems: readonly InputProblem[]): RefusedError {
+  // What the caller named is told back, but not at any length.
+  const details = problems.map(({ field, message }) => ({ field: cut(field), message }));
+  const [first, ...more] = details;
+  const others = more.length > 0 ? ` (and ${more.length} more)` : '';
+  const summary = first ? `${first.field}: ${first.message}${others}` : '';
   return new RefusedError('invalidInput', { params: { summary }, details });
 }
 

@@ -34,14 +34,41 @@ function stopOnSignals(service: Service, log: Logger): void {
       },
     );
   };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  // A terminal and the npm above us may each send the same signal: what has begun is not begun again, nor cut short.
+  let isStopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (!isStopping) stop();
+      isStopping = true;
+    });
+  }
+}
+
+/** Why the service cannot listen and what to do about it, in one line; `null` for any other error. */
+function listenProblem(error: unknown, { host, port }: { host: string; port: number }): string | null {
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) return null;
+  const { code, syscall } = error;
+  const anotherHost = 'set HOST to an address of this machine, for example HOST=127.0.0.1';
+  if (syscall === 'getaddrinfo') return `HOST ${host} cannot be found (${String(code)}): ${anotherHost}`;
+  if (syscall !== 'listen') return null;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} is in use by another program: set PORT to another, for example PORT=${port === 65_535 ? 3000 : port + 1} npm start`;
+    case 'EACCES':
+      return `Port ${port} needs more rights than this user has: set PORT to another, for example PORT=3000 npm start`;
+    case 'EADDRNOTAVAIL':
+      return `HOST ${host} is no address of this machine: ${anotherHost}`;
+    default:
+      return `HOST ${host} and PORT ${port} cannot be listened on (${String(code)}): choose others`;
+  }
 }
 
 async function start(): Promise<void> {
   // Whatever the service writes is its owner's alone.
   process.umask(0o077);
   const config = loadConfig(process.env);
+  // Whoever read the log may go away; the service goes on.
+  process.stdout.on('error', () => {});
   const log = createLog(config, process.stdout);
   const service = await compose({ config, clock: systemClock, log });
   try {
@@ -51,11 +78,8 @@ async function start(): Promise<void> {
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
   } catch (error) {
     await service.close();
-    const code = error instanceof Error && 'code' in error ? error.code : '';
-    if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw error;
-    throw new StartupError(
-      `HOST ${config.host} and PORT ${config.port} cannot be listened on (${code}): choose others`,
-    );
+    const problem = listenProblem(error, config);
+    throw problem === null ? error : new StartupError(problem);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ConfirmCaller } from './access/confirmation.ts';
 import type { SigningKeys } from './access/keys.ts';
 import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
@@ -16,5 +17,6 @@ export interface Services {
   readonly keys: SigningKeys;
   readonly passwords: PasswordHasher;
   readonly limits: Limits;
+  readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;
 }

@@ -6,7 +6,7 @@ import type { Database } from '../src/db/database.ts';
 import { findSession } from '../src/features/sessions/contract.ts';
 import { findToken } from '../src/features/tokens/contract.ts';
 import { type CredentialHash, hashCredential } from '../src/secret.ts';
-import { secondConnection, nextTurn } from './second-connection.ts';
+import { nextTurn, secondConnection } from './second-connection.ts';
 import { type Client, TestApp, type TokenClient } from './test-app.ts';
 
 type Authenticate = (header: string) => Promise<Principal>;

@@ -2,17 +2,21 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
+  mkdtempSync,
   openSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { holdDataDir, prepareDataDir } from '../src/db/data-dir.ts';
 import { openSqlite } from '../src/db/sqlite.ts';
 import { StartupError } from '../src/errors.ts';
 import { claimsOf } from './sign-in.ts';
@@ -167,5 +171,86 @@ describe('a data directory', () => {
       expect(await refusal()).toMatch(/^The key file .*signing-keys\.json is damaged: restore it from a backup$/);
       expect(readFileSync(keyFile, 'utf8')).toBe(content);
     }
+  });
+});
+
+describe('a data directory that cannot be used', () => {
+  let parent: string;
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+  });
+  afterEach(() => rmSync(parent, { recursive: true, force: true }));
+
+  function refusal(dataDir: string): string {
+    try {
+      prepareDataDir(dataDir);
+      holdDataDir(dataDir).release();
+    } catch (error) {
+      if (error instanceof StartupError) return error.message;
+      throw error;
+    }
+    return 'it was taken';
+  }
+
+  /** As a user whom file modes hold back: root is not. */
+  function withoutRoot<T>(work: () => T): T {
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      return work();
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+  }
+
+  it('is made for its owner alone, with all that is missing above it (CONFIG-3)', () => {
+    const dataDir = join(parent, 'a', 'b', 'data');
+    expect(refusal(dataDir)).toBe('it was taken');
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(refusal(dataDir)).toBe('it was taken');
+  });
+
+  it('refuses one that it may not write to, and says why (CONFIG-24)', async () => {
+    chmodSync(parent, 0o555);
+    const file = join(parent, 'server.lock');
+    const denied = `EACCES: permission denied, open '${file}'`;
+    expect(withoutRoot(() => refusal(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
+    // Left behind by another user, in a directory that all may write to.
+    chmodSync(parent, 0o777);
+    writeFileSync(file, '');
+    chmodSync(file, 0o444);
+    expect(withoutRoot(() => refusal(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
+    const store = join(parent, 'latchkey.db');
+    await openSqlite(parent).close();
+    expect(() => withoutRoot(() => openSqlite(parent))).toThrow(
+      `DATA_DIR ${parent} cannot be written: EACCES: permission denied, open '${store}'`,
+    );
+  });
+
+  it('refuses one below a directory that it may not write to (CONFIG-24)', () => {
+    chmodSync(parent, 0o555);
+    const below = join(parent, 'below');
+    expect(withoutRoot(() => refusal(join(below, 'data')))).toBe(
+      `DATA_DIR ${below}/data cannot be made: EACCES: permission denied, mkdir '${below}'`,
+    );
+  });
+
+  it('refuses a file, and what would be below one (CONFIG-24)', () => {
+    const file = join(parent, 'file');
+    writeFileSync(file, '');
+    expect(refusal(file)).toBe(`DATA_DIR ${file} is a file: give a directory`);
+    expect(refusal(join(file, 'below'))).toMatch(/^DATA_DIR .*\/file\/below cannot be made: ENOTDIR: /);
+  });
+
+  it('refuses a link to nowhere (CONFIG-24)', () => {
+    const link = join(parent, 'link');
+    symlinkSync(join(parent, 'nowhere'), link);
+    expect(refusal(link)).toMatch(/^DATA_DIR .*\/link cannot be made: ENOENT: /);
+  });
+
+  it('does not try for ever where nothing can be made (CONFIG-24)', () => {
+    expect(refusal('/proc/no-such-directory/data')).toBe(
+      "DATA_DIR /proc/no-such-directory/data cannot be made: ENOENT: no such file or directory, mkdir '/proc/no-such-directory'",
+    );
   });
 });

@@ -50,6 +50,17 @@ describe('order of checks and bodies', () => {
   });
 
   describe('the route (HTTP-5)', () => {
+    it.each([
+      ['GET', '/users/'],
+      ['DELETE', '/users/'],
+      ['DELETE', '/personal-access-tokens/'],
+      ['DELETE', '/personal-access-tokens/admin/'],
+      ['GET', '/org/'],
+    ])('404: %s %s, a slash at the end is another address', async (method, path) => {
+      expect((await app.nobody.call(method, path)).status).toBe(404);
+      expect((await admin.call(method, path)).status).toBe(404);
+    });
+
     it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(
       '404: %s on an unknown route without a credential',
       async (method) => {
@@ -67,7 +78,7 @@ describe('order of checks and bodies', () => {
       expect(answer.status).toBe(404);
     });
 
-    it.each(['/.well-known/anything', '/.well-known/openid-configuration', '/', '/api', '/api/v1', '/favicon.ico'])(
+    it.each(['/.well-known/anything', '/.well-known/openid-configuration', '/api', '/api/v1', '/favicon.ico'])(
       '404 as JSON: %s',
       async (path) => {
         const { status, headers, body } = await app.nobody.get(`/${path}`);

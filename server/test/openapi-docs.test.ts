@@ -68,7 +68,6 @@ describe('documentation', () => {
   });
 
   it.each([
-    '/docs/',
     '/docs/../package.json',
     '/docs/%2e%2e/package.json',
     '/docs/package.json',
@@ -81,7 +80,14 @@ describe('documentation', () => {
     expect(answers[0]?.status).toBe(404);
   });
 
-  it.each(['/docs', ...assets, '/api/v1/openapi.json'])('405: POST %s', async (path) => {
+  it.each(['/', '/docs/'])('302: %s leads to the page', async (path) => {
+    const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`));
+    const { answers } = await connection.until(({ answers: got }) => got.length > 0);
+    connection.destroy();
+    expect([answers[0]?.status, answers[0]?.headers['location']]).toEqual([302, '/docs']);
+  });
+
+  it.each(['/', '/docs', '/docs/', ...assets, '/api/v1/openapi.json'])('405: POST %s', async (path) => {
     const { status, headers } = await app.nobody.post(`/${path}`);
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });

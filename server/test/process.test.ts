@@ -106,9 +106,44 @@ describe('a start that fails', () => {
       expect(stdout).toBe('');
       expect(stderr).toMatch(oneLine);
       expect(stderr).toBe(
-        `latchkey: HOST 127.0.0.1 and PORT ${port} cannot be listened on (EADDRINUSE): choose others\n`,
+        `latchkey: Port ${port} is in use by another program: set PORT to another, for example PORT=${Number(port) + 1} npm start\n`,
       );
     }));
+
+  it.each([
+    ['no such host', 'cannot be found (ENOTFOUND)'],
+    // Set aside for documentation: no machine has it.
+    ['192.0.2.1', 'is no address of this machine'],
+  ])('ends with 1 and one line that names HOST when it is %s (CONFIG-24)', (HOST, problem) =>
+    withDirectory(async (dataDir) => {
+      expect(await ServerProcess.startAndEnd({ DATA_DIR: dataDir, HOST })).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: `latchkey: HOST ${HOST} ${problem}: set HOST to an address of this machine, for example HOST=127.0.0.1\n`,
+      });
+    }),
+  );
+
+  it.each([
+    ['EACCES', 'Port 443 needs more rights than this user has: set PORT to another, for example PORT=3000 npm start'],
+    ['EAFNOSUPPORT', 'HOST 127.0.0.1 and PORT 443 cannot be listened on (EAFNOSUPPORT): choose others'],
+  ])('ends with 1 and one line when listening fails with %s (CONFIG-24)', (code, problem) =>
+    withDirectory(async (dataDir) => {
+      // Who runs the tests may well be allowed to take the port: the refusal of the operating system is made up.
+      const refusing = join(dataDir, 'refusing.cjs');
+      writeFileSync(
+        refusing,
+        `require('node:net').Server.prototype.listen = function () {
+          const error = Object.assign(new Error('listen ${code}'), { code: '${code}', syscall: 'listen' });
+          process.nextTick(() => this.emit('error', error));
+          return this;
+        };`,
+      );
+      const environment = { DATA_DIR: dataDir, PORT: '443', NODE_OPTIONS: `--require=${refusing}` };
+      const end = await ServerProcess.startAndEnd(environment);
+      expect(end).toMatchObject({ code: 1, stdout: '', stderr: `latchkey: ${problem}\n` });
+    }),
+  );
 
   it('ends with 1 and one line for a wrong value, in the environment or the file (CONFIG-24)', () =>
     withDirectory(async (dataDir) => {
@@ -118,6 +153,11 @@ describe('a start that fails', () => {
         stdout: '',
         stderr: 'latchkey: PORT is "70000": it must be at most 65535\n',
       });
+      const level = await ServerProcess.startAndEnd({ DATA_DIR: dataDir, LOG_LEVEL: 'verbose' });
+      expect(level.code).toBe(1);
+      expect(level.stderr).toBe(
+        'latchkey: LOG_LEVEL is "verbose": it must be trace, debug, info, warn, error, fatal or silent\n',
+      );
       writeFileSync(join(dataDir, 'latchkey.config.json'), '{ "METRICS": "everywhere" }');
       const inFile = await ServerProcess.startAndEnd({ DATA_DIR: dataDir }, dataDir);
       expect(inFile.code).toBe(1);

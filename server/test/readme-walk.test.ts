@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { variables } from '../src/config/config.ts';
 import { TestApp } from './test-app.ts';
@@ -21,6 +23,8 @@ interface Step {
 interface Outcome {
   readonly exitCode: number;
   readonly output: string;
+  /** What it printed on the standard error. */
+  readonly errors: string;
 }
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -50,6 +54,11 @@ function readSteps(): Step[] {
   });
 }
 
+function readBlocks(printed: string): Omit<Outcome, 'errors'>[] {
+  const blocks = printed.matchAll(new RegExp(`([\\s\\S]*?)${mark}(\\d+)\n`, 'g'));
+  return [...blocks].map((match) => ({ output: (match[1] ?? '').trim(), exitCode: Number(match[2]) }));
+}
+
 /**
  * Runs the blocks as they are printed in one shell. A person takes a moment between them; here one moment is needed, for
  * the last use of the token to be written before the list is asked for it.
@@ -57,24 +66,23 @@ function readSteps(): Step[] {
 async function paste(steps: readonly Step[], environment: Readonly<Record<string, string>>): Promise<Outcome[]> {
   const home = mkdtempSync(join(tmpdir(), 'latchkey-walk-'));
   const pause = (commands: string) => (commands.includes('/personal-access-tokens/admin') ? 'sleep 1.5\n' : '');
-  const script = steps.map(({ commands }) => `${pause(commands)}${commands}echo "${mark}$?"\n`).join('');
+  const script = steps
+    .map(({ commands }) => `${pause(commands)}${commands}ended="${mark}$?"; echo "$ended"; echo "$ended" >&2\n`)
+    .join('');
   try {
     const shell = spawn('bash', ['-c', script], {
       cwd: home,
       env: { PATH: process.env['PATH'], HOME: home, ...environment },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let output = '';
-    shell.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    const exitCode = await new Promise((resolve, reject) => {
-      shell.on('error', reject);
-      shell.on('close', resolve);
-    });
+    const [output, errors, exitCode] = await Promise.all([
+      text(shell.stdout),
+      text(shell.stderr),
+      once(shell, 'close').then(() => shell.exitCode),
+    ]);
     expect(exitCode).toBe(0);
-    const outcomes = output.matchAll(new RegExp(`([\\s\\S]*?)${mark}(\\d+)\n`, 'g'));
-    return [...outcomes].map((match) => ({ output: (match[1] ?? '').trim(), exitCode: Number(match[2]) }));
+    const told = readBlocks(errors);
+    return readBlocks(output).map((block, place) => ({ ...block, errors: told[place]?.output ?? '' }));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -90,8 +98,8 @@ function shapeOf(value: unknown, name = ''): unknown {
 }
 
 /** The shape of an answer in JSON; of any other text, the text itself. */
-function shapeOfText(text: string): unknown {
-  return /^[[{]/.test(text) ? shapeOf(JSON.parse(text)) : text;
+function shapeOfText(answer: string): unknown {
+  return /^[[{]/.test(answer) ? shapeOf(JSON.parse(answer)) : answer;
 }
 
 /** A block's output, taken apart: the answer, and the status below it where curl was told to print it. */
@@ -118,7 +126,9 @@ describe('the walk of the README', () => {
 
   it('has eight blocks, each of which ends well (RUN-11)', () => {
     expect(steps).toHaveLength(8);
-    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual(steps.map(() => 0));
+    expect(outcomes.map(({ exitCode, errors }) => ({ exitCode, errors }))).toEqual(
+      steps.map(() => ({ exitCode: 0, errors: '' })),
+    );
   });
 
   it('prints the answers that it shows', () => {
@@ -127,9 +137,9 @@ describe('the walk of the README', () => {
   });
 
   it('names the statuses that it gets', () => {
-    expect(steps.map(({ status }) => status)).toEqual([null, 200, 200, 201, 200, 200, 200, 401]);
-    // Two blocks keep their answer in a variable, and print no status.
-    expect(outcomes.map((_, place) => answer(place).status)).toEqual([null, 200, null, null, 200, 200, 200, 401]);
+    const statuses = [null, 200, null, 201, 200, 200, 200, 401];
+    expect(steps.map(({ status }) => status)).toEqual(statuses);
+    expect(outcomes.map((_, place) => answer(place).status)).toEqual(statuses);
   });
 
   it('makes an organization and signs its administrator in', () => {
@@ -146,6 +156,45 @@ describe('the walk of the README', () => {
     const [, reason] = /"reason": "([^"]+)"/.exec(steps[6]?.commands ?? '') ?? [];
     const revocation = { action: 'token.revoked', subject_id: id, details: { reason } };
     expect(await app.audit()).toContainEqual(expect.objectContaining(revocation));
+  });
+});
+
+describe('the walk of the README, with a reader who does not do as it says', () => {
+  const [choose, ...others] = readSteps();
+  /** The walk up to the token, with another password chosen in the first block. */
+  const upToToken = (password: string) => {
+    const commands = choose?.commands.replace("'Correct-Horse-7'", `'${password}'`) ?? '';
+    expect(commands).toContain(`PASSWORD='${password}'\n`);
+    return [{ commands, shown: '', status: null }, ...others.slice(0, 3)];
+  };
+  let app: TestApp;
+  beforeEach(async () => {
+    app = await TestApp.start({}, new TestClock(Date.now()));
+  });
+  afterEach(() => app.close());
+
+  it('takes any password', async () => {
+    const walked = await paste(upToToken('Aa1"\\n$HOME`id`%s $(id) é€'), { LATCHKEY: app.url });
+    expect(walked.map(({ errors }) => errors)).toEqual(['', '', '', '']);
+    expect(walked[2]?.output).toBe('Fully authenticated');
+    expect(walked[3]?.output).toMatch(/\n201$/);
+  });
+
+  it('says what the service says when the password is wrong', async () => {
+    await app.setUp();
+    const walked = await paste(upToToken('Wrong-Horse-7'), { LATCHKEY: app.url });
+    expect(walked.slice(2)).toEqual([
+      { exitCode: 1, output: '', errors: 'The credentials are not right' },
+      { exitCode: 1, output: '', errors: 'Send a bearer token in the Authorization header' },
+    ]);
+  });
+
+  it('says that there is no answer when the service is down', async () => {
+    await app.stop();
+    const walked = await paste(upToToken('Correct-Horse-7'), { LATCHKEY: app.url });
+    for (const { errors } of walked.slice(2)) {
+      expect(errors.split('\n').filter((line) => !line.startsWith('curl: '))).toEqual(['no answer']);
+    }
   });
 });
 

@@ -149,7 +149,7 @@ describe('things made while the maker ends', () => {
   it('401, and nothing is made, by a token that is revoked meanwhile (SCOPE-24, STORE-7)', async () => {
     const maker = await admin.token();
     const { answer, made } = await mintAround(maker, () => admin.delete(`${path}/${maker.tokenId}`));
-    expect([answer.status, answer.body.error?.code, made]).toEqual([401, 'TOKEN_INVALID', 0]);
+    expect([answer.status, answer.body.error?.code, made]).toEqual([401, 'TOKEN_REVOKED', 0]);
   });
 
   it('401, and nothing is made, by a token whose parent is revoked meanwhile (SCOPE-24)', async () => {

@@ -21,7 +21,8 @@ interface AuthenticatorParts {
 /** Proves who sent an Authorization header; throws the 401 that says why not. */
 export type Authenticate = (header: string | undefined) => Promise<Principal>;
 
-function judge(held: HeldCredential, nowMs: number): Principal {
+/** The principal of a credential that counts at this moment; throws the 401 that says why it doesn't. */
+export function judge(held: HeldCredential, nowMs: number): Principal {
   switch (held.ended) {
     case 'ownerGone':
       throw unauthorized.invalid();

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { generateKeyPair, SignJWT } from 'jose';
+import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { headerOf } from '../../test/jwt.ts';
 import { TestClock } from '../../test/test-clock.ts';
@@ -24,10 +24,10 @@ describe('openSigningKeys', () => {
   it('makes keys once, for their owner alone, and finds them again (AUTH-34, CONFIG-3)', async () => {
     const first = await open();
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const jwt = await first.sign({ userId: 'u' });
+    const sealed = await first.seal({ userId: 'u' });
     const second = await open();
     expect(second.publicKeys).toEqual(first.publicKeys);
-    expect(await second.verify(jwt)).toEqual({ userId: 'u' });
+    expect(await second.unseal(sealed)).toEqual({ userId: 'u' });
   });
 
   it('publishes no private part (AUTH-35)', async () => {
@@ -38,15 +38,15 @@ describe('openSigningKeys', () => {
     expect(Object.keys(publicKeys[0] ?? {}).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x']);
   });
 
-  it('signs with the first key and verifies with each: a rotation strands no token (AUTH-38)', async () => {
-    const old = await (await open()).sign({ made: 'before' });
+  it('signs with the first key, publishes and unseals with each: a rotation strands nothing (AUTH-38)', async () => {
+    const old = await (await open()).seal({ made: 'before' });
     const oldKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
     rmSync(file);
     await open();
     const newKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
     writeFileSync(file, JSON.stringify({ keys: [...newKeys, ...oldKeys] }));
     const rotated = await open();
-    expect(await rotated.verify(old)).toEqual({ made: 'before' });
+    expect(await rotated.unseal(old)).toEqual({ made: 'before' });
     expect(headerOf(await rotated.sign({}))['kid']).toBe(newKeys[0].kid);
     expect(rotated.publicKeys.map(({ kid }) => kid)).toEqual([newKeys[0].kid, oldKeys[0].kid]);
   });
@@ -69,30 +69,40 @@ describe('openSigningKeys', () => {
     await expect(open()).rejects.toThrow(/can be read by others: run chmod 600/);
   });
 
-  it('knows no token signed by anybody else, nor one past its time by the service’s own clock (HTTP-29)', async () => {
+  it('what is sealed says nothing to whoever has the public keys, and what is signed is no seal (AUTH-28)', async () => {
     const keys = await open();
-    const kid = keys.publicKeys[0]?.kid ?? '';
-    const { privateKey } = await generateKeyPair('Ed25519');
+    const sealed = await keys.seal({ email: 'ceo@victim.example' });
+    await expect(jwtVerify(sealed, createLocalJWKSet({ keys: [...keys.publicKeys] }))).rejects.toThrow(/"alg"/);
+    expect(headerOf(sealed)).toEqual({ alg: 'HS256', typ: 'sealed+jwt' });
+    expect(await keys.unseal(await keys.sign({ email: 'ceo@victim.example' }))).toBeNull();
+  });
+
+  it('unseals nothing made by anybody else, nor past its time by the service’s own clock (HTTP-29)', async () => {
+    const keys = await open();
+    const foreign = new SignJWT({}).setProtectedHeader({ alg: 'HS256', typ: 'sealed+jwt' });
     expect(
-      await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'EdDSA', kid }).sign(privateKey)),
+      await keys.unseal(await foreign.sign(new TextEncoder().encode('0123456789abcdef0123456789abcdef'))),
     ).toBeNull();
     const exp = Math.floor(clock.now() / 1_000) + 60;
-    const jwt = await keys.sign({ exp });
-    expect(await keys.verify(jwt)).toEqual({ exp });
+    const sealed = await keys.seal({ exp });
+    expect(await keys.unseal(sealed)).toEqual({ exp });
     clock.set(exp * 1_000);
-    expect(await keys.verify(jwt)).toBeNull();
-    expect(await keys.verify('')).toBeNull();
+    expect(await keys.unseal(sealed)).toBeNull();
+    expect(await keys.unseal('')).toBeNull();
   });
 
   it('with a shared secret signs HS256, publishes nothing and writes no file (AUTH-37)', async () => {
-    const keys = await open(new Secret('0123456789abcdef0123456789abcdef'));
+    const raw = '0123456789abcdef0123456789abcdef';
+    const keys = await open(new Secret(raw));
     expect(keys.publicKeys).toEqual([]);
     expect(headerOf(await keys.sign({}))).toEqual({ alg: 'HS256', typ: 'JWT' });
     expect(() => statSync(file)).toThrow('ENOENT');
+    const shared = new TextEncoder().encode(raw);
+    expect((await jwtVerify(await keys.sign({ a: 1 }), shared)).payload).toEqual({ a: 1 });
+    const sealed = await keys.seal({ a: 1 });
+    await expect(jwtVerify(sealed, shared)).rejects.toThrow(/signature/);
+    expect(await keys.unseal(sealed)).toEqual({ a: 1 });
     const other = await open(new Secret('fedcba9876543210fedcba9876543210'));
-    expect(await keys.verify(await other.sign({}))).toBeNull();
-    const secret = new TextEncoder().encode('0123456789abcdef0123456789abcdef');
-    expect(await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'HS256' }).sign(secret))).toEqual({});
-    expect(await keys.verify(await new SignJWT({}).setProtectedHeader({ alg: 'HS384' }).sign(secret))).toBeNull();
+    expect(await keys.unseal(await other.seal({}))).toBeNull();
   });
 });

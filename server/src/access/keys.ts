@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import { hkdfSync, randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../clock.ts';
@@ -17,12 +17,17 @@ interface PublicKey {
   readonly use: string;
 }
 
-/** Signs the compact JWTs that credentials are, and publishes how to verify them. */
+/** Signs the compact JWTs that credentials are, and publishes how to verify them. Times in seconds, as in RFC 7519. */
 export interface SigningKeys {
-  /** A JWT of these claims; times in seconds, as RFC 7519 has them. */
+  /** A JWT of these claims that others can verify: for sessions and personal access tokens only. */
   sign(claims: JWTPayload): Promise<string>;
-  /** The claims of a JWT that these keys signed and that is not past its time; `null` for anything else. */
-  verify(jwt: string): Promise<JWTPayload | null>;
+  /**
+   * A JWT of these claims that nobody but this service can verify, signed with a key derived from the private one. For
+   * what only comes back to us: others must not take it for proof of anything.
+   */
+  seal(claims: JWTPayload): Promise<string>;
+  /** The claims of a sealed JWT that is not past its time; `null` for anything else. */
+  unseal(jwt: string): Promise<JWTPayload | null>;
   /** The public keys, the current one first. Empty with a shared secret. */
   readonly publicKeys: readonly PublicKey[];
 }
@@ -42,6 +47,10 @@ function writePrivately(file: string, content: string): void {
   fsyncSync(handle);
   closeSync(handle);
   renameSync(unfinished, file);
+  // The new name, too, must survive a power cut.
+  const directory = openSync(dirname(file), 'r');
+  fsyncSync(directory);
+  closeSync(directory);
 }
 
 async function newKeyFile(file: string): Promise<void> {
@@ -70,15 +79,23 @@ interface KeyMaterial {
   readonly algorithm: 'EdDSA' | 'HS256';
   readonly kid?: string;
   readonly signing: CryptoKey | Uint8Array;
-  readonly verifying: ReadonlyMap<string | undefined, CryptoKey | Uint8Array>;
+  /** For sealed tokens; the first one seals, all unseal. */
+  readonly sealing: readonly [Uint8Array, ...Uint8Array[]];
   readonly publicKeys: readonly PublicKey[];
+}
+
+const sealAlgorithm = 'HS256';
+const sealedType = 'sealed+jwt';
+
+/** A key that says nothing about the secret which it is derived from (RFC 5869). */
+function sealingKey(secret: string | Uint8Array): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secret, '', 'latchkey sealed tokens', 32));
 }
 
 async function importKey({ d, ...publicPart }: z.infer<typeof storedKeys>['keys'][number]) {
   return {
     publicPart: { ...publicPart, alg: 'EdDSA', use: 'sig' },
     signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
-    verifying: await importJWK(publicPart, 'EdDSA'),
   };
 }
 
@@ -90,19 +107,25 @@ async function embeddedKeys(dataDir: string): Promise<KeyMaterial> {
     throw damaged(file);
   });
   const [current] = imported;
-  if (!current) throw damaged(file);
+  const [sealing, ...earlier] = keys.map(({ d }) => sealingKey(d));
+  if (!current || !sealing) throw damaged(file);
   return {
     algorithm: 'EdDSA',
     kid: current.publicPart.kid,
     signing: current.signing,
-    verifying: new Map(imported.map(({ publicPart, verifying }) => [publicPart.kid, verifying])),
+    sealing: [sealing, ...earlier],
     publicKeys: imported.map(({ publicPart }) => publicPart),
   };
 }
 
 function sharedKey(secret: Secret): KeyMaterial {
-  const key = new TextEncoder().encode(secret.expose());
-  return { algorithm: 'HS256', signing: key, verifying: new Map([[undefined, key]]), publicKeys: [] };
+  const raw = secret.expose();
+  return {
+    algorithm: 'HS256',
+    signing: new TextEncoder().encode(raw),
+    sealing: [sealingKey(raw)],
+    publicKeys: [],
+  };
 }
 
 interface KeyOptions {
@@ -118,26 +141,28 @@ interface KeyOptions {
  */
 export async function openSigningKeys({ dataDir, clock, sharedSecret }: KeyOptions): Promise<SigningKeys> {
   const material = sharedSecret ? sharedKey(sharedSecret) : await embeddedKeys(dataDir);
-  const { algorithm, kid } = material;
+  const { algorithm, kid, signing, sealing, publicKeys } = material;
   const header = { alg: algorithm, typ: 'JWT', ...(kid === undefined ? {} : { kid }) };
+
+  async function unsealWith(key: Uint8Array, jwt: string): Promise<JWTPayload | null> {
+    try {
+      const rules = { algorithms: [sealAlgorithm], typ: sealedType, currentDate: new Date(clock.now()) };
+      return (await jwtVerify(jwt, key, rules)).payload;
+    } catch {
+      return null;
+    }
+  }
+
   return {
-    sign: (claims) => new SignJWT(claims).setProtectedHeader(header).sign(material.signing),
-    verify: async (jwt) => {
-      try {
-        const { payload } = await jwtVerify(
-          jwt,
-          ({ kid: presented }) => {
-            const key = material.verifying.get(presented);
-            if (!key) throw new Error('unknown key');
-            return key;
-          },
-          { algorithms: [algorithm], currentDate: new Date(clock.now()) },
-        );
-        return payload;
-      } catch {
-        return null;
+    sign: (claims) => new SignJWT(claims).setProtectedHeader(header).sign(signing),
+    seal: (claims) => new SignJWT(claims).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType }).sign(sealing[0]),
+    unseal: async (jwt) => {
+      for (const key of sealing) {
+        const claims = await unsealWith(key, jwt);
+        if (claims) return claims;
       }
+      return null;
     },
-    publicKeys: material.publicKeys,
+    publicKeys,
   };
 }

@@ -77,7 +77,7 @@ describe('limits: sign-in slow-down', () => {
   it('limits nothing when it is off (CONFIG-14)', async () => {
     const off = limits({ on: false, clock: new TestClock() });
     for (let act = 0; act < 1_000; act += 1) {
-      await off.count('mint', 'one');
+      off.count('mint', 'one');
       off.trySignIn(email, '10.0.0.1');
     }
     expect(refusalOf(() => off.trySignIn(email, '10.0.0.1'))).toBeNull();

@@ -1,30 +1,33 @@
 import ipaddr from 'ipaddr.js';
-import { type IRateLimiterOptions, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type Clock, minute, second, toTimestamp } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 
-/** What is counted, and how much of it a key may do in a window. High enough for people and scripts that mean well. */
+const windowMs = minute;
+
+/** What is counted, and how often a key may do it in a minute. High enough for people and scripts that mean well. */
 const allowances = {
   /** Credentials that failed verification, by network. */
-  badCredential: { points: 300, duration: 60 },
+  badCredential: 300,
   /** Tokens made, by person. */
-  mint: { points: 300, duration: 60 },
+  mint: 300,
   /** Sign-ins begun, by network. */
-  signInStart: { points: 300, duration: 60 },
+  signInStart: 300,
   /** Refreshes, by person. */
-  refresh: { points: 300, duration: 60 },
-} as const satisfies Record<string, IRateLimiterOptions>;
+  refresh: 300,
+} as const;
+
+/** How many keys are remembered of each thing counted; the oldest are forgotten first. */
+const keysMax = 50_000;
 
 /** Failed sign-ins that are free, before each further one doubles the wait. */
 const freeFailures = 5;
 const blockMsMax = 15 * minute;
 const failuresKeptMs = 60 * minute;
-const failuresKeptMax = 50_000;
 
 /** The limits that slow callers down. */
 export interface Limits {
   /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
-  count(what: keyof typeof allowances, key: string): Promise<void>;
+  count(what: keyof typeof allowances, key: string): void;
   /**
    * Counts a try to sign in as failed until it succeeds, so that many at once are held back like many in a row. Throws
    * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44.
@@ -32,6 +35,8 @@ export interface Limits {
   trySignIn(email: string, network: string): void;
   /** Takes a counted try back, and forgets the account's failures from this network. */
   signInSucceeded(email: string, network: string): void;
+  /** Takes a counted try back that failed through no fault of the caller's. */
+  signInUndecided(email: string, network: string): void;
 }
 
 /** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
@@ -55,6 +60,45 @@ function limitHeaders(points: number, seconds: number): Record<string, string> {
   };
 }
 
+/** Forgets what was remembered first, where there is too much. */
+function forgetOldest(byKey: Map<string, unknown>): void {
+  if (byKey.size <= keysMax) return;
+  const [oldest] = byKey.keys();
+  if (oldest !== undefined) byKey.delete(oldest);
+}
+
+/** Counts acts by key, in windows that begin with a key's first act. */
+class Windows {
+  readonly #clock: Clock;
+  readonly #allowance: number;
+  readonly #byKey = new Map<string, { count: number; readonly endsMs: number }>();
+
+  constructor(clock: Clock, allowance: number) {
+    this.#clock = clock;
+    this.#allowance = allowance;
+  }
+
+  count(key: string): void {
+    const nowMs = this.#clock.now();
+    const known = this.#byKey.get(key);
+    // A clock that was set back must not hold anybody back for longer than a window.
+    const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs;
+    const window = isOpen ? known : { count: 0, endsMs: nowMs + windowMs };
+    window.count += 1;
+    if (!isOpen) {
+      this.#byKey.delete(key);
+      this.#byKey.set(key, window);
+      forgetOldest(this.#byKey);
+    }
+    if (window.count <= this.#allowance) return;
+    const seconds = Math.ceil((window.endsMs - nowMs) / second);
+    throw new RefusedError('tooManyRequests', {
+      params: { seconds },
+      headers: limitHeaders(this.#allowance, seconds),
+    });
+  }
+}
+
 interface Failures {
   count: number;
   lastMs: number;
@@ -76,7 +120,8 @@ class SlowDown {
   admit(key: string): void {
     const until = this.#byKey.get(key)?.blockedUntilMs ?? 0;
     const waitMs = until - this.#clock.now();
-    if (waitMs <= 0) return;
+    // More than any wait there is: the clock was set back.
+    if (waitMs <= 0 || waitMs > blockMsMax) return;
     throw new RefusedError('signInBlocked', {
       params: { until: toTimestamp(until) },
       headers: limitHeaders(this.#free, Math.ceil(waitMs / second)),
@@ -90,7 +135,7 @@ class SlowDown {
     const blockMs = count < this.#free ? 0 : Math.min(second * 2 ** (count - this.#free), blockMsMax);
     this.#byKey.delete(key);
     this.#byKey.set(key, { count, lastMs: nowMs, blockedUntilMs: nowMs + blockMs });
-    this.#forgetOldest();
+    forgetOldest(this.#byKey);
   }
 
   forget(key: string): void {
@@ -104,28 +149,23 @@ class SlowDown {
     const count = known.count - 1;
     this.#byKey.set(key, { ...known, count, blockedUntilMs: count < this.#free ? 0 : known.blockedUntilMs });
   }
-
-  #forgetOldest(): void {
-    if (this.#byKey.size <= failuresKeptMax) return;
-    const [oldest] = this.#byKey.keys();
-    if (oldest !== undefined) this.#byKey.delete(oldest);
-  }
 }
 
 const noLimits: Limits = {
-  count: async () => {},
+  count: () => {},
   trySignIn: () => {},
   signInSucceeded: () => {},
+  signInUndecided: () => {},
 };
 
 /** The limits of this process; none at all with `on: false` (`RATE_LIMIT=off`). */
 export function limits({ on, clock }: { readonly on: boolean; readonly clock: Clock }): Limits {
   if (!on) return noLimits;
-  const limiters = {
-    badCredential: new RateLimiterMemory(allowances.badCredential),
-    mint: new RateLimiterMemory(allowances.mint),
-    signInStart: new RateLimiterMemory(allowances.signInStart),
-    refresh: new RateLimiterMemory(allowances.refresh),
+  const windows = {
+    badCredential: new Windows(clock, allowances.badCredential),
+    mint: new Windows(clock, allowances.mint),
+    signInStart: new Windows(clock, allowances.signInStart),
+    refresh: new Windows(clock, allowances.refresh),
   };
   const accounts = new SlowDown(clock, freeFailures);
   // A network may hold many people who each mistype: it is slowed down later than one account is.
@@ -133,18 +173,7 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
   const accountKey = (email: string, network: string) => `${email} ${networkOf(network)}`;
 
   return {
-    count: async (what, key) => {
-      try {
-        await limiters[what].consume(key);
-      } catch (error) {
-        if (!(error instanceof RateLimiterRes)) throw error;
-        const seconds = Math.max(1, Math.ceil(error.msBeforeNext / second));
-        throw new RefusedError('tooManyRequests', {
-          params: { seconds },
-          headers: limitHeaders(allowances[what].points, seconds),
-        });
-      }
-    },
+    count: (what, key) => windows[what].count(key),
     trySignIn: (email, network) => {
       accounts.admit(accountKey(email, network));
       networks.admit(networkOf(network));
@@ -153,6 +182,10 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
     },
     signInSucceeded: (email, network) => {
       accounts.forget(accountKey(email, network));
+      networks.uncount(networkOf(network));
+    },
+    signInUndecided: (email, network) => {
+      accounts.uncount(accountKey(email, network));
       networks.uncount(networkOf(network));
     },
   };

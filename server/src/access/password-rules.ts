@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 const charactersMin = 8;
 const bytesMax = 1_024;
+const givenBytesMax = bytesMax * 4;
 const common = new Set(dictionary['passwords-common']);
 /** Printable, and neither letter, digit nor space. */
 const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
@@ -19,9 +20,16 @@ export const newPassword = z
   .refine((text) => /\p{Ll}/u.test(text), 'must hold a lower-case letter')
   .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')
   .refine((text) => special.test(text), 'must hold a special character')
-  .refine((text) => !common.has(text.toLowerCase()), 'is one of the most common passwords: choose another');
+  .refine((text) => !common.has(text.toLowerCase()), 'is one of the most common passwords: choose another')
+  .meta({
+    description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. Common passwords are refused.`,
+    minLength: charactersMin,
+    maxLength: bytesMax,
+    examples: ['Correct-Horse-7'],
+  });
 
 /** A password as somebody gives it to prove who they are; no rule but a bound. */
 export const givenPassword = z
   .string()
-  .refine((text) => Buffer.byteLength(text) <= bytesMax * 4, `must have at most ${bytesMax * 4} bytes`);
+  .refine((text) => Buffer.byteLength(text) <= givenBytesMax, `must have at most ${givenBytesMax} bytes`)
+  .meta({ maxLength: givenBytesMax, examples: ['Correct-Horse-7'] });

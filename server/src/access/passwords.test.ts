@@ -4,8 +4,8 @@ import { type PasswordHasher, passwordHasher } from './passwords.ts';
 
 describe('passwordHasher', () => {
   let passwords: PasswordHasher;
-  beforeAll(() => {
-    passwords = passwordHasher();
+  beforeAll(async () => {
+    passwords = await passwordHasher();
   });
 
   it('hashes with argon2id at the recommended cost, salted (PASSWORD-4)', async () => {

@@ -3,7 +3,7 @@ import type { Principal } from './principal.ts';
 import type { ScopeName } from './scopes.ts';
 
 /** Who a person must be. */
-type Who = 'member' | 'admin';
+export type Who = 'member' | 'admin';
 
 /**
  * Who may call an endpoint, and with what. Every endpoint has one; nothing else decides.

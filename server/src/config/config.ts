@@ -12,15 +12,15 @@ const wholeNumber = (min: number, max: number) =>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
 const webAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .refine((address) => !address.includes('@'), 'must not hold a name or password')
   .transform((address) => address.replace(/\/+$/, ''));
 const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
 const origin = z
   .url({ protocol: /^https?$/, error: 'must be http or https origins' })
   .transform((address) => new URL(address).origin);
-const network = z.union(
-  [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
-  'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8',
-);
+const network = z
+  .union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8')
+  .refine((text) => !text.endsWith('/0'), 'must not trust every address');
 
 const secretBytesMin = 32;
 const secretKindsMin = 8;
@@ -35,7 +35,7 @@ const sharedSecret = z
 
 /**
  * Every variable that the service reads, under its own name. Values are text, as in the environment; an empty one is
- * unset. Rules: CONFIG-1 to CONFIG-24.
+ * unset. Rules: CONFIG-21, CONFIG-23.
  */
 export const variables = z.object({
   HOST: z.string().default('127.0.0.1').describe('Where it listens'),
@@ -46,7 +46,10 @@ export const variables = z.object({
   DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
-  MCP_SCOPES: list.optional().describe('The scopes that may be granted'),
+  MCP_SCOPES: list
+    .refine((names) => names.length > 0, 'must name at least one scope')
+    .optional()
+    .describe('The scopes that may be granted'),
   SCOPES_FILE: z.string().optional().describe('JSON file with further scopes'),
   JWT_ALGORITHM: z
     .enum(['EdDSA', 'HS256'], 'must be EdDSA or HS256')
@@ -59,7 +62,10 @@ export const variables = z.object({
   TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
   CORS_ORIGINS: list.pipe(z.array(origin)).default([]).describe('Further browser origins'),
   LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'must be one of pino’s levels or silent')
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be trace, debug, info, warn, error, fatal or silent',
+    )
     .default('info')
     .describe('What is logged'),
   METRICS: z

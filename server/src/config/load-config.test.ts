@@ -126,7 +126,7 @@ describe('loadConfig', () => {
     ['TRUST_PROXY', '10.0.0.7 10.0.0.0/33', 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8'],
     ['CORS_ORIGINS', '*', 'must be http or https origins'],
     ['CORS_ORIGINS', 'https://good.example.com file:///etc', 'must be http or https origins'],
-    ['LOG_LEVEL', 'verbose', 'must be one of pino’s levels or silent'],
+    ['LOG_LEVEL', 'verbose', 'must be trace, debug, info, warn, error, fatal or silent'],
     ['METRICS', 'yes', 'must be local, on or off'],
   ];
   it.each(wrong)(

@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { catalogue, type GrantableScopes, grantableScopes, type ScopeInfo } from '../access/scopes.ts';
 import { StartupError } from '../errors.ts';
-import { equalInConstantTime } from '../secret.ts';
 import { type Config, type VariableName, variables } from './config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -12,19 +11,28 @@ const names = variables.keyof().options;
 const defaultFile = 'latchkey.config.json';
 const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET']);
 const shownMax = 80;
+const fileBytesMax = 1_048_576;
 
 /** What a variable holds, fit to be printed: secrets and passwords in addresses masked. */
 function shown(name: string, value: unknown): string {
   if (secretNames.has(name)) return '[secret]';
-  // Up to the last @: a password that should have been percent-encoded may hold anything.
-  const text = String(value).replace(/\/\/.*@/s, '//[secret]@');
+  // Up to the last @: a password that should have been percent-encoded may hold anything. A query may hold one, too.
+  const text = String(value)
+    .replace(/\/.*@/s, '//[secret]@')
+    .replace(/(:\/\/.*\?).*/s, '$1[secret]');
   return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}…` : text);
 }
 
 function readText(file: string, variable: string): string {
   try {
+    // A device would never end.
+    const found = statSync(file);
+    if (!(found.isFile() || found.isDirectory()) || found.size > fileBytesMax) {
+      throw new StartupError(`${variable} names ${JSON.stringify(file)}: it must be a file of at most 1 MB`);
+    }
     return readFileSync(file, 'utf8');
   } catch (error) {
+    if (error instanceof StartupError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
     throw new StartupError(`${variable} names ${JSON.stringify(file)}, which cannot be read (${code})`);
   }
@@ -111,7 +119,7 @@ function checkSecrets({ JWT_ALGORITHM, JWT_SECRET, SCOPED_JWT_SECRET }: Values):
   if (JWT_ALGORITHM === 'HS256' && JWT_SECRET === undefined) {
     throw new StartupError('JWT_SECRET is not set: with JWT_ALGORITHM HS256 it must be at least 32 bytes');
   }
-  if (JWT_SECRET && SCOPED_JWT_SECRET && equalInConstantTime(JWT_SECRET.expose(), SCOPED_JWT_SECRET.expose())) {
+  if (JWT_SECRET && SCOPED_JWT_SECRET && JWT_SECRET.expose() === SCOPED_JWT_SECRET.expose()) {
     throw new StartupError('JWT_SECRET and SCOPED_JWT_SECRET hold the same secret: they must differ');
   }
 }

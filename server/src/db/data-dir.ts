@@ -1,7 +1,20 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { StartupError } from '../errors.ts';
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** Why SQLite could not open or write `file`, in the words of the operating system, which has more of them. */
+function writeProblem(file: string, error: Error): string {
+  try {
+    closeSync(openSync(file, 'a', 0o600));
+    accessSync(dirname(file), constants.W_OK);
+    return error.message;
+  } catch (reason) {
+    return messageOf(reason);
+  }
+}
 
 /** Why a store cannot be opened, in one line for the operator. */
 export function startupReason(error: unknown, file: string): StartupError {
@@ -10,17 +23,35 @@ export function startupReason(error: unknown, file: string): StartupError {
   if (code === 'SQLITE_NOTADB' || code.startsWith('SQLITE_CORRUPT')) {
     return new StartupError(`The store ${file} is damaged: restore it from a backup`);
   }
-  return new StartupError(`The store ${file} cannot be opened: ${error instanceof Error ? error.message : code}`);
+  if (error instanceof Error && /^SQLITE_(CANTOPEN|READONLY)/.test(code)) {
+    return new StartupError(`DATA_DIR ${dirname(file)} cannot be written: ${writeProblem(file, error)}`);
+  }
+  return new StartupError(`The store ${file} cannot be opened: ${messageOf(error)}`);
+}
+
+/** One level at a time: Node's own `recursive` never ends where the parent is there and the child cannot be. */
+function makeDirectories(path: string): void {
+  if (existsSync(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) makeDirectories(parent);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another server may have made it at the same moment.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
 }
 
 /** Makes the data directory, for its owner alone, if it isn't there. Throws StartupError where that is impossible. */
 export function prepareDataDir(dataDir: string): void {
+  let isDirectory: boolean;
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeDirectories(dataDir);
+    isDirectory = statSync(dataDir).isDirectory();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StartupError(`DATA_DIR ${dataDir} cannot be made or written: ${reason}`);
+    throw new StartupError(`DATA_DIR ${dataDir} cannot be made: ${messageOf(error)}`);
   }
+  if (!isDirectory) throw new StartupError(`DATA_DIR ${dataDir} is a file: give a directory`);
 }
 
 /**
@@ -32,8 +63,10 @@ export function holdDataDir(dataDir: string): { release(): void } {
   try {
     // An exclusive transaction is a lock of the operating system, which a killed process gives up by itself.
     const lock = new Sqlite(file, { timeout: 0 });
-    lock.pragma('journal_mode = DELETE');
+    lock.pragma('journal_mode = MEMORY');
     lock.exec('BEGIN EXCLUSIVE');
+    // Of a file that may only be read, SQLite would hold no more than a lock that others share. This is never committed.
+    lock.pragma('user_version = 1');
     return { release: () => lock.close() };
   } catch (error) {
     if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY') {

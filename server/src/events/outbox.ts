@@ -3,7 +3,7 @@ import { takeNumbers } from '../db/counters.ts';
 import type { Tx } from '../db/database.ts';
 import type { NewId } from '../ids.ts';
 
-/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-1 to EVENT-6. */
+/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-3, EVENT-5. */
 export type DomainEvent =
   | {
       readonly eventType: 'orgCreated';

@@ -15,24 +15,29 @@ declare module 'fastify' {
 }
 
 /** Bad credentials get their 401, and from one network only so many of them; good ones are never held back by that. */
-export async function countBadCredential(limits: Limits, error: unknown, network: string): Promise<never> {
+export function countBadCredential(limits: Limits, error: unknown, network: string): void {
   // Wrong passwords have a slow-down of their own.
   const isCounted = error instanceof RefusedError && error.status === 401 && error.refusal !== 'signInRefused';
-  if (isCounted) await limits.count('badCredential', networkOf(network));
-  throw error;
+  if (isCounted) limits.count('badCredential', networkOf(network));
 }
 
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
 export function admission({ policy, precondition }: AnyEndpoint, authenticate: Authenticate, services: Services) {
+  async function prove({ headers: { authorization }, ip }: EndpointRequest): Promise<Principal | null> {
+    try {
+      if (policy.who !== 'holder') return await authenticate(authorization);
+      readBearer(authorization, []);
+      return null;
+    } catch (error) {
+      countBadCredential(services.limits, error, ip);
+      throw error;
+    }
+  }
+
   return async (request: EndpointRequest): Promise<void> => {
-    const { headers, params } = request;
-    if (policy.who === 'holder') {
-      readBearer(headers.authorization, []);
-    } else if (policy.who !== 'anyone') {
-      request.caller = await authenticate(headers.authorization).catch((error) =>
-        countBadCredential(services.limits, error, request.ip),
-      );
-      admit(policy, request.caller, params);
+    if (policy.who !== 'anyone') {
+      request.caller = await prove(request);
+      if (request.caller) admit(policy, request.caller, request.params);
     }
     await precondition?.(services);
   };

@@ -1,3 +1,4 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -67,11 +68,26 @@ function refusalOf(code: string): RefusalName {
 
 const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
 
+/** The answer that this connection is being given; Node keeps it where its own handler of broken requests looks. */
+function answerUnderWay(socket: Socket): ServerResponse<IncomingMessage> | null {
+  const pending: unknown = Reflect.get(socket, '_httpMessage');
+  // oxlint-disable-next-line typescript/no-unsafe-return -- the class forgets what request its answer belongs to
+  return pending instanceof ServerResponse ? pending : null;
+}
+
 /** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-28. */
 export function answerBrokenRequest(newRequestId: () => string) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
+      return;
+    }
+    const pending = answerUnderWay(socket);
+    // The answer to an earlier, complete request of this connection goes out whole, and nothing after it. So does one
+    // that has begun already.
+    if (pending && (pending.req.complete || pending.headersSent)) {
+      pending.shouldKeepAlive = false;
+      pending.once('close', () => socket.destroy());
       return;
     }
     const refused = new RefusedError(refusalOf(error.code ?? ''));

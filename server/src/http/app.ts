@@ -5,6 +5,7 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
   type onRequestHookHandler,
+  type onResponseHookHandler,
   type RouteOptions,
 } from 'fastify';
 import type { Logger } from 'pino';
@@ -19,7 +20,15 @@ import { connectionDrain } from './drain.ts';
 import { type AnyEndpoint, addressOf, WithHeaders } from './endpoint.ts';
 import { type EndpointRequest, inputReader } from './input.ts';
 import { addOpenRoutes } from './open-routes.ts';
-import { bodyBytesMax, checkMessage, givenRequestId, hasBody, headersMax, readJsonBody } from './request-rules.ts';
+import {
+  bodyBytesMax,
+  checkMessage,
+  followsUnreadable,
+  givenRequestId,
+  hasBody,
+  headersMax,
+  readJsonBody,
+} from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
 import { turnEnd } from './turn-end.ts';
 
@@ -85,6 +94,8 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
   });
   // One more than allowed, so that the rule sees that there are too many.
   app.server.maxHeadersCount = headersMax + 1;
+  // Asked for once while the peer is there, the address is known for as long as the socket is.
+  app.server.on('connection', (socket) => socket.remoteAddress);
   const drain = connectionDrain(app.server);
   app.addHook('preClose', async () => drain());
   // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
@@ -126,7 +137,8 @@ function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, { authenticate
         if (successStatus !== 200) reply.code(successStatus);
         return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
       } catch (error) {
-        return countBadCredential(services.limits, error, request.ip);
+        countBadCredential(services.limits, error, request.ip);
+        throw error;
       }
     },
   });
@@ -149,17 +161,45 @@ function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoin
   }
 }
 
+/** A slash at the end is another address; the router takes it for a parameter that is empty. */
+function hasEmptyParam({ params }: FastifyRequest): boolean {
+  return typeof params === 'object' && params !== null && Object.values(params).includes('');
+}
+
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
 function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   return (request, reply, done) => {
+    if (followsUnreadable(request.raw)) {
+      reply.hijack();
+      return;
+    }
     setCommonHeaders(request, reply);
     checkMessage(request.raw);
     // The framework would judge the type of a body that isn't there.
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
     if (answerCrossOrigin(request, reply)) return;
-    done(request.is404 ? new RefusedError('notFound') : undefined);
+    done(request.is404 || hasEmptyParam(request) ? new RefusedError('notFound') : undefined);
+  };
+}
+
+/** One line a request: what changed something or was refused is told, what was only read is told to who asks for more. */
+function requestLog(log: Logger): onResponseHookHandler {
+  return (request, reply, done) => {
+    const isRead = (request.method === 'GET' || request.method === 'HEAD') && reply.statusCode < 400;
+    const level = isRead ? 'debug' : 'info';
+    if (log.isLevelEnabled(level)) {
+      log[level]({
+        requestId: request.id,
+        method: request.method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        network: request.ip,
+        ms: Math.round(reply.elapsedTime),
+      });
+    }
+    done();
   };
 }
 
@@ -186,17 +226,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.setNotFoundHandler(() => {
     throw new RefusedError('notFound');
   });
-  if (log.isLevelEnabled('debug')) {
-    app.addHook('onResponse', async (request, reply) => {
-      log.debug({
-        requestId: request.id,
-        method: request.method,
-        route: request.routeOptions.url,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-      });
-    });
-  }
+  app.addHook('onResponse', requestLog(log));
   app.addHook('onRoute', refuseUndeclared);
   for (const endpoint of endpoints) addEndpoint(app, endpoint, parts);
   refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));

@@ -6,9 +6,14 @@ const exposedHeaders =
   'x-session-token, x-request-id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 const maxAgeSeconds = String(hour / second);
 
+/** Whether a browser asks if it may send the real request. */
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+}
+
 /**
- * Tells browsers which origins may read answers (the CORS protocol of the Fetch standard), and answers OPTIONS, which
- * does nothing else here. Requests without an Origin header, which is all that aren't a browser's, pass untouched.
+ * Tells browsers which origins may read answers (the CORS protocol of the Fetch standard), and answers preflights.
+ * Requests without an Origin header, which is all that aren't a browser's, pass untouched.
  * Cookies play no part, so credentials stay off. Rules: HTTP-22, HTTP-23.
  * @returns what looks at a request and says whether it answered it
  */
@@ -17,13 +22,14 @@ export function crossOriginRules(
 ): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const allowed = new Set(origins);
 
-  function permit({ headers, method }: FastifyRequest, reply: FastifyReply): void {
+  function permit(request: FastifyRequest, reply: FastifyReply): void {
+    const { headers } = request;
     const { origin } = headers;
     if (origin === undefined) return;
     reply.header('vary', 'Origin');
     if (!allowed.has(origin)) return;
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposedHeaders });
-    if (method !== 'OPTIONS') return;
+    if (!isPreflight(request)) return;
     reply.headers({
       'access-control-allow-methods': methods,
       'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
@@ -33,7 +39,7 @@ export function crossOriginRules(
 
   return (request, reply) => {
     permit(request, reply);
-    if (request.method !== 'OPTIONS') return false;
+    if (!isPreflight(request)) return false;
     reply.code(204).send();
     return true;
   };

@@ -2,6 +2,8 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 const sweepEveryMs = 20;
+/** How long requests in flight have; below the ten seconds after which the process gives up. */
+const graceMs = 8_000;
 
 /**
  * What closes the connections of a server that stops, each as soon as no request is in flight on it. By itself Node
@@ -19,7 +21,11 @@ export function connectionDrain(server: Server): () => void {
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     };
     sweep();
-    const timer = setInterval(sweep, sweepEveryMs);
-    server.once('close', () => clearInterval(timer));
+    const sweeping = setInterval(sweep, sweepEveryMs);
+    const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
+    server.once('close', () => {
+      clearInterval(sweeping);
+      clearTimeout(deadline);
+    });
   };
 }

@@ -5,9 +5,10 @@ import { type InputProblem, refuseInput } from '../errors.ts';
 import type { Origin } from '../origin.ts';
 import { Secret } from '../secret.ts';
 import type { AnyEndpoint } from './endpoint.ts';
-import { checkQueryNames } from './request-rules.ts';
+import { checkQuery } from './request-rules.ts';
 
 const detailsMax = 20;
+const unknownNetwork = 'unknown';
 
 /** A request that found its endpoint. */
 export type EndpointRequest = FastifyRequest<{
@@ -26,13 +27,41 @@ class RequestOrigin implements Origin {
   }
 
   get network(): string {
-    return this.#request.ip;
+    // A peer that has hung up has no address any more; what it asked for is done all the same.
+    return this.#request.ip ?? unknownNetwork;
   }
 }
 
+const units: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
+
+/** What is said of a value that breaks a schema, where the schema itself has no words for it. */
+export const wording: z.core.$ZodErrorMap = (issue) => {
+  if (issue.input === undefined) return 'is required';
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${/^[aeio]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'too_small':
+      if (issue.minimum === 1 && issue.origin in units) return 'must not be empty';
+      return `must ${issue.origin in units ? 'have' : 'be'} at least ${issue.minimum}${units[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `must ${issue.origin in units ? 'have' : 'be'} at most ${issue.maximum}${units[issue.origin] ?? ''}`;
+    default:
+      return 'is not valid';
+  }
+};
+
 /** Says what is wrong with one part of the input. */
-function problemsOf(part: string, error: z.ZodError): InputProblem[] {
-  return error.issues.map(({ path, message }) => ({ field: [part, ...path.map(String)].join('.'), message }));
+export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[] {
+  const found = issues.map(({ code, path, message }) => {
+    return { code, field: [part, ...path.map(String)].join('.'), message };
+  });
+  const ofWrongType = new Set(found.flatMap(({ code, field }) => (code === 'invalid_type' ? [field] : [])));
+  // Whatever has a length is measured, even where something else was expected: that says nothing.
+  return found
+    .filter(({ code, field }) => code === 'invalid_type' || !ofWrongType.has(field))
+    .map(({ field, message }) => ({ field, message }));
 }
 
 /**
@@ -46,14 +75,14 @@ export function inputReader(endpoint: AnyEndpoint): (request: EndpointRequest) =
   });
 
   return (request) => {
-    checkQueryNames(request.query);
+    checkQuery(request.query);
     const input: Record<string, unknown> = {
       caller: policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : request.caller,
       origin: new RequestOrigin(request),
     };
     let problems: InputProblem[] | undefined;
     for (const { part, schema } of declared) {
-      const parsed = schema.safeParse(request[part]);
+      const parsed = schema.safeParse(request[part], { error: wording });
       if (parsed.success) input[part] = parsed.data;
       else problems = [...(problems ?? []), ...problemsOf(part, parsed.error)];
     }

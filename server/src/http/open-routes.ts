@@ -35,6 +35,9 @@ const html = 'text/html; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
+/** Where people look for the documentation. */
+const doors = ['/', '/docs/'];
+
 function addDocs(app: FastifyInstance): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   // Read once and sent from the same memory, however many ask without reading what they asked for.
@@ -50,18 +53,24 @@ function addDocs(app: FastifyInstance): string[] {
       return content;
     });
   }
-  return files.map(([url]) => url);
+  for (const url of doors) {
+    app.get(url, { config: { open: 'documentation' } }, async (_, reply) => reply.redirect('/docs', 302));
+  }
+  return [...files.map(([url]) => url), ...doors];
 }
 
 /** What proxies add: a peer that sends one of these is not the client. */
-const forwarding = ['x-forwarded-for', 'forwarded', 'x-real-ip'];
+const forwarding = ['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'x-real-ip', 'via', 'origin'];
 const loopback = /^(127\.|::1$|::ffff:127\.)/;
+/** A proxy or a page elsewhere that reaches this machine still names another host. */
+const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
   app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
     // The peer itself counts here, not what a proxy says of its client.
     const isForwarded = forwarding.some((name) => request.headers[name] !== undefined);
-    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && !isForwarded;
+    const isMeantHere = loopbackHost.test(request.headers.host ?? '');
+    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && isMeantHere && !isForwarded;
     if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);

@@ -6,6 +6,9 @@ import { jsonSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
+/** The headings of the documentation, in its order. */
+const tags = ['Organization', 'Sign-in', 'Users', 'Personal access tokens', 'Keys', 'Health'];
+
 const refusalSchema: Json = {
   type: 'object',
   required: ['message', 'error'],
@@ -40,9 +43,10 @@ function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | unde
     properties?: Record<string, Json>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, of]) => ({
+  return Object.entries(properties).map(([name, { description, ...of }]) => ({
     name,
     in: place,
+    ...(description === undefined ? {} : { description }),
     required: required.includes(name),
     schema: of,
   }));
@@ -127,6 +131,7 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
+    tags: tags.map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },

@@ -6,7 +6,13 @@ export const headersMax = 100;
 /** Bytes of a JSON body. */
 export const bodyBytesMax = 1_048_576;
 
+const contentTypeMax = 200;
 const levelsMax = 32;
+/** Far above what any operation takes, and few enough to be looked at in some milliseconds. */
+const valuesMax = 20_000;
+const marksMax = 2 * valuesMax;
+const tooManyValues = { field: 'body', message: `must not hold more than ${valuesMax} values` };
+const unstorable = 'must not hold NUL or unpaired surrogates';
 const singular = new Set(['host', 'authorization', 'content-type']);
 const singularLengths = new Set([...singular].map((name) => name.length));
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
@@ -27,11 +33,20 @@ export function hasBody({ headers }: IncomingMessage): boolean {
  * Refuses versions that Node parses but nobody speaks, and transfer codings other than `chunked`, which Node takes for
  * plain bytes: a proxy in front may see another message there (RFC 9112, section 6.1). Rule: HTTP-25.
  */
-function checkFraming({ httpVersion, headers }: IncomingMessage): void {
+function checkFraming({ httpVersion, headers, socket }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];
   const isSpoken = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
   if (isSpoken && (coding === undefined || coding.toLowerCase() === 'chunked')) return;
+  closing.add(socket);
   throw new RefusedError('unreadableRequest', { headers: { connection: 'close' } });
+}
+
+/** Connections on which a message could be read in two ways: what follows it there may be part of it. */
+const closing = new WeakSet<object>();
+
+/** Whether a message must not be looked at, because of one before it on the same connection, which is about to close. */
+export function followsUnreadable({ socket }: IncomingMessage): boolean {
+  return closing.has(socket);
 }
 
 /** How often a header may occur that decides who asks for what; a name's length rules most others out at once. */
@@ -70,7 +85,13 @@ export function refuseSize(): RefusedError {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const jsonType = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
+const jsonTypes = new Set(['application/json', 'application/json;charset=utf-8', 'application/json;charset="utf-8"']);
+
+/** Whether a body is said to be JSON in UTF-8. Parameters may be spaced and end with a semicolon, as some clients do. */
+function isJsonType(contentType: string): boolean {
+  if (contentType.length > contentTypeMax) return false;
+  return jsonTypes.has(contentType.toLowerCase().replaceAll(/[ \t]/g, '').replace(/;$/, ''));
+}
 
 function decode(bytes: Buffer): string {
   try {
@@ -93,21 +114,50 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Counts the members of all objects, refusing what no value may hold. */
+const comma = 0x2c;
+const brackets = new Set([0x5b, 0x7b]);
+
+/**
+ * Whether a body may hold more values than are allowed, judged before anything is built of it. Each value but the first
+ * follows a comma or an opening bracket; text is full of commas too, so this allows several times as many.
+ */
+function mayHoldTooMuch(bytes: Buffer): boolean {
+  if (bytes.length <= valuesMax) return false;
+  let marks = 0;
+  for (const byte of bytes) if (byte === comma || brackets.has(byte)) marks += 1;
+  return marks > marksMax;
+}
+
+/** Looks at every value of a body, counts them, and refuses what no value may hold. */
 class ValueWalk {
   members = 0;
+  #values = 0;
 
-  visit(value: unknown, field: string, level: number): InputProblem | null {
-    if (typeof value === 'string' && !isStorable(value)) {
-      return { field, message: 'must not hold NUL or unpaired surrogates' };
-    }
+  /** What is wrong, if anything. `fieldOf` says where, for whoever has to be told. */
+  visit(value: unknown, level: number, fieldOf: () => string): InputProblem | null {
+    this.#values += 1;
+    if (this.#values > valuesMax) return tooManyValues;
+    if (typeof value === 'string') return isStorable(value) ? null : { field: fieldOf(), message: unstorable };
     if (typeof value !== 'object' || value === null) return null;
-    if (level > levelsMax) return { field, message: `must not nest deeper than ${levelsMax} levels` };
-    for (const [key, item] of Object.entries(value)) {
-      if (!Array.isArray(value)) this.members += 1;
-      const problem = forbiddenKeys.has(key)
-        ? { field: `${field}.${key}`, message: 'is not allowed as a name' }
-        : (this.visit(key, field, level) ?? this.visit(item, `${field}.${key}`, level + 1));
+    if (level > levelsMax) return { field: fieldOf(), message: `must not nest deeper than ${levelsMax} levels` };
+    return Array.isArray(value) ? this.#visitItems(value, level, fieldOf) : this.#visitMembers(value, level, fieldOf);
+  }
+
+  #visitItems(items: readonly unknown[], level: number, fieldOf: () => string): InputProblem | null {
+    for (const [place, item] of items.entries()) {
+      const problem = this.visit(item, level + 1, () => `${fieldOf()}.${place}`);
+      if (problem) return problem;
+    }
+    return null;
+  }
+
+  #visitMembers(value: object, level: number, fieldOf: () => string): InputProblem | null {
+    for (const [name, item] of Object.entries(value)) {
+      this.members += 1;
+      const memberOf = () => `${fieldOf()}.${name}`;
+      if (forbiddenKeys.has(name)) return { field: memberOf(), message: 'is not allowed as a name' };
+      if (!isStorable(name)) return { field: fieldOf(), message: unstorable };
+      const problem = this.visit(item, level + 1, memberOf);
       if (problem) return problem;
     }
     return null;
@@ -127,19 +177,21 @@ function countNames(text: string): number {
  */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  if (contentType === undefined || !jsonType.test(contentType)) throw new RefusedError('bodyNotJson');
+  if (contentType === undefined || !isJsonType(contentType)) throw new RefusedError('bodyNotJson');
+  if (mayHoldTooMuch(bytes)) throw refuseInput(tooManyValues);
   const text = decode(bytes);
   const value = parse(text);
   const walk = new ValueWalk();
-  const problem = walk.visit(value, 'body', 1);
+  const problem = walk.visit(value, 1, () => 'body');
   if (problem) throw refuseInput(problem);
   if (countNames(text) !== walk.members) throw refuseInput({ field: 'body', message: 'must not name a member twice' });
   return value;
 }
 
-/** Refuses query parameters whose names reach for prototypes. Rule: HTTP-15. */
-export function checkQueryNames(query: Readonly<Record<string, unknown>>): void {
-  for (const name of Object.keys(query)) {
+/** Refuses query parameters whose names reach for prototypes, and text that cannot be stored. Rules: HTTP-13, HTTP-15. */
+export function checkQuery(query: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(query)) {
     if (forbiddenKeys.has(name)) throw refuseInput({ field: `query.${name}`, message: 'is not allowed as a name' });
+    if (!isStorable(String(value))) throw refuseInput({ field: `query.${name}`, message: unstorable });
   }
 }

@@ -25,6 +25,23 @@ export function queryNumber(range: { readonly min: number; readonly max: number;
 /** The answer of operations that only say that they were done. */
 export const messageAnswer = z.object({ message: z.string() });
 
+const neededInput = new WeakSet<z.core.$ZodType>();
+
+/**
+ * An input that the operation cannot do without, and whose absence it refuses in its own way rather than as invalid
+ * input. Documented as required. To be called last: what is made of the result is an ordinary optional input again.
+ */
+export function needed<S extends z.ZodType>(schema: S): z.ZodOptional<S> {
+  const made = schema.optional();
+  neededInput.add(made);
+  return made;
+}
+
+function namesOfNeeded(schema: z.core.$ZodType): string[] {
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries<z.core.$ZodType>(schema.shape).flatMap(([name, of]) => (neededInput.has(of) ? [name] : []));
+}
+
 type JsonSchema = Record<string, unknown>;
 
 /** A zod schema as JSON Schema 2020-12, as it looks to clients: `input` for what they send, `output` for what they get. */
@@ -32,9 +49,15 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema: made }) => {
+    override: ({ zodSchema, jsonSchema: made }) => {
       // A number in the query arrives as text; clients are told of the number.
       if (made.type === 'integer') delete made.pattern;
+      if (io === 'output') return;
+      // Left out where the value is changed once it is here; ours are of what is sent.
+      const examples = z.globalRegistry.get(zodSchema)?.['examples'];
+      if (Array.isArray(examples)) made.examples = examples;
+      const names = namesOfNeeded(zodSchema);
+      if (names.length > 0) made.required = [...(made.required ?? []), ...names];
     },
   });
   return rest;

@@ -32,13 +32,21 @@ function normalizeEmail(given: string): string | null {
   return isDomain(domain) && Buffer.byteLength(email) <= octetsMax ? email : null;
 }
 
+const form = { format: 'email', maxLength: octetsMax };
+
 /** An e-mail address in a request; its one spelling comes out. */
-export const emailAddress = z.string().transform((given, context) => {
-  const email = normalizeEmail(given);
-  if (email !== null) return email;
-  context.addIssue({ code: 'custom', message: 'must be a valid e-mail address' });
-  return z.NEVER;
-});
+export const emailAddress = z
+  .string()
+  .transform((given, context) => {
+    const email = normalizeEmail(given);
+    if (email !== null) return email;
+    context.addIssue({ code: 'custom', message: 'must be a valid e-mail address' });
+    return z.NEVER;
+  })
+  .meta({ ...form, examples: ['grace@example.com'] });
+
+/** An e-mail address in an answer. */
+export const emailAnswer = z.string().meta(form);
 
 /** The domain part of a normalized address. */
 export function domainOf(email: string): string {

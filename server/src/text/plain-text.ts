@@ -23,32 +23,47 @@ export function plainText({ min = 1, max = textMax }: { readonly min?: number; r
     })
     .transform((text) => text.normalize('NFC').trim())
     .refine((text) => length(text) >= min, min === 1 ? 'must not be empty' : `must have at least ${min} characters`)
-    .refine((text) => length(text) <= max, `must have at most ${max} characters`);
+    .refine((text) => length(text) <= max, `must have at most ${max} characters`)
+    .meta({ ...(min > 0 ? { minLength: min } : {}), maxLength: max });
 }
 
 /** An optional text: absent, `null` and empty all mean that there is none. */
-export const optionalText = z
-  .union([z.null(), plainText({ min: 0 })])
-  .optional()
+export const optionalText = plainText({ min: 0 })
+  .nullish()
   .transform((text) => text || null);
 
 /** A telephone number. Rule: USER-8. */
 export const optionalMobile = z
-  .union([
-    z.null(),
-    z.literal(''),
-    z.string().regex(/^\+?[0-9]{10,15}$/, 'must be 10 to 15 digits, optionally after a +'),
-  ])
-  .optional()
+  .string()
+  .regex(/^(\+?[0-9]{10,15})?$/, 'must be 10 to 15 digits, optionally after a +')
+  .nullish()
   .transform((mobile) => mobile || null);
 
-const addressLine = plainText({ min: 0 }).optional();
+const line = plainText({ min: 0 });
 
-/** A postal address, as it comes in and goes out. Rule: ORG-8. */
+/** A postal address in a request. Rule: ORG-8. */
 export const address = z.object({
-  addressLine1: addressLine,
-  city: addressLine,
-  state: addressLine,
-  country: addressLine,
-  postCode: addressLine,
+  addressLine1: line.meta({ examples: ['12 St James Square'] }).optional(),
+  city: line.meta({ examples: ['London'] }).optional(),
+  state: line.meta({ examples: ['Greater London'] }).optional(),
+  country: line.meta({ examples: ['United Kingdom'] }).optional(),
+  postCode: line.meta({ examples: ['SW1Y 4JH'] }).optional(),
 });
+
+const lineAnswer = z.string().optional();
+
+/** A postal address in an answer. */
+export const addressAnswer = z.object({
+  addressLine1: lineAnswer,
+  city: lineAnswer,
+  state: lineAnswer,
+  country: lineAnswer,
+  postCode: lineAnswer,
+});
+
+/** A postal address as it goes out, of the JSON that is stored; `undefined` without one. */
+export function toAddress(stored: string | null): z.output<typeof addressAnswer> | undefined {
+  if (stored === null) return undefined;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is stored has passed `address`
+  return JSON.parse(stored) as z.output<typeof addressAnswer>;
+}

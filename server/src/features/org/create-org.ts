@@ -17,14 +17,25 @@ import { insertOrganization, selectOrganizationExists } from './org-store.ts';
 
 const body = z
   .object({
-    accountType: z.enum(['individual', 'business']),
-    contactEmail: emailAddress,
-    registeredName: optionalText,
-    shortName: optionalText,
-    adminFullName: plainText(),
+    accountType: z
+      .enum(['individual', 'business'])
+      .describe('Whom the organization stands for; a business needs a registeredName')
+      .meta({ examples: ['business'] }),
+    contactEmail: emailAddress.describe(
+      "The organization's address, and the one that its first administrator signs in with; what follows the @ becomes the organization's domain",
+    ),
+    registeredName: optionalText.describe('Required for a business').meta({ examples: ['Example Ltd'] }),
+    shortName: optionalText.describe('Without it, registeredName is shown').meta({ examples: ['Example'] }),
+    adminFullName: plainText()
+      .describe('Name of the first administrator')
+      .meta({ examples: ['Grace Hopper'] }),
     password: newPassword,
-    sendEmail: z.boolean().optional(),
-    phoneNumber: optionalText,
+    sendEmail: z
+      .boolean()
+      .optional()
+      .describe('Accepted; no mail is sent')
+      .meta({ examples: [false] }),
+    phoneNumber: optionalText.meta({ examples: ['+442079460000'] }),
     permanentAddress: address.nullish(),
   })
   .refine(({ accountType, registeredName }) => accountType === 'individual' || registeredName !== null, {
@@ -68,7 +79,7 @@ async function addAdministrator(
   return user;
 }
 
-/** Rules: ORG-1 to ORG-15. */
+/** Rules: ORG-1 to ORG-14. */
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',

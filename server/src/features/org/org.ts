@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { address } from '../../text/plain-text.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { addressAnswer, toAddress } from '../../text/plain-text.ts';
 
 /** The organization record as it goes out. Rule: ORG-18. */
 export const organizationRecord = z.object({
@@ -10,10 +11,10 @@ export const organizationRecord = z.object({
   registeredName: z.string().optional(),
   shortName: z.string().optional(),
   domain: z.string(),
-  contactEmail: z.string(),
+  contactEmail: emailAnswer,
   accountType: z.enum(['individual', 'business']),
   phoneNumber: z.string().optional(),
-  permanentAddress: address.optional(),
+  permanentAddress: addressAnswer.optional(),
   onBoardingStatus: z.enum(['notConfigured', 'configured', 'skipped']),
   isDeleted: z.boolean(),
   deletedByUser: idAnswer.optional(),
@@ -51,7 +52,7 @@ export function toOrganizationRecord(org: StoredOrganization) {
     contactEmail: org.contact_email,
     accountType: org.account_type,
     phoneNumber: org.phone_number ?? undefined,
-    permanentAddress: org.permanent_address === null ? undefined : address.parse(JSON.parse(org.permanent_address)),
+    permanentAddress: toAddress(org.permanent_address),
     onBoardingStatus: org.onboarding_status,
     isDeleted: org.is_deleted === 1,
     deletedByUser: org.deleted_by ?? undefined,

@@ -3,18 +3,29 @@ import { givenPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { findActivePerson, noteSignIn, type Person, selectActiveOwner } from '../users/contract.ts';
+import { findActivePerson, noteSignIn, type Person, requireActivePerson } from '../users/contract.ts';
 import { keepTokenPair, signTokenPair } from './contract.ts';
 import { insertSession } from './session-store.ts';
 import { selectPasswordHash, selectSignInOrganization, selectSteps } from './sign-in-store.ts';
 
 const body = z.object({
-  method: z.string().max(40),
-  credentials: z.object({ password: givenPassword.optional() }),
-  email: emailAddress.optional(),
+  method: z
+    .string()
+    .max(40)
+    .describe('One of the allowedMethods that initAuth answered')
+    .meta({ examples: ['password'] }),
+  credentials: z
+    .object({ password: needed(givenPassword) })
+    .describe('What proves who signs in: for the method password, the password'),
+  email: emailAddress
+    .optional()
+    .describe(
+      'The address of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none',
+    ),
 });
 type Body = z.output<typeof body>;
 
@@ -24,7 +35,7 @@ function refused(): RefusedError {
 
 /** The address that this sign-in is for, which cannot change once it was named. Rule: AUTH-10. */
 async function signInEmail({ keys }: Services, token: string | undefined, given: string | undefined): Promise<string> {
-  const claims = token === undefined ? null : await keys.verify(token);
+  const claims = token === undefined ? null : await keys.unseal(token);
   if (claims?.['tokenType'] !== 'sign-in') {
     throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
   }
@@ -66,7 +77,7 @@ async function startSession(services: Services, { person, accountType }: Proved,
   const sessionId = newId();
   const pair = await signTokenPair(services, person, accountType);
   await db.transaction(async (tx) => {
-    await selectActiveOwner(tx, userId);
+    await requireActivePerson(tx, userId);
     await insertSession(tx, { id: sessionId, org_id: orgId, user_id: userId, created_at: clock.now() });
     await keepTokenPair(tx, sessionId, pair);
     await noteSignIn(tx, userId, clock.now());
@@ -83,14 +94,21 @@ export const authenticateUser = endpoint({
   tag: 'Sign-in',
   summary: 'Sign in',
   policy: { who: 'anyone' },
-  headers: z.object({ 'x-session-token': z.string().optional() }),
+  headers: z.object({
+    'x-session-token': needed(
+      z.string().describe('The header of this name in the answer of initAuth, good for an hour. Without it: 401'),
+    ),
+  }),
   body,
   response: { 200: z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
   async handle(services, { headers, body, origin }) {
     const { limits, metrics } = services;
     const email = await signInEmail(services, headers['x-session-token'], body.email);
     limits.trySignIn(email, origin.network);
-    const proved = await prove(services, email, body);
+    const proved = await prove(services, email, body).catch((error) => {
+      limits.signInUndecided(email, origin.network);
+      throw error;
+    });
     if (!proved) {
       metrics.countActivity('session.refused');
       throw refused();

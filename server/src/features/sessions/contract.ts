@@ -1,21 +1,21 @@
-import type { HeldCredential, Principal } from '../../access/principal.ts';
+import { setImmediate } from 'node:timers/promises';
+import type { HeldCredential } from '../../access/principal.ts';
 import type { Tx } from '../../db/database.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import type { Person } from '../users/contract.ts';
 import { accessTokenMs, defaultSteps, endedKeptMs, refreshTokenMs } from './session.ts';
-import { deleteOldTokens, insertSessionTokens, selectAccessToken, selectSessionIsLive } from './session-store.ts';
+import { deleteOldTokens, insertSessionTokens, selectAccessToken, selectSessionState } from './session-store.ts';
 import { insertPassword, insertSteps } from './sign-in-store.ts';
 
-/** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25. */
-export async function findSession({ db }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
-  const row = await db.first(selectAccessToken, { hash });
-  if (!row) return null;
+type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
+
+function toHeld(row: SessionState, expiresAtMs: number | null): HeldCredential {
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const signedOut = row.ended_at === null ? null : 'signedOut';
   return {
     ended: ownerGone ? 'ownerGone' : signedOut,
-    expiresAtMs: row.expires_at,
+    expiresAtMs,
     principal: {
       kind: 'session',
       sessionId: row.session_id,
@@ -26,9 +26,16 @@ export async function findSession({ db }: Services, hash: CredentialHash): Promi
   };
 }
 
-/** Whether the session behind a proved caller still holds, as this transaction sees it. Always so for tokens' callers. */
-export async function isSessionLive(tx: Tx, caller: Principal): Promise<boolean> {
-  return caller.kind !== 'session' || selectSessionIsLive(tx, caller.sessionId);
+/** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25. */
+export async function findSession({ db }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+  const row = await db.first(selectAccessToken, { hash });
+  return row ? toHeld(row, row.expires_at) : null;
+}
+
+/** Looks a session up again, by its id, as a transaction sees it. */
+export async function findSessionAgain(tx: Tx, id: string): Promise<HeldCredential | null> {
+  const row = await selectSessionState(tx, id);
+  return row ? toHeld(row, null) : null;
 }
 
 /** Sets how the people of a new organization sign in. Rule: ORG-10. */
@@ -71,7 +78,7 @@ export async function signTokenPair(
       exp: iat + accessTokenMs / 1_000,
       tokenType: 'session',
     }),
-    keys.sign({ ...common, jti: newId(), exp: iat + refreshTokenMs / 1_000, tokenType: 'refresh' }),
+    keys.seal({ ...common, jti: newId(), exp: iat + refreshTokenMs / 1_000, tokenType: 'refresh' }),
   ]);
   return { accessToken, refreshToken, nowMs };
 }
@@ -95,5 +102,6 @@ export async function pruneSessions({ db, clock }: Services): Promise<number> {
     const count = await db.transaction((tx) => deleteOldTokens(tx, beforeMs, pruneBatch));
     removed += count;
     if (count < pruneBatch) return removed;
+    await setImmediate();
   }
 }

@@ -11,16 +11,24 @@ export const logOut = endpoint({
   tag: 'Sign-in',
   summary: 'End this session, or all of the caller’s with `all`',
   policy: { who: 'member', sessionOnly: true },
-  body: z.object({ all: z.boolean().optional() }).optional(),
+  body: z
+    .object({
+      all: z
+        .boolean()
+        .optional()
+        .describe("Whether to end all of the caller's sessions rather than this one")
+        .meta({ examples: [false] }),
+    })
+    .optional(),
   response: { 200: messageAnswer },
   async handle(services, { caller, body, origin }) {
     const { userId, orgId } = caller;
     const sessionId = body?.all ? null : caller.sessionId;
     await services.db.transaction(async (tx) => {
       const end = { nowMs: services.clock.now(), reason: 'logout' } as const;
-      for (const subjectId of await endSessions(tx, { userId, sessionId }, end)) {
-        await appendAudit(tx, services, { action: 'session.ended', orgId, actor: caller, subjectId, origin });
-      }
+      const ended = await endSessions(tx, { userId, sessionId }, end);
+      const record = { action: 'session.ended', orgId, actor: caller, origin } as const;
+      await appendAudit(tx, services, ...ended.map((subjectId) => ({ ...record, subjectId })));
     });
     return { message: 'Logged out' };
   },

@@ -129,15 +129,15 @@ describe('POST /userAccount/refresh/token', () => {
     expect(basic).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     const { body: first } = await app.signInTokens(email);
     const [head, claims, signature] = first.refreshToken.split('.');
-    const signedByUs = await app.services.keys.sign(claimsOf(first.refreshToken));
+    const sealedByUs = await app.services.keys.seal(claimsOf(first.refreshToken));
     for (const token of ['x', `${head}.${claims}.`, `${head}.${claims}.${signature}=`, `lkpat_${first.refreshToken}`]) {
       const answer = await refresh(token);
       expect(answer, token).toMatchObject(invalid);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
     }
-    // The same claims with our own signature are the same token; other claims are a token that nobody was given.
-    expect(signedByUs).toBe(first.refreshToken);
-    const invented = await app.services.keys.sign({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
+    // The same claims with our own seal are the same token; other claims are a token that nobody was given.
+    expect(sealedByUs).toBe(first.refreshToken);
+    const invented = await app.services.keys.seal({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
     expect(await refresh(invented)).toMatchObject(invalid);
   });
 

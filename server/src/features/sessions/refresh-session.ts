@@ -7,7 +7,8 @@ import { idAnswer } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import { selectActiveOwner } from '../users/contract.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { requireActivePerson } from '../users/contract.ts';
 import { keepTokenPair, type SessionTokenPair, signTokenPair } from './contract.ts';
 import { judgeRefresh } from './session.ts';
 import { endSessions, selectRefreshToken, updateRotated } from './session-store.ts';
@@ -22,7 +23,7 @@ export const refreshSession = endpoint({
   policy: { who: 'holder' },
   response: {
     200: z.object({
-      user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: z.string(), fullName: z.string() }),
+      user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: emailAnswer, fullName: z.string() }),
       accessToken: z.string(),
       refreshToken: z.string(),
     }),
@@ -33,8 +34,8 @@ export const refreshSession = endpoint({
     const known = await selectRefreshToken(db.read, hash);
     const organization = await selectSignInOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
-    await services.limits.count('refresh', known.user_id);
-    const person = await selectActiveOwner(db.read, known.user_id);
+    if (judgeRefresh(known, services.clock.now()) === 'good') services.limits.count('refresh', known.user_id);
+    const person = await requireActivePerson(db.read, known.user_id);
     const pair = await signTokenPair(services, person, organization.accountType);
     const verdict = await db.transaction((tx) => exchange(tx, services, { hash, pair, origin }));
     if (verdict === 'ownerGone') throw unauthorized.invalid();

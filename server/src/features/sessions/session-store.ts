@@ -67,15 +67,17 @@ export async function endSessions(
   return rows.map((row) => row.id);
 }
 
-/** Whether a session has not ended, as this transaction sees it. */
-export async function selectSessionIsLive(tx: Tx, id: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('sessions')
-    .where('id', '=', id)
-    .where('ended_at', 'is', null)
-    .select('id')
+/** The state of a session with that of its owner and organization, as a transaction sees it. */
+export function selectSessionState(tx: Tx, id: string) {
+  return tx
+    .selectFrom('sessions as s')
+    .innerJoin('users as u', 'u.id', 's.user_id')
+    .innerJoin('organizations as o', 'o.id', 's.org_id')
+    .where('s.id', '=', id)
+    .select(['s.id as session_id', 's.user_id', 's.org_id', 's.ended_at'])
+    .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
+    .select(isAdministrator('s.user_id').as('is_admin'))
     .executeTakeFirst();
-  return row !== undefined;
 }
 
 /** Removes up to `limit` session tokens whose time ended before a moment, and the sessions left without any. */

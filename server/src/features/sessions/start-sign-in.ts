@@ -13,7 +13,15 @@ export const startSignIn = endpoint({
   summary: 'Begin to sign in; the answer has the header x-session-token for the next call',
   answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
   policy: { who: 'anyone' },
-  body: z.object({ email: emailAddress.optional() }).optional(),
+  body: z
+    .object({
+      email: emailAddress
+        .optional()
+        .describe(
+          'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
+        ),
+    })
+    .optional(),
   response: {
     200: z.object({
       currentStep: z.int(),
@@ -24,11 +32,11 @@ export const startSignIn = endpoint({
     }),
   },
   async handle({ db, clock, keys, newId, limits }, { body, origin }) {
-    await limits.count('signInStart', networkOf(origin.network));
+    limits.count('signInStart', networkOf(origin.network));
     const organization = await selectSignInOrganization(db.read);
     const steps = organization ? await selectSteps(db.read, organization.id) : defaultSteps;
     const iat = Math.floor(clock.now() / 1_000);
-    const token = await keys.sign({
+    const token = await keys.seal({
       tokenType: 'sign-in',
       jti: newId(),
       iat,

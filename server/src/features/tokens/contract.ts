@@ -1,15 +1,20 @@
+import { setImmediate } from 'node:timers/promises';
 import type { HeldCredential } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { day } from '../../clock.ts';
+import type { Config } from '../../config/config.ts';
+import type { Tx } from '../../db/database.ts';
 import type { CredentialHash } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { effectiveScopes } from './token.ts';
-import { deleteEndedTokens, selectTokenByHash, updateLastUsed } from './token-store.ts';
+import { deleteEndedTokens, selectTokenByHash, selectTokenState, updateLastUsed } from './token-store.ts';
 
-/** Looks a personal access token up for verification. Rules: AUTH-24, AUTH-25, SCOPE-9. */
-export async function findToken({ db, config }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
-  const row = await db.first(selectTokenByHash, { hash });
-  if (!row) return null;
+/** How many rows one transaction writes before others get their turn. */
+const batch = 500;
+
+type TokenState = NonNullable<Awaited<ReturnType<typeof selectTokenState>>>;
+
+function toHeld(row: TokenState, config: Config): HeldCredential {
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const revoked = row.revoked_at === null ? null : 'revoked';
   return {
@@ -27,12 +32,26 @@ export async function findToken({ db, config }: Services, hash: CredentialHash):
   };
 }
 
-/** Writes when tokens were last used, by token id. */
-export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
-  await db.transaction((tx) => updateLastUsed(tx, uses));
+/** Looks a personal access token up for verification. Rules: AUTH-24, AUTH-25, SCOPE-9. */
+export async function findToken(services: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+  const row = await services.db.first(selectTokenByHash, { hash });
+  return row ? toHeld(row, services.config) : null;
 }
 
-const pruneBatch = 500;
+/** Looks a token up again, by its id, as a transaction sees it. */
+export async function findTokenAgain(config: Config, tx: Tx, id: string): Promise<HeldCredential | null> {
+  const row = await selectTokenState(tx, id);
+  return row ? toHeld(row, config) : null;
+}
+
+/** Writes when tokens were last used, by token id. */
+export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
+  const all = [...uses];
+  for (let start = 0; start < all.length; start += batch) {
+    await db.transaction((tx) => updateLastUsed(tx, all.slice(start, start + batch)));
+    await setImmediate();
+  }
+}
 
 /**
  * Removes tokens that ended longer ago than they are kept. In batches, so that nobody waits for long. Rule: PAT-32.
@@ -44,7 +63,7 @@ export async function pruneTokens(services: Services): Promise<number> {
   let removed = 0;
   for (;;) {
     const count = await db.transaction(async (tx) => {
-      const deleted = await deleteEndedTokens(tx, beforeMs, pruneBatch);
+      const deleted = await deleteEndedTokens(tx, beforeMs, batch);
       if (deleted > 0) {
         await appendAudit(tx, services, {
           action: 'tokens.pruned',
@@ -58,6 +77,7 @@ export async function pruneTokens(services: Services): Promise<number> {
       return deleted;
     });
     removed += count;
-    if (count < pruneBatch) return removed;
+    if (count < batch) return removed;
+    await setImmediate();
   }
 }

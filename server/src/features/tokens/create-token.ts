@@ -1,44 +1,36 @@
 import { z } from 'zod';
-import { unauthorized } from '../../access/bearer.ts';
-import type { TokenPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { day, toTimestamp } from '../../clock.ts';
-import { RefusedError, refuseScope } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { hashCredential } from '../../secret.ts';
 import { plainText } from '../../text/plain-text.ts';
-import { isSessionLive } from '../sessions/contract.ts';
-import { selectActiveOwner } from '../users/contract.ts';
-import { capExpiry, expiry, toExpiry, tokenClaims } from './token.ts';
-import { insertToken, selectIsLive } from './token-store.ts';
+import { requireActivePerson } from '../users/contract.ts';
+import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
+import { insertToken } from './token-store.ts';
 
 const nameMax = 100;
 const scopesMax = 500;
 
 const body = z.object({
-  name: plainText({ max: nameMax }),
-  scopes: z.array(z.string().min(1).max(100)).min(1).max(scopesMax).optional(),
+  name: plainText({ max: nameMax })
+    .describe('What its owner knows the token by')
+    .meta({ examples: ['Nightly report'] }),
+  scopes: z
+    .array(z.string().min(1).max(100))
+    .min(1)
+    .max(scopesMax)
+    .optional()
+    .describe(
+      'What the token may do: names of GET /personal-access-tokens/scopes. Left out, it gets every scope that the instance grants when a session asks, and every scope of the asking token when a token asks. A token can give at most its own scopes',
+    )
+    .meta({ examples: [['user:read']] }),
   expiryDays: z
-    .union([z.literal(30), z.literal(90), z.literal(365), z.literal('never')], 'must be 30, 90, 365 or "never"')
-    .default(30),
+    .literal([30, 90, 365, 'never'], 'must be 30, 90, 365 or "never"')
+    .default(30)
+    .describe('How many days the token is good for. One made by a token expires no later than that token')
+    .meta({ examples: [30] }),
 });
-
-/** The scopes of a new token: what was asked for, within what the instance and the asking token may give. */
-function scopesFor(
-  asked: readonly string[] | undefined,
-  grantable: ReadonlySet<string>,
-  creator: TokenPrincipal | null,
-) {
-  const limit = creator ? creator.scopes : grantable;
-  if (!asked) return [...limit];
-  const wanted = [...new Set(asked)];
-  const unknown = wanted.filter((name) => !grantable.has(name));
-  if (unknown.length > 0) throw new RefusedError('scopeNotGrantable', { params: { scopes: unknown.join(' ') } });
-  const beyond = wanted.filter((name) => !limit.has(name));
-  if (beyond.length > 0) throw refuseScope(beyond);
-  return wanted;
-}
 
 /** Rules: PAT-1 to PAT-8, PAT-12, PAT-25, PAT-27, SCOPE-22 to SCOPE-24. */
 export const createToken = endpoint({
@@ -64,8 +56,8 @@ export const createToken = endpoint({
   async handle(services, { caller, body: { name, scopes: asked, expiryDays }, origin }) {
     const { config, clock, newId, limits } = services;
     const creator = caller.kind === 'token' ? caller : null;
-    const scopes = scopesFor(asked, config.scopes.names, creator);
-    await limits.count('mint', caller.userId);
+    const scopes = scopesFor(asked, config.scopes.names, creator?.scopes ?? config.scopes.names);
+    limits.count('mint', caller.userId);
     const nowMs = clock.now();
     const wantedMs = expiryDays === 'never' ? null : nowMs + expiryDays * day;
     const token = {
@@ -75,14 +67,11 @@ export const createToken = endpoint({
       createdAt: nowMs,
       expiresAt: capExpiry(wantedMs, creator?.expiresAtMs ?? null),
     };
-    const { fullName } = await selectActiveOwner(services.db.read, caller.userId);
+    const { fullName } = await requireActivePerson(services.db.read, caller.userId);
     const owner = { userId: caller.userId, orgId: caller.orgId, fullName };
     const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
     await services.db.transaction(async (tx) => {
-      // The caller was proved before this transaction: it may have been revoked or deleted since.
-      const isLive = creator ? await selectIsLive(tx, creator.tokenId, nowMs) : await isSessionLive(tx, caller);
-      await selectActiveOwner(tx, caller.userId);
-      if (!isLive) throw unauthorized.invalid();
+      await services.confirm(tx, caller, 'member');
       await insertToken(tx, {
         id: token.id,
         hash: hashCredential(jwt),

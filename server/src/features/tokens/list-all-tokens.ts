@@ -17,10 +17,15 @@ export const listAllTokens = endpoint({
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
   query: z.object({
     page: queryNumber({ min: 1, max: pageMax, default: 1 }),
-    limit: queryNumber({ min: 1, max: limitMax, default: limitMax }),
-    status: z.enum(['active', 'expired', 'revoked', 'all']).default('active'),
-    userId: id.optional(),
-    search: plainText({ min: 0 }).optional(),
+    limit: queryNumber({ min: 1, max: limitMax, default: limitMax }).describe('How many tokens a page has'),
+    status: z
+      .enum(['active', 'expired', 'revoked', 'all'])
+      .default('active')
+      .describe('Only tokens in this state; one that was revoked and would have expired since is revoked'),
+    userId: id.optional().describe('Only tokens of this owner'),
+    search: plainText({ min: 0 })
+      .optional()
+      .describe("Only tokens with this text in their name or in their owner's name or e-mail address, in any case"),
   }),
   response: {
     200: z.object({

@@ -18,10 +18,9 @@ export const listScopes = endpoint({
   policy: { who: 'member', scope: 'token:read' },
   response: { 200: z.object({ scopes: z.array(scope), categories: z.record(z.string(), z.array(scope)) }) },
   async handle({ config }) {
-    const categories: Record<string, ScopeInfo[]> = {};
-    for (const info of config.scopes.infos) {
-      categories[info.category] = [...(categories[info.category] ?? []), info];
-    }
-    return { scopes: [...config.scopes.infos], categories };
+    const categories = new Map<string, ScopeInfo[]>();
+    for (const info of config.scopes.infos)
+      categories.set(info.category, [...(categories.get(info.category) ?? []), info]);
+    return { scopes: [...config.scopes.infos], categories: Object.fromEntries(categories) };
   },
 });

@@ -6,13 +6,14 @@ import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { plainText } from '../../text/plain-text.ts';
 import { revokeFamily, selectRevocable } from './token-store.ts';
 
 const reasonMax = 500;
-const reason = z
-  .string()
-  .refine((text) => [...text].length <= reasonMax, `must have at most ${reasonMax} characters`)
-  .optional();
+const reason = plainText({ min: 0, max: reasonMax })
+  .optional()
+  .describe('Why, for the audit log and the list of administrators; the body counts before the query')
+  .meta({ examples: ['Laptop lost'] });
 const params = z.object({ tokenId: id });
 const query = z.object({ reason });
 const body = z.object({ reason }).optional();
@@ -32,13 +33,22 @@ async function revoke(services: Services, { caller, tokenId, reason, ownerId, or
   const nowMs = services.clock.now();
   const { orgId } = caller;
   await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, ownerId === null ? 'admin' : 'member');
     const exists = await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs });
     if (!exists) throw new RefusedError('notFound');
     const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: caller.userId, reason, nowMs });
-    for (const subjectId of revoked) {
-      const details = subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId };
-      await appendAudit(tx, services, { action: 'token.revoked', orgId, actor: caller, subjectId, origin, details });
-    }
+    await appendAudit(
+      tx,
+      services,
+      ...revoked.map((subjectId) => ({
+        action: 'token.revoked' as const,
+        orgId,
+        actor: caller,
+        subjectId,
+        origin,
+        details: subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId },
+      })),
+    );
   });
   return { message: 'Personal access token revoked successfully' };
 }

@@ -19,28 +19,25 @@ function notExpired(eb: TokenExpression, nowMs: number) {
   return eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]);
 }
 
-/** A token by its hash, with the state of its owner and organization: one look decides whether it counts. */
-export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
-  read
+/** Tokens with the state of their owner and organization: one look decides whether a token counts. */
+function tokenStates(read: Reader) {
+  return read
     .selectFrom('personal_access_tokens as t')
     .innerJoin('users as u', 'u.id', 't.user_id')
     .innerJoin('organizations as o', 'o.id', 't.org_id')
-    .where('t.hash', '=', hash)
     .select(['t.id', 't.user_id', 't.org_id', 't.scopes', 't.expires_at', 't.revoked_at'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
-    .select(isAdministrator('t.user_id').as('is_admin')),
+    .select(isAdministrator('t.user_id').as('is_admin'));
+}
+
+/** The state of a token, by its hash. */
+export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+  tokenStates(read).where('t.hash', '=', hash),
 );
 
-/** Whether a token is neither revoked nor expired, as this transaction sees it. */
-export async function selectIsLive(tx: Tx, id: string, nowMs: number): Promise<boolean> {
-  const row = await tx
-    .selectFrom('personal_access_tokens')
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .where((eb) => notExpired(eb, nowMs))
-    .select('id')
-    .executeTakeFirst();
-  return row !== undefined;
+/** The state of a token, by its id, as a transaction sees it. */
+export function selectTokenState(tx: Tx, id: string) {
+  return tokenStates(tx).where('t.id', '=', id).executeTakeFirst();
 }
 
 /** Adds a token. */
@@ -179,7 +176,7 @@ export async function revokeFamily(
     .updateTable('personal_access_tokens')
     .set({ revoked_at: nowMs, revoked_by: revokedBy, revoke_reason: reason })
     .where('revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]))
+    .where((eb) => notExpired(eb, nowMs))
     .where('id', 'in', (eb) => eb.selectFrom('family').select('family.id'))
     .returning('id')
     .execute();
@@ -187,7 +184,7 @@ export async function revokeFamily(
 }
 
 /** Moves the moments of last use forward, never back. */
-export async function updateLastUsed(tx: Tx, uses: ReadonlyMap<string, number>): Promise<void> {
+export async function updateLastUsed(tx: Tx, uses: readonly (readonly [string, number])[]): Promise<void> {
   for (const [id, usedAt] of uses) {
     await tx
       .updateTable('personal_access_tokens')

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
+import { RefusedError, refuseScope } from '../../errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
 
 /** What is shown for a token that never expires. Rule: PAT-12. */
 const never = 'Never';
@@ -21,7 +23,7 @@ export const tokenItem = z.object({
 /** An item of the administrator's list, as it goes out. Rule: PAT-20. */
 export const adminTokenItem = tokenItem.extend({
   userId: idAnswer,
-  ownerEmail: z.string(),
+  ownerEmail: emailAnswer,
   ownerFullName: z.string(),
   ownerDeleted: z.boolean(),
   revokedAt: timestamp.optional(),
@@ -90,6 +92,30 @@ export function toAdminTokenItem(token: StoredTokenWithOwner) {
 /** The scopes that a token still has: those granted that the instance still grants. Rule: SCOPE-9. */
 export function effectiveScopes(granted: string, grantable: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(granted.split(' ').filter((name) => grantable.has(name)));
+}
+
+/** Of scopes that are unknown, so many are named in the refusal. */
+const namedMax = 10;
+
+/**
+ * The scopes of a new token. Without any asked for, all that may be passed on. Throws `scopeNotGrantable` for what the
+ * instance does not grant, `scopeMissing` for what the asking token lacks. Rules: PAT-5, PAT-6, SCOPE-22.
+ * @param passable what whoever asks may pass on, within what is grantable
+ */
+export function scopesFor(
+  asked: readonly string[] | undefined,
+  grantable: ReadonlySet<string>,
+  passable: ReadonlySet<string>,
+): string[] {
+  if (!asked) return [...passable];
+  const wanted = [...new Set(asked)];
+  const unknown = wanted.filter((name) => !grantable.has(name));
+  if (unknown.length > 0) {
+    throw new RefusedError('scopeNotGrantable', { params: { scopes: unknown.slice(0, namedMax).join(' ') } });
+  }
+  const beyond = wanted.filter((name) => !passable.has(name));
+  if (beyond.length > 0) throw refuseScope(beyond);
+  return wanted;
 }
 
 const secondMs = 1_000;

@@ -23,7 +23,7 @@ function toPerson({ id, org_id, email, full_name }: StoredUser): Person {
  * The person behind a credential. Throws the 401 `TOKEN_INVALID` when that person has been deleted meanwhile: to be
  * asked again inside the transaction of whatever the person makes.
  */
-export async function selectActiveOwner(read: Reader, userId: string): Promise<Person> {
+export async function requireActivePerson(read: Reader, userId: string): Promise<Person> {
   const user = await selectUserById(read, userId);
   if (!user) throw unauthorized.invalid();
   return toPerson(user);

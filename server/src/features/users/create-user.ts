@@ -16,15 +16,18 @@ export const createUser = endpoint({
   summary: 'Create a user; no mail is sent',
   policy: { who: 'admin', scope: 'user:invite' },
   body: z.object({
-    fullName: plainText(),
-    email: emailAddress,
-    mobile: optionalMobile,
-    designation: optionalText,
+    fullName: plainText().meta({ examples: ['Katherine Johnson'] }),
+    email: emailAddress
+      .describe('The address to sign in with; nobody else, deleted users included, may have it')
+      .meta({ examples: ['katherine@example.com'] }),
+    mobile: optionalMobile.describe('10 to 15 digits, optionally after a +').meta({ examples: ['+442079460001'] }),
+    designation: optionalText.describe('Job title').meta({ examples: ['Mathematician'] }),
   }),
   response: { 201: userRecord },
   async handle(services, { caller, body, origin }) {
     const { orgId } = caller;
     const user = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
       const known = await selectUserByEmail(tx, orgId, body.email);
       if (known) throw new RefusedError(known.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { address } from '../../text/plain-text.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { addressAnswer, toAddress } from '../../text/plain-text.ts';
 
 /** The user record as it goes out. Rule: USER-3. */
 export const userRecord = z.object({
@@ -12,10 +13,10 @@ export const userRecord = z.object({
   firstName: z.string().optional(),
   middleName: z.string().optional(),
   lastName: z.string().optional(),
-  email: z.string(),
+  email: emailAnswer,
   mobile: z.string().optional(),
   designation: z.string().optional(),
-  address: address.optional(),
+  address: addressAnswer.optional(),
   hasLoggedIn: z.boolean(),
   orgId: idAnswer,
   isDeleted: z.boolean(),
@@ -58,7 +59,7 @@ export function toUserRecord(user: StoredUser) {
     email: user.email,
     mobile: user.mobile ?? undefined,
     designation: user.designation ?? undefined,
-    address: user.address === null ? undefined : address.parse(JSON.parse(user.address)),
+    address: toAddress(user.address),
     hasLoggedIn: user.has_logged_in === 1,
     orgId: user.org_id,
     isDeleted: user.is_deleted === 1,
