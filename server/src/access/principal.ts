@@ -12,7 +12,7 @@ export interface SessionPrincipal extends Person {
 }
 
 /** A personal access token, acting as its owner within its scopes. */
-export interface TokenPrincipal extends Person {
+interface TokenPrincipal extends Person {
   readonly kind: 'token';
   readonly tokenId: string;
   /** Effective: granted and still grantable here. */

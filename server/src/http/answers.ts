@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -69,9 +69,8 @@ function refusalOf(code: string): RefusalName {
 const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
 
 /** The answer that this connection is being given; Node keeps it where its own handler of broken requests looks. */
-function answerUnderWay(socket: Socket): ServerResponse<IncomingMessage> | null {
+function answerUnderWay(socket: Socket): ServerResponse | null {
   const pending: unknown = Reflect.get(socket, '_httpMessage');
-  // oxlint-disable-next-line typescript/no-unsafe-return -- the class forgets what request its answer belongs to
   return pending instanceof ServerResponse ? pending : null;
 }
 
