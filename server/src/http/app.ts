@@ -5,7 +5,6 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
   type onRequestHookHandler,
-  type onResponseHookHandler,
   type RouteOptions,
 } from 'fastify';
 import type { Logger } from 'pino';
@@ -161,8 +160,11 @@ function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoin
   }
 }
 
+const slashAtEnd = /^[^?]*\/(\?|$)/;
+
 /** A slash at the end is another address; the router takes it for a parameter that is empty. */
-function hasEmptyParam({ params }: FastifyRequest): boolean {
+function hasEmptyParam({ url, params }: FastifyRequest): boolean {
+  if (!slashAtEnd.test(url)) return false;
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
 }
 
@@ -185,22 +187,18 @@ function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
 }
 
 /** One line a request: what changed something or was refused is told, what was only read is told to who asks for more. */
-function requestLog(log: Logger): onResponseHookHandler {
-  return (request, reply, done) => {
-    const isRead = (request.method === 'GET' || request.method === 'HEAD') && reply.statusCode < 400;
-    const level = isRead ? 'debug' : 'info';
-    if (log.isLevelEnabled(level)) {
-      log[level]({
-        requestId: request.id,
-        method: request.method,
-        route: request.routeOptions.url,
-        status: reply.statusCode,
-        network: request.ip,
-        ms: Math.round(reply.elapsedTime),
-      });
-    }
-    done();
-  };
+function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const isRead = (request.method === 'GET' || request.method === 'HEAD') && reply.statusCode < 400;
+  const level = isRead ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  log[level]({
+    requestId: request.id,
+    method: request.method,
+    route: request.routeOptions.url,
+    status: reply.statusCode,
+    network: request.ip,
+    ms: Math.round(reply.elapsedTime),
+  });
 }
 
 /** Nothing is reachable that didn't say who may call it. Rule: RUN-10. */
@@ -217,7 +215,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', firstRules(services.config.corsOrigins));
   const atTurnEnd = turnEnd();
-  app.addHook('onSend', () => atTurnEnd());
+  app.addHook('onSend', (request, reply) => {
+    logRequest(log, request, reply);
+    return atTurnEnd();
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
     readJsonBody(request.headers['content-type'], bytes),
@@ -226,7 +227,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.setNotFoundHandler(() => {
     throw new RefusedError('notFound');
   });
-  app.addHook('onResponse', requestLog(log));
   app.addHook('onRoute', refuseUndeclared);
   for (const endpoint of endpoints) addEndpoint(app, endpoint, parts);
   refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
