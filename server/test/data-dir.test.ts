@@ -222,7 +222,7 @@ describe('a data directory that cannot be used', () => {
     expect(withoutRoot(() => refusal(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
     const store = join(parent, 'latchkey.db');
     await openSqlite(parent).close();
-    chmodSync(store, 0o400);
+    chmodSync(store, 0o000);
     expect(() => withoutRoot(() => openSqlite(parent))).toThrow(
       `DATA_DIR ${parent} cannot be written: EACCES: permission denied, open '${store}'`,
     );
