@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../src/http/endpoint.ts';
 import { openApiDocument } from '../src/http/openapi.ts';
 import { routes } from '../src/routes.gen.ts';
+import { checkAgainstContract } from './contract-check.ts';
 import type { Json } from './test-app.ts';
 
 const file = '../../docs/openapi.gen.json';
@@ -24,6 +25,14 @@ function exampleOf(schema: Json): unknown {
 describe('OpenAPI document', () => {
   it('is the reviewed one (RUN-8); after an intended change run vitest with -u', async () => {
     await expect(`${JSON.stringify(document, null, 2)}\n`).toMatchFileSnapshot(file);
+  });
+
+  it('is what every answer in these tests is checked against: one that breaks it is told (RUN-9)', () => {
+    const exists = (body: unknown, status = 200) => checkAgainstContract('GET', '/api/v1/org/exists', { status, body });
+    expect(() => exists({ exists: true })).not.toThrow();
+    expect(() => exists({ exists: 'yes' })).toThrow(/against its contract/);
+    expect(() => exists({ exists: true, secret: 'x' })).toThrow(/against its contract/);
+    expect(() => exists({ message: 'no' }, 404)).toThrow(/against its contract/);
   });
 
   it('has every endpoint, each with a tag, a summary and an id of its own (RUN-8)', () => {

@@ -16,7 +16,7 @@ interface Refused {
 const anId = 'a'.repeat(24);
 const busyMs = 5 * second;
 
-describe('every refusal is reached, and answered as the table says (ERR-2)', () => {
+describe('every refusal is reached, and answered as the table says (ERR-2, ERR-11, ERR-17, ERR-20, ERR-22, ERR-23)', () => {
   let app: TestApp;
   let admin: Client;
   let member: Client;
