@@ -23,22 +23,16 @@ export function countBadCredential(limits: Limits, error: unknown, network: stri
 
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
 export function admission({ policy, precondition }: AnyEndpoint, authenticate: Authenticate, services: Services) {
-  async function prove({ headers: { authorization }, ip }: EndpointRequest): Promise<Principal | null> {
+  return async (request: EndpointRequest): Promise<void> => {
+    const { authorization } = request.headers;
     try {
-      if (policy.who !== 'holder') return await authenticate(authorization);
-      readBearer(authorization, []);
-      return null;
+      if (policy.who === 'holder') readBearer(authorization, []);
+      else if (policy.who !== 'anyone') request.caller = await authenticate(authorization);
     } catch (error) {
-      countBadCredential(services.limits, error, ip);
+      countBadCredential(services.limits, error, request.ip);
       throw error;
     }
-  }
-
-  return async (request: EndpointRequest): Promise<void> => {
-    if (policy.who !== 'anyone') {
-      request.caller = await prove(request);
-      if (request.caller) admit(policy, request.caller, request.params);
-    }
+    if (request.caller) admit(policy, request.caller, request.params);
     await precondition?.(services);
   };
 }
