@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { HeldCredential } from '../../access/principal.ts';
+import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
@@ -92,16 +92,8 @@ export async function keepTokenPair(tx: Tx, sessionId: string, pair: SessionToke
   ]);
 }
 
-const pruneBatch = 500;
-
 /** Forgets session tokens that ended long ago, in batches; answers how many. */
 export async function pruneSessions({ db, clock }: Services): Promise<number> {
   const beforeMs = clock.now() - endedKeptMs;
-  let removed = 0;
-  for (;;) {
-    const count = await db.transaction((tx) => deleteOldTokens(tx, beforeMs, pruneBatch));
-    removed += count;
-    if (count < pruneBatch) return removed;
-    await setImmediate();
-  }
+  return removeInBatches(() => db.transaction((tx) => deleteOldTokens(tx, beforeMs, batchRows)));
 }

@@ -3,14 +3,12 @@ import type { HeldCredential } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { day } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
+import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import type { CredentialHash } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { effectiveScopes } from './token.ts';
 import { deleteEndedTokens, selectTokenByHash, selectTokenState, updateLastUsed } from './token-store.ts';
-
-/** How many rows one transaction writes before others get their turn. */
-const batch = 500;
 
 type TokenState = NonNullable<Awaited<ReturnType<typeof selectTokenState>>>;
 
@@ -47,8 +45,8 @@ export async function findTokenAgain(config: Config, tx: Tx, id: string): Promis
 /** Writes when tokens were last used, by token id. */
 export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
   const all = [...uses];
-  for (let start = 0; start < all.length; start += batch) {
-    await db.transaction((tx) => updateLastUsed(tx, all.slice(start, start + batch)));
+  for (let start = 0; start < all.length; start += batchRows) {
+    await db.transaction((tx) => updateLastUsed(tx, all.slice(start, start + batchRows)));
     await setImmediate();
   }
 }
@@ -60,10 +58,9 @@ export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, 
 export async function pruneTokens(services: Services): Promise<number> {
   const { db, clock, config } = services;
   const beforeMs = clock.now() - config.tokenRetentionDays * day;
-  let removed = 0;
-  for (;;) {
-    const count = await db.transaction(async (tx) => {
-      const deleted = await deleteEndedTokens(tx, beforeMs, batch);
+  return removeInBatches(() =>
+    db.transaction(async (tx) => {
+      const deleted = await deleteEndedTokens(tx, beforeMs, batchRows);
       if (deleted > 0) {
         await appendAudit(tx, services, {
           action: 'tokens.pruned',
@@ -75,9 +72,6 @@ export async function pruneTokens(services: Services): Promise<number> {
         });
       }
       return deleted;
-    });
-    removed += count;
-    if (count < batch) return removed;
-    await setImmediate();
-  }
+    }),
+  );
 }
