@@ -5,10 +5,11 @@ const lengthHeader = /\r\ncontent-length: *(\d+)/i;
 const bodySampleInterval = 64;
 
 /**
- * One keep-alive connection with at most one request outstanding: it sends the same bytes again as soon as the
- * answer is complete, until it is ended. `onAnswer(latencyMs)` is called for each complete answer.  Every
- * status must be 200, and every 64th body must equal `expectedBody` (as must the first);
- * otherwise, and when the server closes the connection, `onBroken(error)` is called once and nothing further is sent.
+ * One keep-alive connection with at most one request outstanding, always of the same bytes. `onReady(connection)` is
+ * called when the connection is open and after each complete answer: from then on it may `send()`, until it is ended.
+ * `onAnswer(latencyMs)` is called for each complete answer. Every status must be 200, and every 64th body must equal
+ * `expectedBody` (as must the first); otherwise, and when the server closes the connection, `onBroken(error)` is called
+ * once and nothing further is sent.
  */
 export class KeepAliveConnection {
   #socket;
@@ -18,14 +19,14 @@ export class KeepAliveConnection {
   #answers = 0;
   #ended = false;
 
-  /** `options`: `{ host, port, request, expectedBody, onAnswer, onBroken }`, the bodies and the request as buffers. */
+  /** `options`: `{ host, port, request, expectedBody, onReady, onAnswer, onBroken }`, request and body as buffers. */
   constructor(options) {
     this.#options = options;
     this.#socket = connect({ host: options.host, port: options.port, noDelay: true });
     this.#socket.on('data', (chunk) => this.#receive(chunk));
     this.#socket.on('error', (error) => this.#break(error));
     this.#socket.on('close', () => this.#break(new Error('the server closed a connection')));
-    this.#socket.on('connect', () => this.#send());
+    this.#socket.on('connect', () => this.#options.onReady(this));
   }
 
   /** Closes the connection; an outstanding answer is dropped. */
@@ -34,8 +35,9 @@ export class KeepAliveConnection {
     this.#socket.destroy();
   }
 
-  #send() {
-    this.#sentAt = performance.now();
+  /** Sends the request, whose latency counts from `since`; the connection must be ready. */
+  send(since = performance.now()) {
+    this.#sentAt = since;
     this.#socket.write(this.#options.request);
   }
 
@@ -78,7 +80,7 @@ export class KeepAliveConnection {
     }
     this.#pending = Buffer.alloc(0);
     this.#options.onAnswer(performance.now() - this.#sentAt);
-    this.#send();
+    this.#options.onReady(this);
   }
 
   #break(error) {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startNode, temporaryFolder } from './processes.mjs';
 
-const entryPoint = fileURLToPath(new URL('../server/dist/main.js', import.meta.url));
+const entryPoint = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url));
 const startSecondsMax = 30;
 const administrator = { email: 'ada@example.com', password: 'Analytical-engine-1843' };
 
@@ -46,8 +46,7 @@ async function post(url, { headers = {}, body }) {
   return { headers: answer.headers, body: text === '' ? {} : JSON.parse(text) };
 }
 
-async function signIn(api) {
-  const { email, password } = administrator;
+async function signIn(api, { email, password }) {
   const begun = await post(`${api}/userAccount/initAuth`, { body: { email } });
   const done = await post(`${api}/userAccount/authenticate`, {
     headers: { 'x-session-token': begun.headers.get('x-session-token') },
@@ -57,10 +56,28 @@ async function signIn(api) {
 }
 
 /**
- * Makes an organization at `api` (the address with /api/v1), signs its administrator in and issues a personal access
- * token for `user:read`. Returns `{ userId, token }`.
+ * Signs somebody (`{ email, password }`) in at `api` (the address with /api/v1) and issues personal access tokens with
+ * these scopes, as many as `count` says, by the given name and a number. Returns `{ userId, token }`, the last of them.
  */
-export async function issueToken(api) {
+export async function issueTokenFor(api, person, { scopes, count = 1, name = 'bench' }) {
+  const session = await signIn(api, person);
+  let token = null;
+  for (let number = 1; number <= count; number++) {
+    const issued = await post(`${api}/personal-access-tokens`, {
+      headers: { authorization: `Bearer ${session}` },
+      body: { name: `${name} ${number}`, scopes },
+    });
+    token = issued.body.token.accessToken;
+  }
+  const { userId } = JSON.parse(Buffer.from(session.split('.')[1], 'base64url').toString('utf8'));
+  return { userId, token };
+}
+
+/**
+ * Makes an organization at `api` (the address with /api/v1) and issues its administrator a personal access token with
+ * these scopes. Returns `{ userId, token }`.
+ */
+export async function issueToken(api, scopes = ['user:read']) {
   await post(`${api}/org`, {
     body: {
       accountType: 'business',
@@ -70,35 +87,44 @@ export async function issueToken(api) {
       password: administrator.password,
     },
   });
-  const session = await signIn(api);
-  const issued = await post(`${api}/personal-access-tokens`, {
-    headers: { authorization: `Bearer ${session}` },
-    body: { name: 'bench', scopes: ['user:read'] },
-  });
-  const { userId } = JSON.parse(Buffer.from(session.split('.')[1], 'base64url').toString('utf8'));
-  return { userId, token: issued.body.token.accessToken };
+  return issueTokenFor(api, administrator, { scopes });
 }
 
 /**
- * Starts the built server as an operator would, on an empty data folder, with request limits off and its log (level
- * `info`) in a file, and returns where it is: `{ name, pid, port, path, headers }`, the headers with a personal access token.
+ * Starts the built server as an operator would, with request limits off and its log (level `info`) in a file, on the data
+ * directory `dataDir` (default: an empty one), and returns `{ child, pid, port, api }`, `api` being the address with
+ * /api/v1. `core` is where `startNode` starts it; `nodeOptions` go to node, `env` to the process.
  */
-export async function startLatchkey() {
-  if (!existsSync(entryPoint)) throw new Error('server/dist/main.js is missing: build the server first');
+export async function startServer({ dataDir, core = 'server', nodeOptions = [], env = {} } = {}) {
+  if (!existsSync(entryPoint)) throw new Error('dist/server/src/main.js is missing: build the server first');
   const folder = temporaryFolder();
   const port = await freePort();
   const logFile = join(folder, 'server.log');
-  const child = startNode([entryPoint], {
-    core: 'server',
+  const child = startNode([...nodeOptions, entryPoint], {
+    core,
     cwd: folder,
-    env: { PORT: String(port), DATA_DIR: join(folder, 'data'), RATE_LIMIT: 'off' },
+    env: {
+      PORT: String(port),
+      DATA_DIR: dataDir ?? join(folder, 'data'),
+      RATE_LIMIT: 'off',
+      ...env,
+    },
     logFile,
   });
   await untilReady(child, port, logFile);
-  const { userId, token } = await issueToken(`http://127.0.0.1:${port}/api/v1`);
+  return { child, pid: child.pid, port, api: `http://127.0.0.1:${port}/api/v1` };
+}
+
+/**
+ * Starts the built server with an organization of one person, whose personal access token has these scopes, and returns
+ * where that person's record is: `{ name, pid, port, path, headers }`, the headers with the token.
+ */
+export async function startLatchkey({ scopes, ...options } = {}) {
+  const { pid, port, api } = await startServer(options);
+  const { userId, token } = await issueToken(api, scopes);
   return {
     name: 'latchkey',
-    pid: child.pid,
+    pid,
     port,
     path: `/api/v1/users/${userId}`,
     headers: { authorization: `Bearer ${token}` },

@@ -1,6 +1,7 @@
 // One run of load in a process of its own, so that it has a core to itself. Reads its orders from the variable `LOAD`:
-// { host, port, path, headers, expectedBody (base64), connections, leadInSeconds, seconds, serverPid }, prints the
-// result as one line of JSON, and exits with 1 and one line on stderr as soon as an answer isn't the expected one.
+// { host, port, path, headers, expectedBody (base64), connections, perSecond, leadInSeconds, seconds, serverPid }, prints
+// the result as one line of JSON, and exits with 1 and one line on stderr as soon as an answer isn't the expected one.
+// Without `perSecond` each connection sends as soon as it was answered; with it, requests are sent at that rate.
 //
 // Why not autocannon: it holds the result down. Both were measured on a machine of two cores against bare Fastify
 // (32 connections, server and generator pinned to one core each, five alternating runs of 6 s, medians; other programs
@@ -12,6 +13,7 @@
 // flatters every other server. autocannon also reports latencies in whole milliseconds; the median here is about one.
 import { readFileSync } from 'node:fs';
 import { KeepAliveConnection } from './keep-alive-connection.mjs';
+import { Pace } from './pace.mjs';
 import { percentile } from './statistics.mjs';
 
 const ticksPerSecond = 100;
@@ -21,6 +23,15 @@ function cpuSecondsOf(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').pop().split(' ');
     return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  } catch {
+    return null;
+  }
+}
+
+/** Seconds for which the process's event loop was ready to run and had no core, or null where the kernel doesn't tell. */
+function waitSecondsOf(pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9;
   } catch {
     return null;
   }
@@ -45,6 +56,7 @@ class Window {
     this.startedAt = performance.now();
     this.ownCpu = process.cpuUsage();
     this.serverCpuSeconds = cpuSecondsOf(this.serverPid);
+    this.serverWaitSeconds = waitSecondsOf(this.serverPid);
   }
 
   add(latencyMs) {
@@ -57,12 +69,14 @@ class Window {
     const { user, system } = process.cpuUsage(this.ownCpu);
     const serverCpuSeconds = cpuSecondsOf(this.serverPid);
     const serverUsed = serverCpuSeconds === null ? null : serverCpuSeconds - this.serverCpuSeconds;
+    const serverWaitSeconds = waitSecondsOf(this.serverPid);
     const sorted = Float64Array.from(this.latenciesMs).sort();
     return {
       requestsPerSecond: sorted.length / seconds,
       p50Ms: percentile(sorted, 0.5),
       p99Ms: percentile(sorted, 0.99),
       serverCpuShare: serverUsed === null ? null : serverUsed / seconds,
+      serverWaitShare: serverWaitSeconds === null ? null : (serverWaitSeconds - this.serverWaitSeconds) / seconds,
       serverCpuMicroseconds: serverUsed === null ? null : (serverUsed * 1e6) / sorted.length,
       generatorCpuShare: (user + system) / 1e6 / seconds,
     };
@@ -71,6 +85,7 @@ class Window {
 
 function run(orders) {
   const window = new Window(orders.serverPid);
+  const pace = orders.perSecond ? new Pace(orders.perSecond) : null;
   const connections = [];
   return new Promise((resolve, reject) => {
     const options = {
@@ -78,13 +93,18 @@ function run(orders) {
       port: orders.port,
       request: requestBytes(orders),
       expectedBody: Buffer.from(orders.expectedBody, 'base64'),
+      onReady: (connection) => (pace === null ? connection.send() : pace.ready(connection)),
       onAnswer: (latencyMs) => window.add(latencyMs),
       onBroken: reject,
     };
     for (let count = 0; count < orders.connections; count++) connections.push(new KeepAliveConnection(options));
+    pace?.start();
     setTimeout(() => window.start(), orders.leadInSeconds * 1000);
-    setTimeout(() => resolve(window.end()), (orders.leadInSeconds + orders.seconds) * 1000);
+    const late = () =>
+      pace === null ? {} : { lateP99Ms: percentile(Float64Array.from(pace.latenessMs).sort(), 0.99) };
+    setTimeout(() => resolve({ ...window.end(), ...late() }), (orders.leadInSeconds + orders.seconds) * 1000);
   }).finally(() => {
+    pace?.end();
     for (const connection of connections) connection.end();
   });
 }

@@ -10,7 +10,8 @@ const warmUpSeconds = 3;
 /** Each run's generator is a new process: its own code has to get warm too before anything counts. */
 const leadInSeconds = 0.5;
 
-async function fetchBody({ name, port, path, headers }) {
+/** The body that `server` answers to what the generator will ask; throws when the status isn't 200. */
+export async function fetchBody({ name, port, path, headers }) {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
   const body = Buffer.from(await answer.arrayBuffer());
   if (answer.status !== 200)
@@ -42,7 +43,11 @@ async function startServers(names) {
   return servers;
 }
 
-async function runLoad(server, seconds) {
+/**
+ * One run of load against `server` (with its expected `body`), as fast as 32 connections go or, with `perSecond`, at that
+ * rate. Returns what the generator measured.
+ */
+export async function runLoad(server, { seconds, perSecond = null }) {
   const orders = {
     host: '127.0.0.1',
     port: server.port,
@@ -50,6 +55,7 @@ async function runLoad(server, seconds) {
     headers: server.headers,
     expectedBody: server.body.toString('base64'),
     connections,
+    perSecond,
     leadInSeconds,
     seconds,
     serverPid: server.pid,
@@ -73,12 +79,12 @@ export async function measureLoad(rows, { seconds, rounds, tell }) {
   tell(`starting ${names.join(', ')}`);
   const started = await startServers(names);
   const servers = names.map((name) => started.find((server) => server.name === name));
-  for (const server of servers) await runLoad(server, warmUpSeconds);
+  for (const server of servers) await runLoad(server, { seconds: warmUpSeconds });
   const results = [];
   for (let round = 1; round <= rounds; round++) {
     const result = {};
     for (const server of servers) {
-      result[server.name] = await runLoad(server, seconds);
+      result[server.name] = await runLoad(server, { seconds });
       tell(`round ${round} of ${rounds}  ${describe(server.name, result[server.name])}`);
     }
     results.push(result);

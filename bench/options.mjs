@@ -6,17 +6,19 @@ export const help = `Measures Latchkey against its peers and tells whether each 
 
 Usage: npm run bench -- [options]
 
-  --only P1,P2   only these rows (${rows.map((row) => row.id).join(', ')}); default: all
+  --only P1,P2   only these rows (${[...new Set(rows.map((row) => row.id))].join(', ')}); default: all
   --seconds N    length of one run of load, default 10 (or BENCH_SECONDS)
   --rounds N     how often each server has its turn, default 4 (or BENCH_ROUNDS)
   --json         the results as JSON on the standard output, progress on the standard error
   --help         this text
 
-${rows.map((row) => `  ${row.id.padEnd(4)} ${row.what}, against ${row.peer}`).join('\n')}
+${rows.map((row) => `  ${row.id.padEnd(4)} ${row.what}${row.peer === undefined ? '' : `, against ${row.peer}`}`).join('\n')}
 
 The servers take turns (A B A B), each pinned to one core with the load generator on another, and a row is the median of
-the ratios of the rounds. Needs the built server (server/dist). The packages of the peers are installed in bench/ when
-they are missing. Writes bench/results.json. A budget that doesn't hold leaves the exit code 0; a run that breaks makes it 1.
+the ratios of the rounds. P8 does the same with one server on all cores, uploads and no uploads; P9 and P14 use a store of
+100,000 users, seeded once and kept in bench/.cache. Needs the built server (dist). The packages of the peers are installed
+in bench/ when they are missing. Writes bench/results.json. A budget that doesn't hold leaves the exit code 0; a row that
+could not be measured makes it 1.
 `;
 
 function positive(name, text) {

@@ -8,7 +8,7 @@ const warmUpIterations = 20_000;
 const iterations = 200_000;
 const batches = 5;
 
-const fromServer = (module) => import(new URL(`../server/dist/${module}.js`, import.meta.url));
+const fromServer = (module) => import(new URL(`../dist/server/src/${module}.js`, import.meta.url));
 
 /**
  * THE ADAPTER: the only part that knows the server's modules. It composes a service on an empty store, makes an

@@ -17,11 +17,15 @@ function allowedCores() {
 
 function chooseCores() {
   if (availableParallelism() < 2 || spawnSync('taskset', ['--version']).status !== 0) return null;
-  const [server, generator] = allowedCores();
-  return { server, generator };
+  const [server, generator, ...further] = allowedCores();
+  const others = further.length > 0 ? [server, ...further] : [server, generator];
+  return { server, generator, others: others.join() };
 }
 
-/** The core for whichever server is measured and the one for the generator; null where processes can't be pinned. */
+/**
+ * The core for whichever server is measured and the one for the generator; null where processes can't be pinned. `others`
+ * are all cores but the generator's, which is among them where there are only two.
+ */
 export const cores = chooseCores();
 
 /** A new folder below the system's temporary one, removed by `endEverything`. */
@@ -32,8 +36,8 @@ export function temporaryFolder() {
 }
 
 /**
- * Starts `node` with these arguments on a core (`'server'` or `'generator'`). The environment is `env` and nothing of the
- * caller's but PATH and HOME. Standard output goes to `logFile` when given, otherwise to a pipe.
+ * Starts `node` with these arguments on a core (`'server'` or `'generator'`) or on cores (`'others'`). The environment is
+ * `env` and nothing of the caller's but PATH and HOME. Standard output goes to `logFile` when given, otherwise to a pipe.
  */
 export function startNode(args, { core, env, cwd, logFile }) {
   const pin = cores === null ? [] : ['taskset', '-c', String(cores[core])];
@@ -69,7 +73,8 @@ export function collect(stream) {
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-async function end(child) {
+/** Ends a process that was started here, in order if it can; what it is asked of twice is done once. */
+export async function end(child) {
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), stopGraceMs);
   await child.ended;

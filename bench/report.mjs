@@ -1,87 +1,88 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { holds } from './budgets.mjs';
+import { details } from './details.mjs';
+import { undisturbedCpuShare, undisturbedLateMs, undisturbedWaitShare } from './outcomes.mjs';
 import { cores } from './processes.mjs';
-import { median } from './statistics.mjs';
 
 const resultsFile = new URL('./results.json', import.meta.url);
-
-/** Below this share of its core a loaded server was held up by something else: the generator or other programs. */
-const undisturbedCpuShare = 0.85;
-
-function summary(rounds, name) {
-  const of = (field) => median(rounds.map((round) => round[name][field]));
-  const serverCpuShare = rounds[0][name].serverCpuShare === null ? null : of('serverCpuShare');
-  return { requestsPerSecond: of('requestsPerSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), serverCpuShare };
-}
-
-function cpuRatioOf(rounds, { subject, peer }) {
-  const ratios = rounds.map((round) => round[peer].serverCpuMicroseconds / round[subject].serverCpuMicroseconds);
-  return rounds[0][subject].serverCpuMicroseconds === null ? null : median(ratios);
-}
-
-/**
- * The outcome of a load row: the median of the rounds' ratios, which the budget is about, and each side's own medians.
- * `cpuRatio` is the same ratio by processor time a request: it hardly changes when other programs take time from the
- * servers, so the two part on a machine that isn't quiet (`disturbed`). It is null where there is no /proc.
- */
-export function loadOutcome(row, rounds) {
-  const ratios = rounds.map((round) => round[row.subject].requestsPerSecond / round[row.peer].requestsPerSecond);
-  const ratio = median(ratios);
-  const [ours, peers] = [summary(rounds, row.subject), summary(rounds, row.peer)];
-  const disturbed = [ours, peers].some(({ serverCpuShare }) => (serverCpuShare ?? 1) < undisturbedCpuShare);
-  return { ...row, ours, peers, ratios, ratio, cpuRatio: cpuRatioOf(rounds, row), disturbed, holds: holds(row, ratio) };
-}
-
-/** The outcome of a cpu row; `measured` holds at least `{ microseconds }`. */
-export function cpuOutcome(row, measured) {
-  return { ...row, ...measured, holds: holds(row, measured.microseconds) };
-}
 
 function significant(number) {
   return number >= 10 ? number.toFixed(1) : number.toPrecision(3);
 }
 
-function verdict({ holds: kept, disturbed }) {
+function verdict({ unmeasured, holds: kept, disturbed }) {
+  if (unmeasured !== undefined) return 'not measured';
   if (kept === null) return '-';
   return (kept ? 'yes' : 'no') + (disturbed ? '?' : '');
 }
 
-const rate = (side) => String(Math.round(side.requestsPerSecond));
+const rate = (side) => `${Math.round(side.requestsPerSecond)} req/s`;
 const latency = (side) => `${side.p50Ms.toFixed(2)} / ${side.p99Ms.toFixed(2)}`;
+const latencies = ({ ours, peers }) => ({ 'p50 / p99 ms': latency(ours), 'peer p50 / p99 ms': latency(peers) });
 
-function loadCells({ ours, peers, ratio, cpuRatio, budget }) {
-  return {
-    'ours req/s': rate(ours),
-    'peer req/s': rate(peers),
-    ratio: significant(ratio),
-    'by CPU': cpuRatio === null ? '-' : significant(cpuRatio),
-    budget: budget === null ? '-' : `>= ${budget}`,
-    'p50 / p99 ms': latency(ours),
-    'peer p50 / p99 ms': latency(peers),
-  };
-}
+const cellsOf = {
+  load: (outcome) => ({
+    ours: rate(outcome.ours),
+    'peer does': rate(outcome.peers),
+    ratio: significant(outcome.ratio),
+    'by CPU': outcome.cpuRatio === null ? '-' : significant(outcome.cpuRatio),
+    ...latencies(outcome),
+  }),
+  cpu: ({ microseconds }) => ({ ours: `${microseconds.toFixed(2)} us` }),
+  uploads: (outcome) => ({
+    ours: `${outcome.ours.p99Ms.toFixed(2)} ms`,
+    'peer does': `${outcome.peers.p99Ms.toFixed(2)} ms`,
+    ratio: significant(outcome.ratio),
+    ...latencies(outcome),
+  }),
+  list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
+  statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
+};
 
-function cpuCells({ microseconds, budget }) {
-  return { 'ours req/s': `${microseconds.toFixed(2)} us`, budget: `<= ${budget} us` };
+const budgetUnits = { load: '', cpu: ' us', uploads: '', list: '', statements: '' };
+
+function budgetText({ kind, budget, unit }) {
+  if (budget === null) return '-';
+  return `${kind === 'load' ? '>=' : '<='} ${budget}${unit === undefined ? budgetUnits[kind] : ` ${unit}`}`;
 }
 
 function cells(outcome) {
-  const measured = outcome.kind === 'cpu' ? cpuCells(outcome) : loadCells(outcome);
+  const measured = outcome.unmeasured === undefined ? cellsOf[outcome.kind](outcome) : {};
   const { id, what, peer } = outcome;
-  return { row: id, what, peer, holds: verdict(outcome), ...measured };
+  return { row: id, what, peer, budget: budgetText(outcome), holds: verdict(outcome), ...measured };
 }
 
 const columns = [
-  ...['row', 'what', 'peer', 'ours req/s', 'peer req/s', 'ratio', 'by CPU', 'budget', 'holds'],
+  ...['row', 'what', 'peer', 'ours', 'peer does', 'ratio', 'by CPU', 'budget', 'holds'],
   ...['p50 / p99 ms', 'peer p50 / p99 ms'],
 ];
 
-/** The outcomes as a table of plain text, with a line below it when the machine wasn't quiet. */
+function warnings(outcomes) {
+  const disturbed = (kinds) => {
+    const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
+    return found.map(({ id }) => id).join(', ');
+  };
+  const [load, uploads] = [disturbed(['load']), disturbed(['uploads'])];
+  return [
+    ...(load === ''
+      ? []
+      : [
+          `${load}: a server got less than ${undisturbedCpuShare * 100} % of its core, so the machine was not quiet: trust "by CPU" more`,
+        ]),
+    ...(uploads === ''
+      ? []
+      : [
+          `${uploads}: without uploads the server waited for a core more than ${undisturbedWaitShare * 100} % of the time or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
+        ]),
+  ];
+}
+
+/** The outcomes as a table of plain text, with lines below it: why a row is missing, what disturbed it, further details. */
 export function table(outcomes) {
-  const disturbed = outcomes.filter((outcome) => outcome.disturbed).map((outcome) => outcome.id);
-  const warning = `\n${disturbed.join(', ')}: a server got less than ${undisturbedCpuShare * 100} % of its core, so the machine was not quiet: trust "by CPU" more`;
-  return disturbed.length === 0 ? aligned(outcomes) : aligned(outcomes) + warning;
+  const missing = outcomes.filter((outcome) => outcome.unmeasured !== undefined);
+  const reasons = missing.map(({ id, what, unmeasured }) => `${id} (${what}) could not be measured: ${unmeasured}`);
+  const measured = outcomes.filter((outcome) => outcome.unmeasured === undefined);
+  return [aligned(outcomes), ...warnings(outcomes), ...reasons, ...measured.flatMap(details)].join('\n');
 }
 
 function aligned(outcomes) {

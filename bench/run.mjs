@@ -1,28 +1,77 @@
 // The benchmark: measures the rows of budgets.mjs, prints a table and writes bench/results.json. See --help.
 import { fileURLToPath } from 'node:url';
 import { installPeers } from './install.mjs';
+import { requireEveryList } from './list-routes.mjs';
 import { measureLoad } from './load.mjs';
 import { help, readOptions } from './options.mjs';
+import { cpuOutcome, listOutcome, loadOutcome, statementsOutcome, unmeasured, uploadsOutcome } from './outcomes.mjs';
+import { measureUploads } from './p8-uploads.mjs';
+import { measureUserList } from './p9-user-list.mjs';
+import { countStatements } from './p14-statements.mjs';
 import { endEverything, runNode } from './processes.mjs';
-import { cpuOutcome, loadOutcome, table, writeResults } from './report.mjs';
+import { table, writeResults } from './report.mjs';
 
 const verification = fileURLToPath(new URL('./p5-verification.mjs', import.meta.url));
 
-async function measureCpu(tell) {
+async function measureCpu({ tell }) {
   tell('P5: one verification, in process');
   return JSON.parse(await runNode([verification], { core: 'server', env: {} }));
 }
 
-async function measure(options, tell) {
-  const loadRows = options.rows.filter((row) => row.kind === 'load');
-  if (loadRows.some((row) => [row.subject, row.peer].includes('better-auth'))) installPeers(tell);
-  const rounds = loadRows.length > 0 ? await measureLoad(loadRows, { ...options, tell }) : [];
-  await endEverything();
-  const outcomes = [];
-  for (const row of options.rows) {
-    outcomes.push(row.kind === 'cpu' ? cpuOutcome(row, await measureCpu(tell)) : loadOutcome(row, rounds));
+async function measureRounds(rows, options) {
+  if (rows.some((row) => [row.subject, row.peer].includes('better-auth'))) installPeers(options.tell);
+  return measureLoad(rows, options);
+}
+
+async function compareStatements(_, options) {
+  requireEveryList();
+  return countStatements(options);
+}
+
+/** What is measured for some rows together, and the outcome of each of them. */
+const measurements = [
+  { of: (row) => row.kind === 'load', measure: measureRounds, outcome: loadOutcome },
+  { of: (row) => row.kind === 'cpu', measure: (_, options) => measureCpu(options), outcome: cpuOutcome },
+  { of: (row) => row.kind === 'uploads', measure: (_, options) => measureUploads(options), outcome: uploadsOutcome },
+  {
+    of: (row) => row.kind === 'list' && row.part !== 'statements',
+    measure: async (_, options) => ({ whole: await measureUserList(options) }),
+    outcome: listOutcome,
+  },
+  {
+    of: (row) => row.kind === 'list' && row.part === 'statements',
+    measure: async (_, options) => ({ counted: await countStatements(options) }),
+    outcome: listOutcome,
+  },
+  { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
+];
+
+/** Measures these rows; what breaks is told with each of them, and the others are measured all the same. */
+async function attempt({ measure, outcome }, rows, options) {
+  try {
+    const measured = await measure(rows, options);
+    return { measured, outcomes: rows.map((row) => outcome(row, measured)) };
+  } catch (error) {
+    // What breaks because everything was just ended is no news.
+    if (!stopped) options.tell(`${rows.map(({ id }) => id).join(', ')} broke: ${error.message}`);
+    return { measured: [], outcomes: rows.map((row) => unmeasured(row, error)) };
+  } finally {
+    await endEverything();
   }
-  return { options, outcomes, rounds };
+}
+
+async function measure(options, tell) {
+  const outcomes = [];
+  let rounds = [];
+  for (const measurement of measurements) {
+    const rows = options.rows.filter(measurement.of);
+    if (rows.length === 0 || stopped) continue;
+    const done = await attempt(measurement, rows, { ...options, tell });
+    if (rows[0].kind === 'load') rounds = done.measured;
+    outcomes.push(...done.outcomes);
+  }
+  const place = ({ id, part }) => options.rows.findIndex((row) => row.id === id && row.part === part);
+  return { options, outcomes: outcomes.sort((one, other) => place(one) - place(other)), rounds };
 }
 
 async function main(options) {
@@ -31,9 +80,12 @@ async function main(options) {
     return;
   }
   const tell = options.json ? console.error : console.log;
-  const results = writeResults(await measure(options, tell));
+  const measured = await measure(options, tell);
+  if (stopped) return;
+  const results = writeResults(measured);
   if (options.json) console.log(JSON.stringify(results, null, 2));
   else console.log(`\n${table(results.rows)}`);
+  if (results.rows.some((row) => row.unmeasured !== undefined)) process.exitCode = 1;
 }
 
 let stopped = false;
@@ -50,7 +102,6 @@ process.once('SIGTERM', () => stop(143));
 try {
   await main(readOptions(process.argv.slice(2), process.env));
 } catch (error) {
-  // What breaks because everything was just ended is no news.
   if (!stopped) {
     console.error(`bench: ${error.message}`);
     process.exitCode = 1;

@@ -1,0 +1,58 @@
+import { median } from './statistics.mjs';
+
+const milliseconds = (number) => `${number < 10 ? number.toFixed(1) : Math.round(number)} ms`;
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+const kilobytes = (bytes) => `${(bytes / 1e3).toFixed(1)} kB`;
+const size = (bytes) => (bytes < 1e6 ? kilobytes(bytes) : megabytes(bytes));
+
+const shortened = (sql) => (sql.length > 40 ? `${sql.slice(0, 40)}…` : sql);
+
+function uploadLines({ id, ratios, uploads: { answers, medianMs }, turns }) {
+  const counts = ['201', '503'].map((status) => `${answers[status] ?? 0} answered ${status}`).join(', ');
+  const waiting = (turn) =>
+    `${Math.round(median(turns.map((each) => each[turn].serverWaitShare ?? Number.NaN)) * 100)} %`;
+  return [
+    `${id}: ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}; uploads ${counts}, in ${milliseconds(medianMs)} (median)`,
+    `${id}: the event loop was ready and waited for a core ${waiting('loaded')} of the time, ${waiting('idle')} without uploads`,
+  ];
+}
+
+function otherLine(id, { path, firstByteMs, totalMs, bytes, matches }) {
+  const found = matches === null ? '' : `, ${matches} found`;
+  return `${id}:   GET ${path}  ${milliseconds(totalMs)} (first byte ${milliseconds(firstByteMs)}), ${size(bytes)}${found}`;
+}
+
+const listLines = {
+  firstByte: ({ id, values, totalMs, bytes, others }) => [
+    `${id}: first byte after ${values.map(milliseconds).join(', ')} (median ${milliseconds(median(values))}); whole answer ${milliseconds(median(totalMs))} (median), ${megabytes(bytes)}`,
+    `${id}: without a budget, medians:`,
+    ...others.map((other) => otherLine(id, other)),
+  ],
+  memory: ({ id, values, idleMb }) => [
+    `${id}: memory above the ${Math.round(idleMb)} MB of the idle server, one answer after another: ${values.map(Math.round).join(', ')} MB`,
+  ],
+  statements: ({ id, sql, firstSql }) => [
+    `${id}: statements, verification included: ${sql.map(shortened).join(' | ')}`,
+    `${id}: the first whole list after a start also opens a connection, ${firstSql.length} statements: ${firstSql.map(shortened).join(' | ')}`,
+  ],
+};
+
+function statementLines({ id, routes }) {
+  return routes.map(({ route, few, many }) => {
+    const told = ({ statements, rows }) => `${statements.length} for ${rows} rows`;
+    return `${id}:   ${route}  statements: ${told(few)}, ${told(many)}`;
+  });
+}
+
+const linesOf = {
+  load: () => [],
+  cpu: () => [],
+  uploads: uploadLines,
+  list: (outcome) => listLines[outcome.part](outcome),
+  statements: statementLines,
+};
+
+/** What there is to say of a measured row beyond its line in the table. */
+export function details(outcome) {
+  return linesOf[outcome.kind](outcome);
+}

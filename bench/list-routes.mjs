@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+
+const document = new URL('../docs/openapi.gen.json', import.meta.url);
+const base = '/api/v1';
+
+/**
+ * Every route that answers rows of the store, as many as there are: how to ask for them, where `rows` is how many a page
+ * may have and `userIds` are users of the store, and where they are in the answer.
+ */
+export const listRoutes = [
+  { route: 'GET /users', request: () => ({ path: '/users' }), list: (body) => body },
+  {
+    route: 'GET /users',
+    with: '?page=1&search=a',
+    request: ({ rows }) => ({ path: `/users?page=1&search=a&limit=${rows}` }),
+    list: (body) => body.users,
+  },
+  {
+    route: 'GET /users/fetch/with-groups',
+    request: () => ({ path: '/users/fetch/with-groups' }),
+    list: (body) => body,
+  },
+  {
+    route: 'POST /users/by-ids',
+    request: ({ rows, userIds }) => ({
+      method: 'POST',
+      path: '/users/by-ids',
+      json: { userIds: userIds.slice(0, rows) },
+    }),
+    list: (body) => body,
+  },
+  {
+    route: 'GET /personal-access-tokens',
+    request: () => ({ path: '/personal-access-tokens' }),
+    list: (body) => body.tokens,
+  },
+  {
+    route: 'GET /personal-access-tokens/admin',
+    request: ({ rows }) => ({ path: `/personal-access-tokens/admin?limit=${rows}` }),
+    list: (body) => body.data,
+  },
+];
+
+/** Routes that answer a list which does not grow with the store. */
+const boundedRoutes = [
+  'GET /.well-known/jwks.json',
+  'GET /personal-access-tokens/scopes',
+  'POST /userAccount/initAuth',
+  // Who has one address.
+  'GET /users/email/exists',
+];
+
+function answersList(schema, resolve) {
+  const { type, properties = {}, anyOf = [], oneOf = [] } = resolve(schema);
+  if (type === 'array') return true;
+  if ([...anyOf, ...oneOf].some((option) => answersList(option, resolve))) return true;
+  return Object.values(properties).some((property) => resolve(property).type === 'array');
+}
+
+/** The routes that answer a list, as the OpenAPI document of this checkout has them. */
+function documentedLists() {
+  const openapi = JSON.parse(readFileSync(document, 'utf8'));
+  const resolve = (schema) =>
+    schema.$ref === undefined
+      ? schema
+      : resolve(
+          schema.$ref
+            .split('/')
+            .slice(1)
+            .reduce((part, name) => part[name], openapi),
+        );
+  const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })),
+  );
+  return operations.flatMap(({ path, method, responses }) => {
+    const schema = responses?.['200']?.content?.['application/json']?.schema;
+    if (schema === undefined || !answersList(schema, resolve)) return [];
+    return [`${method.toUpperCase()} ${path.startsWith(base) ? path.slice(base.length) : path}`];
+  });
+}
+
+/** Throws when a documented route answers a list and is not known here: "any list route" would leave it out unnoticed. */
+export function requireEveryList() {
+  const known = new Set([...boundedRoutes, ...listRoutes.map(({ route }) => route)]);
+  const unknown = documentedLists().filter((route) => !known.has(route));
+  if (unknown.length > 0) {
+    throw new Error(`${unknown.join(', ')}: answers a list, and bench/list-routes.mjs does not know it`);
+  }
+}

@@ -1,0 +1,77 @@
+import { holds } from './budgets.mjs';
+import { uploadsOf } from './p8-uploads.mjs';
+import { median } from './statistics.mjs';
+
+/** Below this share of its core a loaded server was held up by something else: the generator or other programs. */
+export const undisturbedCpuShare = 0.85;
+/** An event loop that waits longer for a core, as a share of the time, is held up by others when there are no uploads. */
+export const undisturbedWaitShare = 0.03;
+/** So is a generator that is later than this with one request of a hundred. */
+export const undisturbedLateMs = 2.5;
+
+function summary(rounds, name) {
+  const of = (field) => median(rounds.map((round) => round[name][field]));
+  const serverCpuShare = rounds[0][name].serverCpuShare === null ? null : of('serverCpuShare');
+  return { requestsPerSecond: of('requestsPerSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), serverCpuShare };
+}
+
+function cpuRatioOf(rounds, { subject, peer }) {
+  const ratios = rounds.map((round) => round[peer].serverCpuMicroseconds / round[subject].serverCpuMicroseconds);
+  return rounds[0][subject].serverCpuMicroseconds === null ? null : median(ratios);
+}
+
+/**
+ * The outcome of a load row: the median of the rounds' ratios, which the budget is about, and each side's own medians.
+ * `cpuRatio` is the same ratio by processor time a request: it hardly changes when other programs take time from the
+ * servers, so the two part on a machine that isn't quiet (`disturbed`). It is null where there is no /proc.
+ */
+export function loadOutcome(row, rounds) {
+  const ratios = rounds.map((round) => round[row.subject].requestsPerSecond / round[row.peer].requestsPerSecond);
+  const ratio = median(ratios);
+  const [ours, peers] = [summary(rounds, row.subject), summary(rounds, row.peer)];
+  const disturbed = [ours, peers].some(({ serverCpuShare }) => (serverCpuShare ?? 1) < undisturbedCpuShare);
+  return { ...row, ours, peers, ratios, ratio, cpuRatio: cpuRatioOf(rounds, row), disturbed, holds: holds(row, ratio) };
+}
+
+/** The outcome of a cpu row; `measured` holds at least `{ microseconds }`. */
+export function cpuOutcome(row, measured) {
+  return { ...row, ...measured, holds: holds(row, measured.microseconds) };
+}
+
+/** The outcome of P8: the median of the rounds' ratios of the p99 during uploads to the p99 without. */
+export function uploadsOutcome(row, turns) {
+  const ratios = turns.map(({ idle, loaded }) => loaded.p99Ms / idle.p99Ms);
+  const ratio = median(ratios);
+  const idle = (field) => median(turns.map((turn) => turn.idle[field] ?? 0));
+  const disturbed = idle('lateP99Ms') > undisturbedLateMs || idle('serverWaitShare') > undisturbedWaitShare;
+  const [ours, peers] = [summary(turns, 'loaded'), summary(turns, 'idle')];
+  const uploads = uploadsOf(turns);
+  return { ...row, ours, peers, ratios, ratio, disturbed, uploads, turns, holds: holds(row, ratio) };
+}
+
+/** The outcome of one part of P9: the budget is about the most that was seen. */
+export function listOutcome(row, { whole, counted }) {
+  const measured = {
+    firstByte: () => ({ values: whole.firstByteMs, ...whole }),
+    memory: () => ({ values: whole.memoryMb, idleMb: whole.idleMb }),
+    statements: () => ({
+      values: [counted.wholeList.length],
+      sql: counted.wholeList,
+      firstSql: counted.firstWholeList,
+    }),
+  };
+  const { values, ...details } = measured[row.part]();
+  const value = Math.max(...values);
+  return { ...row, value, median: median(values), values, ...details, holds: holds(row, value) };
+}
+
+/** The outcome of P14: by how many statements the route grows that grows most. */
+export function statementsOutcome(row, { routes }) {
+  const value = Math.max(...routes.map(({ few, many }) => many.statements.length - few.statements.length));
+  return { ...row, value, routes, holds: holds(row, value) };
+}
+
+/** The outcome of a row that could not be measured: it neither holds nor doesn't. */
+export function unmeasured(row, error) {
+  return { ...row, unmeasured: error.message, holds: null };
+}

@@ -1,0 +1,92 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { issueTokenFor, startServer } from './latchkey.mjs';
+import { listRoutes } from './list-routes.mjs';
+import { end, temporaryFolder } from './processes.mjs';
+import { administrator, seededStore } from './seeded-store.mjs';
+import { timedRequest } from './timed-request.mjs';
+
+const watcher = new URL('./watch-statements.mjs', import.meta.url).href;
+const scopes = ['user:read', 'token:read', 'token:write', 'token:admin'];
+/** A server writes the first use of a token about a second later, and then not again for a minute. */
+const writtenBehindMs = 2500;
+const calls = 2;
+
+/** Two stores: `rows` is how many rows a page asks for, so that answers differ as much as the stores. */
+const stores = {
+  few: { users: 100, tokens: 10, ownTokens: 1, rows: 1 },
+  many: { users: 100_000, tokens: 1_000, ownTokens: 100, rows: 100 },
+};
+
+/** What the server gives SQLite while `request` is answered, and the answer. */
+async function watched(server, request) {
+  const read = () => (existsSync(server.log) ? readFileSync(server.log, 'utf8').split('\n').slice(0, -1) : []);
+  const before = read().length;
+  const { body } = await timedRequest(server, request);
+  return { statements: read().slice(before).map(JSON.parse), body: JSON.parse(body) };
+}
+
+/** The fewest statements of some calls: what the server does in between can only add to one of them. */
+async function count(server, route, place) {
+  const request = route.request(place);
+  let fewest = null;
+  for (let call = 0; call < calls; call++) {
+    const { statements, body } = await watched(server, request);
+    if (fewest === null || statements.length < fewest.statements.length) {
+      fewest = { statements, rows: route.list(body).length };
+    }
+  }
+  if (fewest.statements.length === 0) throw new Error(`not one statement was seen in ${route.route}`);
+  return fewest;
+}
+
+async function countIn(store, tell) {
+  const log = join(temporaryFolder(), 'statements');
+  const dataDir = await seededStore(store, tell);
+  tell(`P14: counting statements with ${store.users} users`);
+  const { child, ...server } = await startServer({
+    dataDir,
+    nodeOptions: ['--import', watcher],
+    env: { STATEMENTS_FILE: log },
+  });
+  const { token } = await issueTokenFor(server.api, administrator, { scopes, count: store.ownTokens });
+  const caller = { ...server, log, headers: { authorization: `Bearer ${token}` } };
+  await timedRequest(caller, { path: '/users?page=1' });
+  await sleep(writtenBehindMs);
+  const first = await watched(caller, { path: '/users' });
+  // After a commit nothing that is kept in memory counts: the next request is verified in the store.
+  await issueTokenFor(server.api, administrator, { scopes, name: 'another' });
+  const wholeList = (await watched(caller, { path: '/users' })).statements;
+  const userIds = first.body.map((user) => user._id);
+  const counts = [];
+  for (const route of listRoutes) counts.push(await count(caller, route, { rows: store.rows, userIds }));
+  await end(child);
+  return { counts, wholeList, firstWholeList: first.statements };
+}
+
+async function countAll({ tell }) {
+  const few = await countIn(stores.few, tell);
+  const many = await countIn(stores.many, tell);
+  const compared = listRoutes.map((each, place) => ({
+    route: each.route + (each.with ?? ''),
+    few: few.counts[place],
+    many: many.counts[place],
+  }));
+  const same = compared.find((each) => each.few.rows >= each.many.rows);
+  if (same !== undefined) throw new Error(`${same.route} answered no more rows with more rows in the store`);
+  const { wholeList, firstWholeList } = many;
+  return { routes: compared, wholeList, firstWholeList };
+}
+
+let counted = null;
+
+/**
+ * P14 and the statements of P9, counted once: `routes`, each with its statements (SQL) and rows in the store with `few`
+ * and with `many` rows, and `wholeList`, the statements of one `GET /users` of 100,000 users, verification included.
+ * `firstWholeList` is the very first one, for which the server also opens a connection.
+ */
+export function countStatements(options) {
+  counted ??= countAll(options);
+  return counted;
+}
