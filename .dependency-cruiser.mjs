@@ -3,13 +3,14 @@ import { kinds } from './scripts/file-kinds.mjs';
 // Who may import whom. scripts/cruise.mjs runs these rules; `comment` is what the author of a violation reads.
 
 const src = '^server/src/';
+const cli = '^cli/src/';
 const features = `${src}features/`;
 const ownFeature = `${features}$1/`;
 const folders = ['access', 'audit', 'config', 'connector', 'db', 'events', 'http', 'images', 'mail', 'metrics', 'text'];
 const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|compose\\.|routes\\.gen\\.)[^/]+\\.ts$`];
 const basics = `${src}(?:errors|clock|ids|secret)\\.ts$`;
 /** Pure as well: the schemas and texts that nouns are made of. */
-const vocabulary = `${src}(?:text/|http/schemas\\.ts$)`;
+const vocabulary = `${src}(?:text/|http/(?:schemas|media)\\.ts$)`;
 const queries = '^node_modules/(?:kysely|better-sqlite3|pg)/';
 
 /** Node.js modules that reach outside the process: what uses them is not pure. */
@@ -19,7 +20,7 @@ const outside = `^(?:node:)?(?:${reaching.join('|')}|worker_threads)(?:/|$)`;
 const notNouns = [kinds.endpoint, kinds.contract, kinds.store, kinds.test];
 const noun = { path: features, pathNot: notNouns };
 const pure = { path: [features, vocabulary], pathNot: notNouns };
-const product = { path: src, pathNot: kinds.test };
+const product = { path: [src, cli], pathNot: kinds.test };
 /** An import that leaves something behind when the types are gone. */
 const value = { dependencyTypesNot: ['type-only'] };
 
@@ -39,7 +40,7 @@ const general = [
   {
     name: 'no-undeclared-packages',
     comment:
-      'What the product imports is a runtime dependency in server/package.json; types alone may come from elsewhere.',
+      'What the product imports is a runtime dependency in the package.json of its workspace; types alone may come from elsewhere.',
     from: product,
     to: { ...value, dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
   },
@@ -47,7 +48,7 @@ const general = [
     name: 'no-tests-in-product',
     comment: 'What ships knows nothing of tests.',
     from: product,
-    to: { path: ['^server/test/', kinds.test, '^node_modules/(?:vitest|fast-check|ajv)/'] },
+    to: { path: ['^(?:server|cli)/test/', kinds.test, '^node_modules/(?:vitest|fast-check|ajv)/'] },
   },
   {
     name: 'routes-belong-to-composition',
@@ -79,8 +80,23 @@ const layers = [
   {
     name: 'only-stores-query',
     comment: 'SQL lives in *-store.ts, db/, events/ and audit/: there one looks for it.',
-    from: { path: src, pathNot: [kinds.store, kinds.test, `${src}(?:db|events|audit)/`] },
+    from: { path: [src, cli], pathNot: [kinds.store, kinds.test, `${src}(?:db|events|audit)/`] },
     to: { path: queries },
+  },
+];
+
+const command = [
+  {
+    name: 'server-knows-no-command',
+    comment: 'The command is built on the server; the server is the same without it.',
+    from: { path: '^server/' },
+    to: { path: '^cli/' },
+  },
+  {
+    name: 'command-uses-contracts',
+    comment: "The command does what contracts and the platform offer; endpoints and stores are the server's own.",
+    from: { path: cli, pathNot: kinds.test },
+    to: { path: [features, `${src}http/`, `${src}(?:main|routes\\.gen)\\.ts$`], pathNot: kinds.contract },
   },
 ];
 
@@ -131,7 +147,7 @@ const kindsOfFile = [
 ];
 
 export default {
-  forbidden: [...general, ...layers, ...kindsOfFile].map((rule) => ({ ...rule, severity: 'error' })),
+  forbidden: [...general, ...layers, ...command, ...kindsOfFile].map((rule) => ({ ...rule, severity: 'error' })),
   options: {
     doNotFollow: { path: 'node_modules' },
     // A type import is a dependency of the reader, if not of the program.

@@ -6,24 +6,28 @@ import config from '../.dependency-cruiser.mjs';
 import { kindOf } from './file-kinds.mjs';
 import { exitWith, root, StepError } from './steps.mjs';
 
-const source = 'server/src';
+const sources = ['server/src', 'cli/src'];
 const endpointLinesMax = 120;
 const runtimeDependenciesMax = 20;
 
 function sourceFiles() {
-  return readdirSync(join(root, source), { recursive: true, encoding: 'utf8' })
+  return sources
+    .flatMap((source) =>
+      readdirSync(join(root, source), { recursive: true, encoding: 'utf8' }).map((path) => `${source}/${path}`),
+    )
     .filter((path) => path.endsWith('.ts'))
-    .map((path) => `${source}/${path}`)
     .sort();
 }
 
 async function cruiseSource(files) {
   const { forbidden, options } = config;
-  const { output } = await cruise([source], { ...options, ruleSet: { forbidden }, validate: true, baseDir: root });
+  const { output } = await cruise(sources, { ...options, ruleSet: { forbidden }, validate: true, baseDir: root });
   // Without a TypeScript that it can load, dependency-cruiser sees no module and finds no fault.
   const cruised = output.modules.map(({ source: path }) => path).filter((path) => files.includes(path));
   if (files.length === 0 || cruised.length !== files.length) {
-    throw new StepError(`Only ${cruised.length} of the ${files.length} files under ${source} were looked at`);
+    throw new StepError(
+      `Only ${cruised.length} of the ${files.length} files under ${sources.join(' and ')} were looked at`,
+    );
   }
   const circle = featureCircle(output.modules);
   const faults = circle.length > 0 ? [`These features need each other in a circle: ${circle.join(', ')}`] : [];

@@ -7,7 +7,9 @@ import { inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
 
 const nodeMin = [20, 12];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
-const buildStamp = join(root, 'server/dist/.latchkey-build');
+/** What is compiled, all of it into `dist`, where each file keeps its path: the command uses the server's own modules. */
+const sourceFolders = ['server/src', 'cli/src'];
+const buildStamp = join(root, 'dist/.latchkey-build');
 const lock = join(root, '.cache/setup.lock');
 
 /** Refuses a Node.js that is older than this project can run on. */
@@ -27,7 +29,7 @@ export async function ensureInstalled() {
   });
 }
 
-/** Compiles the server when its source, its settings or the compiler changed. Writes nothing when nothing changed. */
+/** Compiles server and command when source, settings or the compiler changed. Writes nothing when nothing changed. */
 export async function ensureBuilt() {
   const wanted = buildFingerprint();
   if (readText(buildStamp) === wanted) return;
@@ -128,12 +130,14 @@ function explainInstall(output) {
 
 async function build(fingerprint) {
   // Everything goes first: what the compiler would leave alone may come from a file that is gone.
-  removeOld(join(root, 'server/dist'));
+  removeOld(join(root, 'dist'));
   await progress('Building', async () => {
-    const result = await runNode(['node_modules/@typescript/native/bin/tsc', '-p', 'server/tsconfig.json']);
-    if (result.code !== 0) throw new StepError(`${result.output}The server does not compile`);
+    const result = await runNode(['node_modules/@typescript/native/bin/tsc', '-p', 'tsconfig.build.json']);
+    if (result.code !== 0) throw new StepError(`${result.output}The source does not compile`);
     const isAsset = (path) => !path.endsWith('.ts');
-    cpSync(join(root, 'server/src'), join(root, 'server/dist'), { recursive: true, filter: isAsset });
+    for (const folder of sourceFolders) {
+      cpSync(join(root, folder), join(root, 'dist', folder), { recursive: true, filter: isAsset });
+    }
   });
   writeFileSync(buildStamp, fingerprint);
 }
@@ -148,8 +152,9 @@ function removeOld(path) {
 }
 
 function buildFingerprint() {
-  const settings = ['package-lock.json', 'tsconfig.base.json', 'server/tsconfig.json'];
-  const sources = readdirSync(join(root, 'server/src'), { recursive: true, withFileTypes: true })
+  const settings = ['package-lock.json', 'tsconfig.base.json', 'tsconfig.build.json'];
+  const sources = sourceFolders
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();

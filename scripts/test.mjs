@@ -9,7 +9,10 @@ import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from 
 import { inSeconds, runNode, StepError } from './steps.mjs';
 
 /** Programs that the tests start and that npm cannot install: `{ command: 'chromium', package: 'chromium' }`. */
-const debianPackages = [{ command: 'chromium', package: 'chromium' }];
+const debianPackages = [
+  { command: 'chromium', package: 'chromium' },
+  { command: 'script', package: 'bsdutils' },
+];
 
 async function main() {
   requireNode();

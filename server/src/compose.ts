@@ -5,6 +5,7 @@ import { openSigningKeys } from './access/keys.ts';
 import { lastUsed } from './access/last-used.ts';
 import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
+import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Clock, hour, minute } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
@@ -14,6 +15,7 @@ import { findSession, findSessionAgain, pruneSessions } from './features/session
 import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
+import { pictureCompressor } from './images/picture-compressor.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
@@ -46,10 +48,11 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
       newId: idGenerator(clock),
       keys: await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret }),
       passwords: await passwordHasher(),
+      pictures: pictureCompressor(),
       limits: limits({ on: config.rateLimit, clock }),
       confirm: callerConfirmation({
         clock,
-        findToken: (tx, id) => findTokenAgain(config, tx, id),
+        findToken: (read, id) => findTokenAgain(config, read, id),
         findSession: findSessionAgain,
       }),
       metrics: createMetrics(),
@@ -84,14 +87,15 @@ function startPruning(services: Services, log: Logger): () => void {
 async function composeOn(services: Services, { config, clock, log }: Surroundings): Promise<Service> {
   const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
   const uses = lastUsed({ clock, metrics: services.metrics, log, store });
-  const authenticate = authenticator({
+  const person = authenticator({
     db: services.db,
     clock,
     displayPrefixes: () => config.displayPrefixes,
     find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
     onTokenUse: uses.touch,
   });
-  const app = await createApp({ services, endpoints: routes, authenticate, log });
+  const service = scopedTokenReader({ secret: config.scopedSharedSecret, clock });
+  const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log });
   const stopPruning = startPruning(services, log);
   const close = async () => {
     stopPruning();

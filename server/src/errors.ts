@@ -25,6 +25,15 @@ export const refusals = {
   doubledHeader: { ...badRequest, text: 'The header {header} may be sent only once' },
   unreadableRequest: { ...badRequest, text: 'The request is not valid HTTP' },
   hostMissing: { ...badRequest, text: 'The header Host is required' },
+  pictureEmpty: { ...badRequest, text: 'The picture is empty' },
+  pictureTooLarge: {
+    ...badRequest,
+    text: 'The picture is too large: at most 40 megapixels over all its frames, and 16,384 pixels a side',
+  },
+  pictureUndecodable: {
+    ...badRequest,
+    text: 'The picture cannot be decoded: it is damaged, incomplete or made in an unusual way',
+  },
   scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
 
@@ -38,6 +47,7 @@ export const refusals = {
 
   scopeMissing: { status: 403, code: 'INSUFFICIENT_SCOPE', text: 'Insufficient scope. Required: {scopes}' },
   administratorRequired: { status: 403, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
+  administratorOrSelfRequired: { ...forbidden, text: 'Only an administrator or the user in question may do this' },
   sessionRequired: { ...forbidden, text: 'This takes a session, not a personal access token' },
 
   notFound: { status: 404, code: 'NOT_FOUND', text: 'Not found' },
@@ -46,14 +56,22 @@ export const refusals = {
 
   organizationExists: { ...conflict, text: 'This system already has its organization' },
   emailTaken: { ...conflict, text: 'A user with this e-mail address exists already' },
+  administratorNotDeletable: {
+    ...conflict,
+    text: 'This user is an administrator: remove the person from the admin group first, then delete',
+  },
+  userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {
     ...conflict,
     text: 'A deleted user has this e-mail address: restore that user instead of creating another',
   },
 
   bodyTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The body is larger than {limit} bytes' },
+  fileTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The file is larger than {limit} bytes' },
+  bodyNotForm: { ...unsupported, text: 'Send the file as multipart/form-data' },
   bodyNotJson: { ...unsupported, text: 'Send the body as application/json in UTF-8' },
   bodyEncoded: { ...unsupported, text: 'Send the body without a Content-Encoding' },
+  pictureTypeUnsupported: { ...unsupported, text: 'The picture has to be a PNG, JPEG, WebP or GIF' },
 
   tooManyRequests: { ...rateLimited, text: 'Too many requests: try again in {seconds} s' },
   signInBlocked: { ...rateLimited, text: 'Too many failed attempts: try again later [blockedUntil:{until}]' },

@@ -3,7 +3,14 @@ import { areaHealth, checkLive, checkReady } from './features/health/check-healt
 import { getJwks } from './features/keys/get-jwks.ts';
 import { checkOrgExists } from './features/org/check-org-exists.ts';
 import { createOrg } from './features/org/create-org.ts';
+import { deleteOrg } from './features/org/delete-org.ts';
+import { getOnboardingStatus } from './features/org/get-onboarding-status.ts';
 import { getOrg } from './features/org/get-org.ts';
+import { setOnboardingStatus } from './features/org/set-onboarding-status.ts';
+import { replaceOrg, updateOrg } from './features/org/update-org.ts';
+import { getDisplayPicture, getLogo } from './features/pictures/get-picture.ts';
+import { removeDisplayPicture, removeLogo } from './features/pictures/remove-picture.ts';
+import { uploadDisplayPicture, uploadLogo } from './features/pictures/upload-picture.ts';
 import { authenticateUser } from './features/sessions/authenticate-user.ts';
 import { logOut } from './features/sessions/log-out.ts';
 import { refreshSession } from './features/sessions/refresh-session.ts';
@@ -13,31 +20,59 @@ import { listAllTokens } from './features/tokens/list-all-tokens.ts';
 import { listScopes } from './features/tokens/list-scopes.ts';
 import { listTokens } from './features/tokens/list-tokens.ts';
 import { revokeAnyToken, revokeOwnToken } from './features/tokens/revoke-token.ts';
+import { checkAdministrator } from './features/users/check-administrator.ts';
 import { createUser } from './features/users/create-user.ts';
+import { deleteUser } from './features/users/delete-user.ts';
+import { findUsersByEmail } from './features/users/find-users-by-email.ts';
+import { getInternalUser } from './features/users/get-internal-user.ts';
 import { getUser } from './features/users/get-user.ts';
+import { listUsersByIds } from './features/users/list-users-by-ids.ts';
+import { listUsersWithGroups } from './features/users/list-users-with-groups.ts';
 import { listUsers } from './features/users/list-users.ts';
+import { restoreUser } from './features/users/restore-user.ts';
+import { updateUser, updateUserField } from './features/users/update-user.ts';
 import type { AnyEndpoint } from './http/endpoint.ts';
 
 /** Every endpoint of the service, sorted by path. The comments show what each declares. */
 export const routes: readonly AnyEndpoint[] = [
-  getJwks,          // GET     /.well-known/jwks.json                  anyone
-  ...areaHealth,    // GET     /<area>/health                          anyone
-  checkLive,        // GET     /health/live                            anyone
-  checkReady,       // GET     /health/ready                           anyone
-  getOrg,           // GET     /org                                    member  org:read
-  createOrg,        // POST    /org                                    anyone
-  checkOrgExists,   // GET     /org/exists                             anyone
-  listTokens,       // GET     /personal-access-tokens                 member  token:read
-  createToken,      // POST    /personal-access-tokens                 member  token:write
-  revokeOwnToken,   // DELETE  /personal-access-tokens/:tokenId        member  token:write
-  listAllTokens,    // GET     /personal-access-tokens/admin           admin   token:admin
-  revokeAnyToken,   // DELETE  /personal-access-tokens/admin/:tokenId  admin   token:admin
-  listScopes,       // GET     /personal-access-tokens/scopes          member  token:read
-  authenticateUser, // POST    /userAccount/authenticate               anyone
-  startSignIn,      // POST    /userAccount/initAuth                   anyone
-  logOut,           // POST    /userAccount/logout/manual              member  session only
-  refreshSession,   // POST    /userAccount/refresh/token              holder
-  listUsers,        // GET     /users                                  member  user:read
-  createUser,       // POST    /users                                  admin   user:invite
-  getUser,          // GET     /users/:id                              member  user:read
+  getJwks,              // GET     /.well-known/jwks.json                  anyone
+  ...areaHealth,        // GET     /<area>/health                          anyone
+  checkLive,            // GET     /health/live                            anyone
+  checkReady,           // GET     /health/ready                           anyone
+  deleteOrg,            // DELETE  /org                                    admin        org:admin
+  getOrg,               // GET     /org                                    member       org:read
+  updateOrg,            // PATCH   /org                                    admin        org:write
+  createOrg,            // POST    /org                                    anyone
+  replaceOrg,           // PUT     /org                                    admin        org:write
+  checkOrgExists,       // GET     /org/exists                             anyone
+  removeLogo,           // DELETE  /org/logo                               admin        org:write
+  getLogo,              // GET     /org/logo                               member       org:read
+  uploadLogo,           // PUT     /org/logo                               admin        org:write
+  getOnboardingStatus,  // GET     /org/onboarding-status                  member       org:read
+  setOnboardingStatus,  // PUT     /org/onboarding-status                  admin        org:write
+  listTokens,           // GET     /personal-access-tokens                 member       token:read
+  createToken,          // POST    /personal-access-tokens                 member       token:write
+  revokeOwnToken,       // DELETE  /personal-access-tokens/:tokenId        member       token:write
+  listAllTokens,        // GET     /personal-access-tokens/admin           admin        token:admin
+  revokeAnyToken,       // DELETE  /personal-access-tokens/admin/:tokenId  admin        token:admin
+  listScopes,           // GET     /personal-access-tokens/scopes          member       token:read
+  authenticateUser,     // POST    /userAccount/authenticate               anyone
+  startSignIn,          // POST    /userAccount/initAuth                   anyone
+  logOut,               // POST    /userAccount/logout/manual              member       session only
+  refreshSession,       // POST    /userAccount/refresh/token              holder
+  listUsers,            // GET     /users                                  member       user:read
+  createUser,           // POST    /users                                  admin        user:invite
+  deleteUser,           // DELETE  /users/:id                              admin        user:delete
+  getUser,              // GET     /users/:id                              member       user:read
+  updateUser,           // PUT     /users/:id                              adminOrSelf  user:write
+  ...updateUserField,   // PATCH   /users/:id/<field>                      adminOrSelf  user:write
+  checkAdministrator,   // GET     /users/:id/adminCheck                   admin        user:read
+  restoreUser,          // POST    /users/:id/restore                      admin        user:invite
+  listUsersByIds,       // POST    /users/by-ids                           member       user:read
+  removeDisplayPicture, // DELETE  /users/dp                               member       user:write
+  getDisplayPicture,    // GET     /users/dp                               member       user:read
+  uploadDisplayPicture, // PUT     /users/dp                               member       user:write
+  findUsersByEmail,     // GET     /users/email/exists                     service      USER_LOOKUP
+  listUsersWithGroups,  // GET     /users/fetch/with-groups                member       user:read
+  getInternalUser,      // GET     /users/internal/:id                     service      USER_LOOKUP
 ];

@@ -6,6 +6,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Database } from './db/database.ts';
 import type { NewId } from './ids.ts';
+import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
 /** What handlers work with. A handler takes what it needs and nothing else reaches it. */
@@ -16,6 +17,7 @@ export interface Services {
   readonly db: Database;
   readonly keys: SigningKeys;
   readonly passwords: PasswordHasher;
+  readonly pictures: PictureCompressor;
   readonly limits: Limits;
   readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;

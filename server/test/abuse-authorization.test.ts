@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../src/http/endpoint.ts';
+import { isUpload } from '../src/http/media.ts';
 import { routes } from '../src/routes.gen.ts';
+import { onePixel } from './made-pictures.ts';
 import { secondConnection } from './second-connection.ts';
 import { neutral } from './sign-in.ts';
 import { type Client, type Json, organization, TestApp } from './test-app.ts';
@@ -20,32 +22,58 @@ describe('abuse of authorization', () => {
   let app: TestApp;
   let admin: Client;
   let member: Client;
+  let gone: Client;
 
   beforeAll(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
+    gone = await app.member(admin, 'removed@example.com');
+    await app.deleteUser(gone.userId);
   });
   afterAll(() => app.close());
 
   describe('A1: a member on every administrator route learns and changes nothing (HTTP-4)', () => {
     const administrators = routes.filter(({ policy }) => policy.who === 'admin');
-    const targets = administrators.map((route) => [route.method, addressOf(route), route.policy] as const);
+    const targets = administrators.map((route) => [route.method, addressOf(route), route] as const);
+    /** Good for one route or another, or for none. */
+    const bodies = [
+      undefined,
+      '{}',
+      '{',
+      '{"fullName":"Eve","email":"eve@example.com"}',
+      '{"reason":7}',
+      '[]',
+      '"',
+      '{"status":"skipped"}',
+      '{"status":"none"}',
+      '{"shortName":"Eve","contactEmail":"eve@example.com","permanentAddress":null}',
+      '{"contactEmail":7}',
+    ];
+    const queries = ['', '?page=0', '?limit=-1', '?__proto__=1', '?status=none', `?userId=${hex(3)}`];
+    const types = ['text/plain', 'application/json', 'application/json', 'multipart/form-data', 'x'];
 
-    it.each(targets)('%s %s', async (method, address, policy) => {
+    function form(name: string, bytes: Buffer): FormData {
+      const made = new FormData();
+      made.append(name, new Blob([new Uint8Array(bytes)], { type: 'image/png' }), 'a.png');
+      return made;
+    }
+
+    it.each(targets)('%s %s', async (method, address, { policy, body }) => {
       const { tokenId } = await admin.token();
       const before = wholeStore(app);
-      const ids = [tokenId, admin.userId, member.userId, hex(24), hex(23), '%00', 'not-an-id'];
-      const bodies = [undefined, '{}', '{', '{"fullName":"Eve","email":"eve@example.com"}', '{"reason":7}', '[]', '"'];
-      const queries = ['', '?page=0', '?limit=-1', '?__proto__=1', '?status=none', `?userId=${hex(3)}`];
-      const tries = Array.from({ length: 14 }, (_, place) => {
-        const id = ids[place % ids.length] ?? '';
+      const own = [member.userId, admin.userId, gone.userId];
+      const ids = [tokenId, ...own, hex(24), hex(23), '%00', 'not-an-id', member.userId.toUpperCase()];
+      const tries = Array.from({ length: 45 }, (_, place) => {
         const raw = method === 'GET' ? undefined : bodies[place % bodies.length];
-        const headers = { 'content-type': place % 3 === 0 ? 'text/plain' : 'application/json' };
+        const headers = { 'content-type': types[place % types.length] ?? '' };
+        const id = ids[place % ids.length] ?? '';
         const path = address.replace(/:\w+/, id) + (queries[place % queries.length] ?? '');
         return { path, options: raw === undefined ? {} : { raw, headers } };
       });
-      const called = tries.map(({ path, options }) => member.call(method, `/${path}`, options));
+      const forms = ['file', 'wrong'].flatMap((name) => [form(name, onePixel()), form(name, Buffer.alloc(0))]);
+      const uploads = isUpload(body) ? forms.map((one) => ({ path: address, options: { form: one } })) : [];
+      const called = [...tries, ...uploads].map(({ path, options }) => member.call(method, `/${path}`, options));
       const answers = (await Promise.all(called)).map(neutral);
       const status = 'adminFirst' in policy && policy.adminFirst ? 400 : 403;
       const message = 'Admin access required';
@@ -55,8 +83,31 @@ describe('abuse of authorization', () => {
     });
 
     it('there are such routes', () => {
-      expect(targets.length).toBeGreaterThanOrEqual(3);
+      expect(targets.length).toBeGreaterThanOrEqual(12);
+      expect(administrators.some(({ body }) => isUpload(body))).toBe(true);
     });
+
+    const shared = routes.filter(({ policy }) => policy.who === 'adminOrSelf');
+    it.each(shared.map((route) => [route.method, addressOf(route)] as const))(
+      '%s %s: the same for everybody but oneself, whether there or not (AUTH-30, ERR-17)',
+      async (method, address) => {
+        const before = wholeStore(app);
+        const group = before.user_groups[0].id;
+        const ids = [admin.userId, admin.userId.toUpperCase(), group, hex(24), hex(23), hex(25), '%00', 'x', 'email'];
+        const good = '{"email":"eve@example.com","fullName":"E","firstName":"E","lastName":"E","designation":"E"}';
+        const sent = [good, '{}', '{', '[]', '{"email":7,"fullName":"","firstName":7,"lastName":7,"designation":7}'];
+        const called = ids.flatMap((id) =>
+          sent.map((raw) => {
+            const headers = { 'content-type': raw === '[]' ? 'text/plain' : 'application/json' };
+            return member.call(method, `/${address.replace(':id', id)}`, { raw, headers });
+          }),
+        );
+        const message = 'Only an administrator or the user in question may do this';
+        const refusal = { status: 403, body: { message, error: { code: 'FORBIDDEN', message } } };
+        expect((await Promise.all(called)).map(neutral)).toEqual(called.map(() => refusal));
+        expect(wholeStore(app)).toEqual(before);
+      },
+    );
   });
 
   describe('A2: what a caller may not set is never set', () => {
@@ -111,6 +162,45 @@ describe('abuse of authorization', () => {
       await empty.close();
     });
 
+    /** What differs between two rows. */
+    const changed = (before: Json, after: Json) => Object.keys(after).filter((key) => after[key] !== before[key]);
+    const rowOf = (table: string, id: string) => wholeStore(app)[table].find((row: Json) => row.id === id);
+
+    it.each([
+      ['PUT', '', { email: 'second@example.com', hasLoggedIn: false }, ['email', 'updated_at']],
+      ['PATCH', '/email', { email: 'third@example.com' }, ['email', 'updated_at']],
+      ['PATCH', '/fullname', { fullName: 'Third' }, ['full_name', 'name_key', 'updated_at']],
+      ['PATCH', '/firstName', { firstName: 'T' }, ['first_name', 'updated_at']],
+      ['PATCH', '/lastName', { lastName: 'T' }, ['last_name', 'updated_at']],
+      ['PATCH', '/designation', { designation: 'T' }, ['designation', 'updated_at']],
+    ])('200: %s /users/:id%s changes what it is for, and nothing else (USER-26)', async (...given) => {
+      const [method, field, good, columns] = given;
+      const { body: made } = await admin.post('/users', { fullName: 'Second', email: `second-${field.slice(1)}@x.io` });
+      const before = [rowOf('users', made._id), wholeStore(app)];
+      app.clock.advance(1_000);
+      const { status } = await admin.call(method, `/users/${made._id}${field}`, { body: { ...evil, ...good } });
+      expect(status).toBe(200);
+      expect(changed(before[0], rowOf('users', made._id)).sort()).toEqual(columns);
+      const [was, is] = [before[1], wholeStore(app)].map(({ group_members, password_credentials, user_groups }) => {
+        return { group_members, password_credentials, user_groups };
+      });
+      expect(is).toEqual(was);
+    });
+
+    it('200: PATCH and PUT /org, PUT /org/onboarding-status (ORG-24)', async () => {
+      const [{ id }] = wholeStore(app).organizations;
+      for (const [method, path, good, columns] of [
+        ['PATCH', '/org', { shortName: 'P' }, ['short_name', 'updated_at']],
+        ['PUT', '/org', { shortName: 'Q' }, ['short_name', 'updated_at']],
+        ['PUT', '/org/onboarding-status', { status: 'skipped' }, ['onboarding_status', 'updated_at']],
+      ] as const) {
+        const before = rowOf('organizations', id);
+        app.clock.advance(1_000);
+        const { status } = await admin.call(method, path, { body: { ...evil, ...good } });
+        expect([path, status, changed(before, rowOf('organizations', id)).sort()]).toEqual([path, 200, columns]);
+      }
+    });
+
     it('201: POST /personal-access-tokens belongs to the caller', async () => {
       const { status, body } = await member.post('/personal-access-tokens', { ...evil, name: 'x' });
       expect([status, body.token.id === hex(24)]).toEqual([201, false]);
@@ -139,6 +229,15 @@ describe('abuse of authorization', () => {
         await admin.get(`/users/${id}`),
         await admin.delete(`/personal-access-tokens/${id}`),
         await admin.delete(`/personal-access-tokens/admin/${id}`),
+        await admin.put(`/users/${id}`, { email: 'x@example.com' }),
+        await admin.patch(`/users/${id}/fullname`, { fullName: 'X' }),
+        await admin.patch(`/users/${id}/email`, { email: 'x@example.com' }),
+        await admin.delete(`/users/${id}`),
+        await admin.post(`/users/${id}/restore`),
+        await admin.get(`/users/${id}/adminCheck`),
+        await admin.post('/users/by-ids', { userIds: [admin.userId, decodeURIComponent(id)] }),
+        await admin.get(`/users?groupIds=${id}`),
+        await app.service().get(`/users/internal/${id}`),
       ];
       expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual(
         answers.map(() => [400, 'VALIDATION_ERROR']),
@@ -148,12 +247,14 @@ describe('abuse of authorization', () => {
     });
 
     it('404: of a deleted user, of another kind and of nothing are the same (ERR-18)', async () => {
-      const gone = await app.member(admin, 'gone@example.com');
-      const goneToken = await gone.token();
-      await app.deleteUser(gone.userId);
+      const leaving = await app.member(admin, 'gone@example.com');
+      const goneToken = await leaving.token();
+      await app.deleteUser(leaving.userId);
       const rows = wholeStore(app);
       const others = [goneToken.tokenId, rows.user_groups[0].id, rows.sessions[0].id, rows.organizations[0].id];
-      const users = await Promise.all([gone.userId, hex(24), ...others].map((id) => member.get(`/users/${id}`)));
+      const users = await Promise.all(
+        [leaving.userId, gone.userId, hex(24), ...others].map((id) => member.get(`/users/${id}`)),
+      );
       expect(new Set(users.map((answer) => JSON.stringify(neutral(answer)))).size).toBe(1);
       const { tokenId } = await admin.token();
       const ids = [tokenId, member.userId, hex(24), ...others];

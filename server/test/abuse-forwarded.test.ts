@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressOf } from '../src/http/endpoint.ts';
+import { routes } from '../src/routes.gen.ts';
 import { attemptSignIn } from './sign-in.ts';
 import { type Client, password, TestApp } from './test-app.ts';
 
@@ -49,6 +51,29 @@ describe('A6: forwarded headers from somebody who is not a trusted proxy', () =>
       expect((await it1.app.nobody.get('/users', { headers: { [name]: value } })).status).toBe(401);
     },
   );
+
+  it('nor is it somebody else, on any route, whatever else it claims', async () => {
+    const { app, admin } = it1;
+    const member = await app.member(admin, 'grace@example.com');
+    const claims = {
+      'x-user-id': admin.userId,
+      'x-is-admin': 'true',
+      'x-roles': 'admin',
+      'x-original-url': '/api/v1/org/exists',
+      'x-http-method-override': 'GET',
+      'x-forwarded-user': 'ada@example.com',
+      'x-scopes': 'USER_LOOKUP org:admin',
+    };
+    const closed = routes.filter(({ policy }) => ['admin', 'adminOrSelf', 'service'].includes(policy.who));
+    for (const { policy, method, ...route } of closed) {
+      const path = addressOf(route).replace(/:\w+/, admin.userId);
+      const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} };
+      const { body: refusal } = await member.call(method, `/${path}`, { ...body, headers: claims });
+      const codes = { admin: 'ADMIN_REQUIRED', adminOrSelf: 'FORBIDDEN', service: 'TOKEN_INVALID' } as const;
+      const code = codes[policy.who as keyof typeof codes];
+      expect([path, refusal.error?.code]).toEqual([path, code]);
+    }
+  });
 
   it('a new address with each try does not escape the slow-down of sign-in', async () => {
     const statuses: number[] = [];

@@ -42,7 +42,16 @@ const verdict = ({ status, body }: Answer) =>
   status === 401 || status === 403 ? `${status} ${body.error.code}` : 'admitted';
 const title = ({ method, path }: AnyEndpoint) => `${method} ${path}`;
 
-const personal = routes.filter(({ policy }) => policy.who !== 'anyone' && policy.who !== 'holder');
+const personal = routes.filter(({ policy }) => !['anyone', 'holder', 'service'].includes(policy.who));
+const internal = routes.filter(({ policy }) => policy.who === 'service');
+/** The scope of each internal route, told independently of what the route declares. */
+const ruledServiceScopes: Readonly<Record<string, string>> = {
+  '/users/email/exists': 'USER_LOOKUP',
+  '/users/internal/:id': 'USER_LOOKUP',
+  '/users/updateAppConfig': 'FETCH_CONFIG',
+  '/userAccount/internal/password/check': 'FETCH_CONFIG',
+};
+const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];
 const scoped = personal.filter(({ policy }) => 'scope' in policy);
 const sessionOnly = personal.filter(({ policy }) => 'sessionOnly' in policy);
 
@@ -69,6 +78,7 @@ describe('K10: every route and every single scope', () => {
     expect(scoped.length).toBeGreaterThan(8);
     expect(sessionOnly.length).toBeGreaterThan(0);
     expect(scoped.length + sessionOnly.length).toBe(personal.length);
+    expect(internal.length).toBeGreaterThan(0);
   });
 
   it.each(scoped.map((endpoint) => [title(endpoint), endpoint] as const))(
@@ -115,11 +125,51 @@ describe('K10: every route and every single scope', () => {
     },
   );
 
+  it.each(internal.map((endpoint) => [title(endpoint), endpoint] as const))(
+    '%s: the ruled scope of a service alone opens it, no other does (SERVICE-1, SERVICE-3, ERR-15)',
+    async (_, endpoint) => {
+      const needed = ruledServiceScopes[endpoint.path] ?? 'none';
+      for (const name of serviceScopes) {
+        const answer = await knock(app.service([name]), endpoint);
+        expect([name, verdict(answer)]).toEqual([name, name === needed ? 'admitted' : '403 INSUFFICIENT_SCOPE']);
+        if (name === needed) continue;
+        expect(answer.body.message).toBe(`Insufficient scope. Required: ${needed}`);
+        expect(answer.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
+      }
+      for (const scopes of [[], ['*'], scopeNames, serviceScopes.filter((name) => name !== needed)]) {
+        expect(verdict(await knock(app.service(scopes), endpoint))).toBe('403 INSUFFICIENT_SCOPE');
+      }
+      expect(verdict(await knock(app.service(serviceScopes), endpoint))).toBe('admitted');
+    },
+  );
+
+  it.each(internal.map((endpoint) => [title(endpoint), endpoint] as const))(
+    '%s: nobody’s session or personal token opens it, 401 (SERVICE-1)',
+    async (_, endpoint) => {
+      expect(verdict(await knock(app.nobody, endpoint))).toBe('401 UNAUTHORIZED');
+      const people = [admin, member, everything, ...single.values(), app.with('lkpat_bad')];
+      for (const caller of people) expect(verdict(await knock(caller, endpoint))).toBe('401 TOKEN_INVALID');
+    },
+  );
+
+  it('no personal route is opened by a service, whatever its scopes are called (SERVICE-2)', async () => {
+    const callers = [app.service(), app.service([...serviceScopes, ...scopeNames, '*', 'admin'])];
+    // Claims do not make a person of a service.
+    const { userId } = admin;
+    callers.push(app.service(['USER_LOOKUP'], { userId, sub: userId, tokenType: 'session', isAdmin: true }));
+    for (const endpoint of personal) {
+      const answers = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
+      const told = answers.map((answer) => `${title(endpoint)}: ${verdict(answer)}`);
+      expect(told).toEqual(callers.map(() => `${title(endpoint)}: 401 TOKEN_INVALID`));
+    }
+  });
+
   it('every personal route is 401 without a credential, with a bad one and for a removed owner (AUTH-1, AUTH-24)', async () => {
     const leaving = await app.member(admin, 'leaving@example.com');
-    await app.promote(leaving.userId);
     const callers = [app.nobody, app.with('lkpat_bad'), leaving, await leaving.token()];
     await app.deleteUser(leaving.userId);
+    // Not even if something is wrong with the store.
+    await app.promote(leaving.userId);
     for (const endpoint of personal) {
       const answers = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
       const told = answers.map((answer) => `${title(endpoint)}: ${verdict(answer)}`);

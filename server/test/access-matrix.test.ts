@@ -8,9 +8,31 @@ import { type Client, TestApp } from './test-app.ts';
 const nobodysId = '0123456789abcdef01234567';
 const memberEmail = 'grace@example.com';
 
-/** The address to call, from the root, with ids that belong to nothing. */
-function targetOf(endpoint: AnyEndpoint): string {
-  return `/${addressOf(endpoint).replace(/:\w+/g, nobodysId)}`;
+const columns = [
+  'Operation',
+  'nobody',
+  "member's session",
+  "administrator's session",
+  "member's token, by its only scope",
+  "administrator's token, by its only scope",
+  'member on their own id: session / token, by its only scope',
+  "service's token, by its only scope",
+  'removed owner: session / token',
+];
+const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];
+
+/** The address to call, from the root, with an id in each of its places. */
+function targetOf(endpoint: AnyEndpoint, id: string): string {
+  return `/${addressOf(endpoint).replace(/:\w+/g, id)}`;
+}
+
+/** Statuses by scope as `scopes → status`, the most common status last, as `else`, or as `any` where it is the only one. */
+function summary(statuses: ReadonlyMap<string, readonly string[]>): string {
+  const groups = [...statuses].sort(([, a], [, b]) => a.length - b.length);
+  const common = groups.length === 1 ? 'any' : 'else';
+  return groups
+    .map(([status, names], place) => `${place < groups.length - 1 ? names.join(' ') : common} → ${status}`)
+    .join(', ');
 }
 
 describe('access matrix', () => {
@@ -19,7 +41,8 @@ describe('access matrix', () => {
   let member: Client;
   let removed: Client;
   let removedsToken: Client;
-  const tokens = new Map<string, { ofMember: Client; ofAdmin: Client }>();
+  const tokens = { ofMember: new Map<string, Client>(), ofAdmin: new Map<string, Client>() };
+  const services = new Map<string, Client>();
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -27,20 +50,28 @@ describe('access matrix', () => {
     member = await app.member(admin, memberEmail);
     for (const { name } of catalogue) {
       const scopes = [name];
-      tokens.set(name, { ofMember: await member.token({ scopes }), ofAdmin: await admin.token({ scopes }) });
+      tokens.ofMember.set(name, await member.token({ scopes }));
+      tokens.ofAdmin.set(name, await admin.token({ scopes }));
     }
+    for (const name of serviceScopes) services.set(name, app.service([name]));
     removed = await app.member(admin, 'gone@example.com');
     removedsToken = await removed.token();
     await app.deleteUser(removed.userId);
   });
   afterAll(() => app.close());
 
-  /** What a caller gets. Bodies are empty: whoever is let through meets validation, and nothing is changed. */
-  async function statusFor(endpoint: AnyEndpoint, client: Client): Promise<string> {
+  /** What a caller gets. Bodies are empty: whoever is let through meets validation, or changes nothing of what others ask for. */
+  async function statusFor(endpoint: AnyEndpoint, client: Client, id = nobodysId): Promise<string> {
     const hasBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE';
-    const { status, body } = await client.call(endpoint.method, targetOf(endpoint), hasBody ? { body: {} } : {});
+    const { status, body } = await client.call(endpoint.method, targetOf(endpoint, id), hasBody ? { body: {} } : {});
+    if (endpoint.method === 'DELETE' && endpoint.path === '/org') await undelete();
     // Two refusals share this status: who may not, and what is wrong with the input.
     return status === 400 && body.error.code === 'ADMIN_REQUIRED' ? '400 ADMIN_REQUIRED' : String(status);
+  }
+
+  /** The one call whose success would take everything away from the calls after it. */
+  async function undelete(): Promise<void> {
+    await app.services.db.transaction((tx) => tx.updateTable('organizations').set({ is_deleted: 0 }).execute());
   }
 
   /** Signing out ends the session that it is tried with. */
@@ -48,21 +79,24 @@ describe('access matrix', () => {
     return endpoint.path.includes('/logout/') ? app.signIn(email) : session;
   }
 
-  /** The answer with each scope alone: `scopes → status`, the most common status last, as `else`, or as `any` where it is the only one. */
-  async function byScope(endpoint: AnyEndpoint, whose: 'ofMember' | 'ofAdmin'): Promise<string> {
+  /** The answer with each scope alone. */
+  async function byScope(endpoint: AnyEndpoint, clients: ReadonlyMap<string, Client>, id = nobodysId): Promise<string> {
     const statuses = new Map<string, string[]>();
-    for (const [name, clients] of tokens) {
-      const status = await statusFor(endpoint, clients[whose]);
+    for (const [name, client] of clients) {
+      const status = await statusFor(endpoint, client, id);
       statuses.set(status, [...(statuses.get(status) ?? []), name]);
     }
-    const groups = [...statuses].sort(([, a], [, b]) => a.length - b.length);
-    const common = groups.length === 1 ? 'any' : 'else';
-    return groups
-      .map(([status, names], place) => `${place < groups.length - 1 ? names.join(' ') : common} → ${status}`)
-      .join(', ');
+    return summary(statuses);
   }
 
-  it('says who reaches what, with what (HTTP-7, SCOPE-1, SCOPE-2, SCOPE-10, AUTH-24, AUTH-32, ERR-13, ERR-16)', async () => {
+  /** What a member gets where the id in the address is the member's own. */
+  async function onSelf(endpoint: AnyEndpoint): Promise<string> {
+    if (!endpoint.path.includes('/:id')) return '–';
+    const { userId } = member;
+    return `${await statusFor(endpoint, member, userId)} / ${await byScope(endpoint, tokens.ofMember, userId)}`;
+  }
+
+  it('says who reaches what, with what (HTTP-7, SCOPE-1, SCOPE-2, SCOPE-10, AUTH-24, AUTH-30, AUTH-32, ERR-13, ERR-16, SERVICE-1 to SERVICE-3)', async () => {
     const rows: string[] = [];
     for (const endpoint of routes) {
       const row = [
@@ -70,8 +104,10 @@ describe('access matrix', () => {
         await statusFor(endpoint, app.nobody),
         await statusFor(endpoint, await sessionFor(endpoint, memberEmail, member)),
         await statusFor(endpoint, await sessionFor(endpoint, 'ada@example.com', admin)),
-        await byScope(endpoint, 'ofMember'),
-        await byScope(endpoint, 'ofAdmin'),
+        await byScope(endpoint, tokens.ofMember),
+        await byScope(endpoint, tokens.ofAdmin),
+        await onSelf(endpoint),
+        await byScope(endpoint, services),
         `${await statusFor(endpoint, removed)} / ${await statusFor(endpoint, removedsToken)}`,
       ];
       rows.push(`| ${row.join(' | ')} |`);
@@ -79,10 +115,10 @@ describe('access matrix', () => {
     const table = [
       '# Who gets what',
       '',
-      'Calls with an empty body and with ids that belong to nothing, so that 400 and 404 mean: let through.',
+      'Calls with an empty body and with ids that belong to nothing, so that 400, 404 and 415 mean: let through.',
       '',
-      "| Operation | nobody | member's session | administrator's session | member's token, by its only scope | administrator's token, by its only scope | removed owner: session / token |",
-      '|---|---|---|---|---|---|---|',
+      `| ${columns.join(' | ')} |`,
+      `|${'---|'.repeat(columns.length)}`,
       ...rows,
       '',
     ].join('\n');

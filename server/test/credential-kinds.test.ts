@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compactJwt, hmac } from './jwt.ts';
 import { beginSignIn, claimsOf } from './sign-in.ts';
 import { type Client, password, TestApp } from './test-app.ts';
 
 const email = 'ada@example.com';
-const kinds = ['session', 'token with prefix', 'token without prefix', 'refresh token', 'x-session-token'] as const;
+const kinds = [
+  'session',
+  'token with prefix',
+  'token without prefix',
+  'refresh token',
+  'x-session-token',
+  'service token',
+  'service token with a display prefix',
+] as const;
 type Kind = (typeof kinds)[number];
 
 describe('a credential of one kind where another belongs', () => {
@@ -20,6 +29,9 @@ describe('a credential of one kind where another belongs', () => {
     credentials.set('token without prefix', (credential ?? '').replace('lkpat_', ''));
     credentials.set('refresh token', pair.refreshToken);
     credentials.set('x-session-token', await beginSignIn(app, email));
+    const service = app.service(['USER_LOOKUP', 'FETCH_CONFIG']).credential ?? '';
+    credentials.set('service token', service);
+    credentials.set('service token with a display prefix', `lkpat_${service}`);
   });
   afterAll(() => app.close());
 
@@ -35,6 +47,21 @@ describe('a credential of one kind where another belongs', () => {
       knock: async (value) => (await app.with(value).post('/userAccount/refresh/token')).status,
     },
     {
+      name: 'a route of services',
+      open: ['service token'],
+      knock: async (value) => (await app.with(value).get(`/users/internal/${admin.userId}`)).status,
+    },
+    {
+      name: 'a route of services that takes a body',
+      open: ['service token'],
+      knock: async (value) => (await app.with(value).get(`/users/email/exists?email=${email}`)).status,
+    },
+    {
+      name: 'a route of administrators',
+      open: ['session', 'token with prefix', 'token without prefix'],
+      knock: async (value) => (await app.with(value).patch('/org', {})).status,
+    },
+    {
       name: 'the header x-session-token',
       open: ['x-session-token'],
       knock: async (value) => {
@@ -47,7 +74,7 @@ describe('a credential of one kind where another belongs', () => {
   for (const { name, open, knock } of doors) {
     for (const kind of kinds) {
       const expected = open.includes(kind) ? 200 : 401;
-      it(`${expected}: ${kind} at ${name} (AUTH-28, AUTH-33)`, async () => {
+      it(`${expected}: ${kind} at ${name} (AUTH-28, AUTH-33, SERVICE-1, SERVICE-2)`, async () => {
         expect(await knock(credentials.get(kind) ?? '')).toBe(expected);
       });
     }
@@ -56,11 +83,59 @@ describe('a credential of one kind where another belongs', () => {
   it('401: claims that call it another kind, signed by the service itself (AUTH-26, AUTH-28)', async () => {
     const { keys } = app.services;
     const claims = claimsOf(credentials.get('session') ?? '');
-    for (const tokenType of ['session', 'oauth', 'refresh', 'sign-in']) {
-      const forged = await keys.sign({ ...claims, jti: 'f'.repeat(24), tokenType });
+    for (const tokenType of ['session', 'oauth', 'refresh', 'sign-in', 'scoped']) {
+      const forged = await keys.sign({ ...claims, jti: 'f'.repeat(24), tokenType, scopes: ['USER_LOOKUP'] });
+      expect((await app.with(forged).get(`/users/internal/${admin.userId}`)).status).toBe(401);
       expect((await app.with(forged).get('/org')).status).toBe(401);
       expect((await app.with(forged).post('/userAccount/refresh/token')).status).toBe(401);
     }
+  });
+
+  it.each([
+    ['no list', undefined],
+    ['null', null],
+    ['the name in a text', 'USER_LOOKUP'],
+    ['an object', { 0: 'USER_LOOKUP', length: 1 }],
+    ['a list that is empty', []],
+    ['a list with more than names', ['USER_LOOKUP', 7]],
+    ['a list in a list', [['USER_LOOKUP']]],
+  ])(
+    '403: a scoped token, well signed, that grants nothing: its scopes are %s (SERVICE-3, SERVICE-14)',
+    async (...[, scopes]) => {
+      // What JSON leaves out is not there.
+      const service = app.service(scopes === undefined ? null : scopes, scopes === undefined ? { scopes } : {});
+      for (const path of [`/users/internal/${admin.userId}`, `/users/email/exists?email=${email}`]) {
+        const { status, body, headers } = await service.get(path);
+        expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
+        expect(headers.get('www-authenticate')).toContain('scope="USER_LOOKUP"');
+      }
+      expect((await service.get('/org')).status).toBe(401);
+    },
+  );
+
+  it('401: without a secret shared with services, none gets in (SERVICE-14)', async () => {
+    const alone = await TestApp.start({ SCOPED_JWT_SECRET: '' });
+    const owner = await alone.setUp();
+    const { status, body } = await alone.service().get(`/users/internal/${owner.userId}`);
+    expect([status, body.error.code]).toEqual([401, 'TOKEN_INVALID']);
+    await alone.close();
+  });
+
+  it('401: where people’s tokens are HS256 too, neither secret is good for the other kind (AUTH-28, AUTH-37)', async () => {
+    const peoples = 'people-have-another-secret-0815-4711';
+    const both = await TestApp.start({ JWT_ALGORITHM: 'HS256', JWT_SECRET: peoples });
+    const owner = await both.setUp();
+    const route = `/users/internal/${owner.userId}`;
+    const claims = { ...claimsOf(owner.credential ?? ''), scopes: ['USER_LOOKUP'] };
+    const exp = Math.floor(both.clock.now() / 1_000) + 3_600;
+    const byPeoples = compactJwt({ alg: 'HS256' }, { ...claims, exp }, hmac(peoples));
+    expect((await both.with(byPeoples).get(route)).status).toBe(401);
+    expect((await owner.get(route)).status).toBe(401);
+    // A person's claims make no person of a service.
+    const service = both.service(['USER_LOOKUP'], claims);
+    expect([(await service.get(route)).status, (await service.get('/org')).status]).toEqual([200, 401]);
+    expect((await both.service().get(route)).status).toBe(200);
+    await both.close();
   });
 
   it('401: a credential in the query, in a cookie or with another scheme is none (AUTH-1, AUTH-19)', async () => {

@@ -56,10 +56,10 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
 
   describe('HEAD', () => {
     it('200: as GET with the length and without the body', async () => {
-      const got = await admin.get('/users');
+      const got = await admin.get('/org');
       const { answers, text } = await sendRaw(
         app,
-        requestText('HEAD /api/v1/users HTTP/1.1', [
+        requestText('HEAD /api/v1/org HTTP/1.1', [
           'Host: x',
           `Authorization: Bearer ${admin.credential}`,
           'Connection: close',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../src/http/endpoint.ts';
+import { isUpload } from '../src/http/media.ts';
 import { openApiDocument } from '../src/http/openapi.ts';
 import { routes } from '../src/routes.gen.ts';
 import { checkAgainstContract } from './contract-check.ts';
@@ -51,7 +52,9 @@ describe('OpenAPI document', () => {
     expect(ids.size).toBe(routes.length);
   });
 
-  const taking = routes.filter(({ body }) => body).map((one) => [`${one.method} ${one.path}`, one] as const);
+  const taking = routes
+    .filter(({ body }) => body && !isUpload(body))
+    .map((one) => [`${one.method} ${one.path}`, one] as const);
 
   it.each(taking)('%s: the body that is suggested is taken as it is', (_, endpoint) => {
     const { schema } = operationOf(endpoint).requestBody.content['application/json'];
@@ -71,5 +74,81 @@ describe('OpenAPI document', () => {
     const { properties } = document.paths['/api/v1/users'].post.requestBody.content['application/json'].schema;
     expect(properties.fullName).toMatchObject({ minLength: 1, maxLength: 255 });
     expect(properties.email).toMatchObject({ format: 'email', maxLength: 254 });
+  });
+
+  const binary = { type: 'string', format: 'binary' };
+  it.each(routes.filter(({ body }) => isUpload(body)).map((one) => [`${one.method} ${one.path}`, one] as const))(
+    '%s: takes one file in a form, and nothing else (PICTURE-8)',
+    (_, endpoint) => {
+      const { requestBody, responses } = operationOf(endpoint);
+      expect(requestBody.required).toBe(true);
+      expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
+      const { schema } = requestBody.content['multipart/form-data'];
+      expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
+      expect(Object.keys(schema.properties)).toEqual(['file']);
+      // JSON is for refusals.
+      expect(responses['201'].content).toEqual({ 'image/jpeg': { schema: binary } });
+      expect(Object.keys(responses)).toEqual(['201', 'default']);
+    },
+  );
+
+  it('a picture is told by its type, beside the words for there being none (PICTURE-2, PICTURE-3, PICTURE-6)', () => {
+    const logo = document.paths['/api/v1/org/logo'].get.responses;
+    expect(logo['200'].content).toEqual({ 'image/jpeg': { schema: binary } });
+    expect(Object.keys(logo)).toEqual(['200', '204', 'default']);
+    expect(Object.keys(logo['204'])).toEqual(['description']);
+    const own = document.paths['/api/v1/users/dp'].get.responses['200'].content;
+    expect(Object.keys(own).sort()).toEqual(['application/json', 'image/jpeg']);
+    expect(own['application/json'].schema).toMatchObject({
+      required: ['errorMessage'],
+      properties: { errorMessage: { type: 'string' } },
+    });
+  });
+
+  it('every operation says which kind of credential it takes (SERVICE-1, SERVICE-2, HTTP-7)', () => {
+    const { securitySchemes } = document.components;
+    expect(document.security).toEqual([{ bearer: [] }]);
+    for (const endpoint of routes) {
+      const { security = document.security, ...operation } = operationOf(endpoint);
+      const { who } = endpoint.policy;
+      const expected = who === 'anyone' ? [] : [{ [who === 'service' ? 'service' : 'bearer']: [] }];
+      expect([endpoint.path, security]).toEqual([endpoint.path, expected]);
+      for (const name of security.flatMap(Object.keys))
+        expect(securitySchemes[name]).toMatchObject({ scheme: 'bearer' });
+      const scope = 'scope' in endpoint.policy ? endpoint.policy.scope : undefined;
+      expect([endpoint.path, operation['x-required-scope']]).toEqual([endpoint.path, scope]);
+    }
+  });
+
+  it('every parameter of a path is declared, required and of the form of an id (HTTP-19)', () => {
+    for (const endpoint of routes) {
+      const named = [...endpoint.path.matchAll(/:(\w+)/g)].map(([, name]) => name);
+      const { parameters = [] } = operationOf(endpoint);
+      const inPath = parameters.filter((one: Json) => one.in === 'path');
+      expect([endpoint.path, inPath.map(({ name }: Json) => name)]).toEqual([endpoint.path, named]);
+      for (const one of inPath) expect([one.required, one.schema.type]).toEqual([true, 'string']);
+    }
+  });
+
+  it('addresses are below /api/v1, but for the health and key routes at the root (HTTP-1)', () => {
+    const elsewhere = Object.keys(document.paths).filter((path) => !path.startsWith('/api/v1/'));
+    expect(elsewhere.sort()).toEqual(['/.well-known/jwks.json', '/health/live', '/health/ready']);
+  });
+
+  it('answers are JSON, but for pictures and for nothing at all; refusals always are (ERR-1)', () => {
+    for (const endpoint of routes) {
+      const { default: refused, ...successes } = operationOf(endpoint).responses;
+      expect(refused).toEqual({ $ref: '#/components/responses/Refusal' });
+      const types = Object.values<Json>(successes).flatMap(({ content = {} }) => Object.keys(content));
+      for (const type of types) expect(['application/json', 'image/jpeg']).toContain(type);
+      expect(types.includes('image/jpeg')).toBe(/\/(logo|dp)$/.test(endpoint.path) && endpoint.method !== 'DELETE');
+    }
+    expect(Object.keys(document.components.responses.Refusal.content)).toEqual(['application/json']);
+  });
+
+  it('errorMessage is said only where a rule has it: by GET /users/dp (ERR-4)', () => {
+    const saying = routes.filter((endpoint) => JSON.stringify(operationOf(endpoint)).includes('errorMessage'));
+    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /users/dp']);
+    expect(JSON.stringify(document.components)).not.toContain('errorMessage');
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day, second } from '../src/clock.ts';
 import { type RefusalName, refusals } from '../src/errors.ts';
+import { compressedZeros, madePng, onePixel } from './made-pictures.ts';
 import { RawConnection, requestText, sendRaw } from './raw-http.ts';
 import { secondConnection } from './second-connection.ts';
 import { attemptSignIn, beginSignIn } from './sign-in.ts';
@@ -52,6 +53,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   const newcomer = (email: string) => ({ body: { fullName: 'Ann', email } });
   const signIn = (of: TestApp, secret: string) => attemptSignIn(of, { email: 'ada@example.com', password: secret });
 
+  /** Uploads these bytes as the caller's own picture, under a good label. */
+  async function upload(bytes: Buffer): Promise<Refused> {
+    const { status, body, headers } = await member.upload('/users/dp', new Uint8Array(bytes));
+    return { status, body, header: (name) => headers.get(name) ?? undefined };
+  }
+
   /** Calls as somebody whose token something happened to. */
   async function ended(spoil: (client: Client, tokenId: string) => Promise<unknown>): Promise<Refused> {
     const client = await member.token({ expiryDays: 30 });
@@ -64,6 +71,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     doubledHeader: () => raw(requestText(open, ['Host: a', 'Host: b'])),
     unreadableRequest: () => raw('nonsense\r\n\r\n'),
     hostMissing: () => raw(requestText(open, [])),
+    pictureEmpty: () => upload(Buffer.alloc(0)),
+    pictureTooLarge: () => upload(madePng(10_000, 10_000, { rows: compressedZeros(10_000 * 10_001) })),
+    pictureUndecodable: () => upload(onePixel().subarray(0, -20)),
     scopeNotGrantable: () => call(admin, 'POST', '/personal-access-tokens', { body: { name: 'x', scopes: ['none'] } }),
     tokenAdministratorRequired: () => call(member, 'GET', '/personal-access-tokens/admin'),
 
@@ -89,6 +99,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
     administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    administratorOrSelfRequired: () =>
+      call(member, 'PATCH', `/users/${admin.userId}/designation`, { body: { designation: 'Boss' } }),
     sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
 
     notFound: () => call(admin, 'GET', `/users/${anId}`),
@@ -100,6 +112,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     organizationExists: () => call(app.nobody, 'POST', '/org', { body: organization }),
     emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
+    administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
+    userActive: () => call(admin, 'POST', `/users/${member.userId}/restore`),
     emailOfDeletedUser: async () => {
       const gone = await app.member(admin, 'gone@example.com');
       await app.deleteUser(gone.userId);
@@ -107,8 +121,11 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
 
     bodyTooLarge: () => call(app.nobody, 'POST', '/users', { raw: 'x'.repeat(1_048_577) }),
+    fileTooLarge: () => upload(Buffer.alloc(1_048_577, onePixel())),
+    bodyNotForm: () => call(member, 'PUT', '/users/dp', { body: { file: 'x' } }),
     bodyNotJson: () => call(admin, 'POST', '/users', { raw: 'x', headers: { 'content-type': 'text/plain' } }),
     bodyEncoded: () => call(admin, 'POST', '/users', { raw: 'x', headers: { 'content-encoding': 'gzip' } }),
+    pictureTypeUnsupported: () => upload(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')),
 
     tooManyRequests: async () => {
       const stranger = limited.with('unknown');

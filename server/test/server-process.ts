@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '../..');
 const startMsMax = 20_000;
 const running = new Set<ChildProcess>();
 
-/** Compiles the server unless what was compiled last is still the same source. */
+/** Compiles server and command unless what was compiled last is still the same source. */
 export function ensureServerIsBuilt(): void {
   const build = "const { ensureBuilt } = await import('./scripts/setup.mjs'); await ensureBuilt();";
   execFileSync(process.execPath, ['--input-type=module', '--eval', build], { cwd: root });
@@ -42,7 +42,7 @@ export class ServerProcess {
 
   private constructor(environment: Environment, cwd: string) {
     const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment };
-    this.child = spawn(process.execPath, [join(root, 'server/dist/main.js')], {
+    this.child = spawn(process.execPath, [join(root, 'dist/server/src/main.js')], {
       cwd,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

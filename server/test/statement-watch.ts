@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 type Connection = Sqlite.Database;
 type Run = (this: Sqlite.Statement, ...args: unknown[]) => unknown;
 
-const methods = ['run', 'all', 'get'] as const;
+const methods = ['run', 'all', 'get', 'iterate'] as const;
 
 function statementPrototype(): Record<(typeof methods)[number], Run> {
   const connection = new Sqlite(':memory:');

@@ -9,11 +9,14 @@ import { createPassword } from '../src/features/sessions/contract.ts';
 import { maskCredentials } from '../src/log.ts';
 import type { Services } from '../src/services.ts';
 import { checkAgainstContract } from './contract-check.ts';
+import { compactJwt, hmac } from './jwt.ts';
 import { TestClock } from './test-clock.ts';
 
 /** The password of everybody in tests. */
 export const password = 'Correct-Horse-7';
 const adminEmail = 'ada@example.com';
+/** What tests share with trusted services. */
+const scopedSecret = 'tests-share-this-with-services-4711';
 
 export const organization = {
   accountType: 'business',
@@ -31,6 +34,7 @@ export interface Answer {
   readonly headers: Headers;
   readonly body: Json;
   readonly text: string;
+  readonly bytes: Buffer;
 }
 
 interface CallOptions {
@@ -38,6 +42,8 @@ interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is, in place of `body`. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
+  /** Sent as multipart/form-data, in place of `body`. */
+  readonly form?: FormData;
 }
 
 /** Somebody who calls the service, with or without a credential. */
@@ -59,15 +65,21 @@ export class Client {
     if (this.credential !== null && !headers.has('authorization')) {
       headers.set('authorization', `Bearer ${this.credential}`);
     }
-    let body = options.raw;
+    let sent: string | Uint8Array<ArrayBuffer> | FormData | undefined = options.form ?? options.raw;
     if (options.body !== undefined) {
-      body = JSON.stringify(options.body);
+      sent = JSON.stringify(options.body);
       if (!headers.has('content-type')) headers.set('content-type', 'application/json');
     }
-    const response = await fetch(this.#app.url + url, { method, headers, ...(body === undefined ? {} : { body }) });
-    const text = await response.text();
+    const response = await fetch(this.#app.url + url, {
+      method,
+      headers,
+      ...(sent === undefined ? {} : { body: sent }),
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const text = bytes.toString();
     const isJson = method !== 'HEAD' && (response.headers.get('content-type')?.startsWith('application/json') ?? false);
-    const answer = { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text, text };
+    const body = isJson ? JSON.parse(text) : text;
+    const answer = { status: response.status, headers: response.headers, body, text, bytes };
     if (isJson) checkAgainstContract(method, url, answer);
     this.#app.remember(answer);
     return answer;
@@ -79,6 +91,21 @@ export class Client {
 
   post(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
     return this.call('POST', path, { ...options, body });
+  }
+
+  put(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+    return this.call('PUT', path, { ...options, body });
+  }
+
+  patch(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+    return this.call('PATCH', path, { ...options, body });
+  }
+
+  /** Sends one file in the field `file` of a form, as a browser does. */
+  upload(path: string, bytes: Uint8Array<ArrayBuffer>, type = 'image/png'): Promise<Answer> {
+    const form = new FormData();
+    form.append('file', new Blob([bytes], { type }), 'picture');
+    return this.call('PUT', path, { form });
   }
 
   delete(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
@@ -113,7 +140,7 @@ export class TestApp {
   /** Every line that was logged, at the most talkative level, before masking. */
   readonly logLines: string[];
   readonly #service: Service;
-  readonly #secrets = new Set<string>([password]);
+  readonly #secrets = new Set<string>([password, scopedSecret]);
 
   private constructor(parts: { service: Service; clock: TestClock; dataDir: string; logLines: string[] }) {
     this.#service = parts.service;
@@ -127,7 +154,13 @@ export class TestApp {
   /** Starts a service without an organization. Request limits are off unless the environment says otherwise. */
   static async start(environment: Environment = {}, clock = new TestClock()): Promise<TestApp> {
     const dataDir = environment['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
-    const config = loadConfig({ RATE_LIMIT: 'off', PORT: '0', ...environment, DATA_DIR: dataDir });
+    const config = loadConfig({
+      RATE_LIMIT: 'off',
+      PORT: '0',
+      SCOPED_JWT_SECRET: scopedSecret,
+      ...environment,
+      DATA_DIR: dataDir,
+    });
     const logLines: string[] = [];
     const log = pino({ level: 'trace', base: null }, { write: (line) => void logLines.push(line) });
     const service = await compose({ config, clock, log });
@@ -146,6 +179,14 @@ export class TestApp {
   /** Somebody without a credential. */
   get nobody(): Client {
     return new Client(this, null);
+  }
+
+  /** A service with a scoped token that it signed itself, as trusted services do; claims beside `scopes` and `exp` at will. */
+  service(scopes: unknown = ['USER_LOOKUP'], claims: Readonly<Record<string, unknown>> = {}): Client {
+    const exp = Math.floor(this.clock.now() / 1_000) + 3_600;
+    const token = compactJwt({ alg: 'HS256' }, { scopes, exp, ...claims }, hmac(scopedSecret));
+    this.#secrets.add(token);
+    return new Client(this, token);
   }
 
   /** A client with any credential. */
@@ -185,18 +226,16 @@ export class TestApp {
     return this.signIn(email);
   }
 
-  /** Deletes a user in the store, as the operation will once it exists. */
+  /** Deletes a user, who must not be an administrator. */
   async deleteUser(userId: string): Promise<void> {
-    const { db } = this.services;
-    await db.transaction(async (tx) => {
-      await tx.deleteFrom('group_members').where('user_id', '=', userId).execute();
-      await tx.updateTable('users').set({ is_deleted: 1 }).where('id', '=', userId).execute();
-    });
+    const { status, text } = await (await this.signIn(adminEmail)).delete(`/users/${userId}`);
+    if (status !== 200) throw new Error(`not deleted: ${status} ${text}`);
   }
 
-  /** Deletes the organization in the store, as the operation will once it exists. */
+  /** Deletes the organization. */
   async deleteOrganization(): Promise<void> {
-    await this.services.db.transaction((tx) => tx.updateTable('organizations').set({ is_deleted: 1 }).execute());
+    const { status, text } = await (await this.signIn(adminEmail)).delete('/org');
+    if (status !== 200) throw new Error(`not deleted: ${status} ${text}`);
   }
 
   /** Takes the administrator's role from somebody, in the store. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RefusedError } from '../errors.ts';
 import { admit, type Policy } from './policy.ts';
-import type { Principal } from './principal.ts';
+import type { Principal, ServicePrincipal } from './principal.ts';
 
 const tokenId = '65f0c0ffee65f0c0ffee65f0';
 const person = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
@@ -15,7 +15,9 @@ const token = (isAdmin: boolean, ...scopes: string[]): Principal => ({
   expiresAtMs: null,
 });
 
-function verdict(policy: Policy, caller: Principal, params: Record<string, string> = {}): string {
+const service = (...scopes: string[]): ServicePrincipal => ({ kind: 'service', scopes: new Set(scopes) });
+
+function verdict(policy: Policy, caller: Principal | ServicePrincipal, params: Record<string, string> = {}): string {
   try {
     admit(policy, caller, params);
     return 'admitted';
@@ -28,6 +30,8 @@ const member: Policy = { who: 'member', scope: 'user:read' };
 const admin: Policy = { who: 'admin', scope: 'user:invite' };
 const adminFirst: Policy = { who: 'admin', scope: 'token:admin', adminFirst: true };
 const sessionOnly: Policy = { who: 'member', sessionOnly: true };
+const adminOrSelf: Policy = { who: 'adminOrSelf', scope: 'user:write' };
+const lookUp: Policy = { who: 'service', scope: 'USER_LOOKUP' };
 const itself: Policy = { who: 'member', scope: 'token:write', selfParam: 'tokenId' };
 
 describe('admit', () => {
@@ -58,5 +62,45 @@ describe('admit', () => {
     expect(verdict(itself, token(false), { tokenId: 'd'.repeat(24) })).toBe('scopeMissing');
     expect(verdict(itself, token(false), { id: tokenId })).toBe('scopeMissing');
     expect(verdict(itself, token(false), {})).toBe('scopeMissing');
+  });
+
+  it.each([
+    ['an administrator, on anybody', session(true), 'd'.repeat(24), 'admitted'],
+    ['somebody, on themselves', session(false), person.userId, 'admitted'],
+    ['somebody, on themselves in upper case (HTTP-20)', session(false), person.userId.toUpperCase(), 'admitted'],
+    ['somebody, on somebody else (ERR-17)', session(false), 'd'.repeat(24), 'administratorOrSelfRequired'],
+    ['somebody, on what is no id (HTTP-4)', session(false), 'nonsense', 'administratorOrSelfRequired'],
+    ['somebody, on nothing', session(false), '', 'administratorOrSelfRequired'],
+    ['somebody, on an id with a space', session(false), `${person.userId} `, 'administratorOrSelfRequired'],
+    ['somebody, by the id of the session', session(false), 'c'.repeat(24), 'administratorOrSelfRequired'],
+    ['a token with the scope, on its owner', token(false, 'user:write'), person.userId, 'admitted'],
+    [
+      'a token with the scope, on somebody else',
+      token(false, 'user:write'),
+      'e'.repeat(24),
+      'administratorOrSelfRequired',
+    ],
+    ['a token, by its own id', token(false, 'user:write'), tokenId, 'administratorOrSelfRequired'],
+    ['a token without the scope, on its owner (HTTP-2)', token(false, 'user:read'), person.userId, 'scopeMissing'],
+    ['an administrator’s token without the scope', token(true, 'org:admin'), 'd'.repeat(24), 'scopeMissing'],
+    ['an administrator’s token with the scope', token(true, 'user:write'), 'd'.repeat(24), 'admitted'],
+  ] as const)('adminOrSelf: %s (AUTH-30)', (...[, caller, id, expected]) => {
+    expect(verdict(adminOrSelf, caller, { id })).toBe(expected);
+  });
+
+  it('adminOrSelf: a route that names nobody is for administrators (AUTH-30)', () => {
+    expect(verdict(adminOrSelf, session(false))).toBe('administratorOrSelfRequired');
+    expect(verdict(adminOrSelf, session(false), { userId: person.userId })).toBe('administratorOrSelfRequired');
+    expect(verdict(adminOrSelf, session(true))).toBe('admitted');
+  });
+
+  it.each([
+    ['the scope', service('USER_LOOKUP'), 'admitted'],
+    ['the scope among others', service('FETCH_CONFIG', 'USER_LOOKUP'), 'admitted'],
+    ['no scope', service(), 'scopeMissing'],
+    ['another scope', service('FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'), 'scopeMissing'],
+    ['the scope in other letters', service('user_lookup', 'USER_LOOKUP ', 'USER_LOOKUPS'), 'scopeMissing'],
+  ] as const)('a service with %s (SERVICE-3)', (...[, caller, expected]) => {
+    expect(verdict(lookUp, caller)).toBe(expected);
   });
 });

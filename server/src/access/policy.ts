@@ -1,19 +1,22 @@
 import { RefusedError, refuseScope } from '../errors.ts';
-import type { Principal } from './principal.ts';
+import type { Principal, ServicePrincipal } from './principal.ts';
+import type { ServiceScope } from './scoped-tokens.ts';
 import type { ScopeName } from './scopes.ts';
 
-/** Who a person must be. */
-export type Who = 'member' | 'admin';
+/** Who a person must be. `adminOrSelf`: an administrator, or the user whom the path parameter `id` names. */
+type Who = 'member' | 'admin' | 'adminOrSelf';
 
 /**
  * Who may call an endpoint, and with what. Every endpoint has one; nothing else decides.
  * - `anyone`: no credential is asked for, and none is looked at.
  * - `holder`: the endpoint consumes the bearer value itself, such as a refresh token.
+ * - `service`: takes a scoped token of a service, and nobody else's.
  * - the others take a session or, where they name a scope, a personal access token that has it.
  */
 export type Policy =
   | { readonly who: 'anyone' }
   | { readonly who: 'holder' }
+  | { readonly who: 'service'; readonly scope: ServiceScope }
   | { readonly who: Who; readonly sessionOnly: true }
   | {
       readonly who: Who;
@@ -37,13 +40,33 @@ function admitScope(policy: Policy, caller: Principal, params: Readonly<Record<s
   }
 }
 
-/**
- * Lets a proved caller through or throws the policy's refusal: scope first, then who.
- * @param params the raw path parameters
- */
-export function admit(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
+/** Throws for whoever is no administrator. Rule: AUTH-29. */
+export function requireAdministrator(caller: Principal): void {
+  if (!caller.isAdmin) throw new RefusedError('administratorRequired');
+}
+
+/** Throws for whoever is neither an administrator nor the user in question. Rule: AUTH-30. */
+export function requireAdministratorOrSelf(caller: Principal, userId: string | undefined): void {
+  if (!caller.isAdmin && caller.userId !== userId) throw new RefusedError('administratorOrSelfRequired');
+}
+
+function admitPerson(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
   const adminFirst = 'adminFirst' in policy && policy.adminFirst === true;
   if (adminFirst && !caller.isAdmin) throw new RefusedError('tokenAdministratorRequired');
   admitScope(policy, caller, params);
-  if (policy.who === 'admin' && !caller.isAdmin) throw new RefusedError('administratorRequired');
+  if (policy.who === 'admin') requireAdministrator(caller);
+  if (policy.who === 'adminOrSelf') requireAdministratorOrSelf(caller, params['id']?.toLowerCase());
+}
+
+/**
+ * Lets a proved caller through or throws the policy's refusal: scope first, then who. Rules: HTTP-3, SERVICE-3.
+ * @param params the raw path parameters
+ */
+export function admit(
+  policy: Policy,
+  caller: Principal | ServicePrincipal,
+  params: Readonly<Record<string, string>>,
+): void {
+  if (caller.kind !== 'service') admitPerson(policy, caller, params);
+  else if ('scope' in policy && !caller.scopes.has(policy.scope)) throw refuseScope([policy.scope]);
 }

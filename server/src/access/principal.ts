@@ -24,6 +24,12 @@ interface TokenPrincipal extends Person {
 /** Whoever makes a request, proved by a credential. */
 export type Principal = SessionPrincipal | TokenPrincipal;
 
+/** A service, proved by a scoped token: no person, and no member of anything. */
+export interface ServicePrincipal {
+  readonly kind: 'service';
+  readonly scopes: ReadonlySet<string>;
+}
+
 /** What the store knows of a presented credential. */
 export interface HeldCredential {
   readonly principal: Principal;

@@ -9,14 +9,25 @@ import type { Origin } from '../origin.ts';
 /** Everything that is recorded. */
 type AuditAction =
   | 'org.created'
+  | 'org.restored'
+  | 'org.purged'
+  | 'org.updated'
+  | 'org.deleted'
+  | 'org.onboarding-set'
   | 'user.created'
+  | 'user.updated'
+  | 'user.deleted'
+  | 'user.restored'
+  | 'picture.stored'
+  | 'picture.removed'
   | 'session.started'
   | 'session.refreshed'
   | 'session.refresh-reused'
   | 'session.ended'
   | 'token.created'
   | 'token.revoked'
-  | 'tokens.pruned';
+  | 'tokens.pruned'
+  | 'store.seeded';
 
 interface AuditRecord {
   readonly action: AuditAction;
@@ -34,7 +45,7 @@ interface AuditRecord {
 interface AuditParts {
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, 'countActivity'>;
 }
 
 /** As many rows as one statement takes on either engine. */

@@ -89,6 +89,8 @@ export interface Config {
   readonly displayPrefixes: readonly [string, ...string[]];
   readonly scopes: GrantableScopes;
   readonly jwtSharedSecret: Secret | null;
+  /** What trusted services sign their scoped tokens with. */
+  readonly scopedSharedSecret: Secret | null;
   readonly rateLimit: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];

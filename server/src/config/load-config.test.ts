@@ -49,6 +49,7 @@ describe('loadConfig', () => {
       dataDir: './data',
       displayPrefixes: ['lkpat_'],
       jwtSharedSecret: null,
+      scopedSharedSecret: null,
       rateLimit: true,
       tokenRetentionDays: 365,
       trustProxy: [],
@@ -63,6 +64,7 @@ describe('loadConfig', () => {
     const {
       scopes: _,
       jwtSharedSecret,
+      scopedSharedSecret,
       ...rest
     } = loadConfig({
       HOST: '0.0.0.0',
@@ -96,8 +98,8 @@ describe('loadConfig', () => {
       logLevel: 'silent',
       metrics: 'off',
     });
-    expect(jwtSharedSecret?.expose()).toBe(good);
-    expect(String(jwtSharedSecret)).toBe('[secret]');
+    expect([jwtSharedSecret?.expose(), scopedSharedSecret?.expose()]).toEqual([good, other]);
+    expect([String(jwtSharedSecret), String(scopedSharedSecret)]).toEqual(['[secret]', '[secret]']);
   });
 
   it('bases the public address on the port (CONFIG-2)', () => {

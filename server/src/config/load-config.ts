@@ -142,6 +142,7 @@ export function loadConfig(environment: Environment): Config {
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
     scopes: readScopes(values),
     jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,
+    scopedSharedSecret: values.SCOPED_JWT_SECRET ?? null,
     rateLimit: values.RATE_LIMIT === 'on',
     tokenRetentionDays: values.TOKEN_RETENTION_DAYS,
     trustProxy: values.TRUST_PROXY,

@@ -3,6 +3,9 @@ import { dirname, join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { StartupError } from '../errors.ts';
 
+/** The name of the store in its data directory. */
+export const storeFile = 'latchkey.db';
+
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /** Why SQLite could not open or write `file`, in the words of the operating system, which has more of them. */
@@ -52,6 +55,21 @@ export function prepareDataDir(dataDir: string): void {
     throw new StartupError(`DATA_DIR ${dataDir} cannot be made: ${messageOf(error)}`);
   }
   if (!isDirectory) throw new StartupError(`DATA_DIR ${dataDir} is a file: give a directory`);
+}
+
+/** Refuses a data directory without a store, for whoever must not make one. Throws StartupError. */
+export function requireStore(dataDir: string): void {
+  if (holdsStore(dataDir)) return;
+  throw new StartupError(`DATA_DIR ${dataDir} holds no store (${storeFile}): give the directory that the server uses`);
+}
+
+/** Whether there is a store in a directory that may not even exist. Throws StartupError where that cannot be seen. */
+export function holdsStore(dataDir: string): boolean {
+  try {
+    return (statSync(join(dataDir, storeFile), { throwIfNoEntry: false })?.size ?? 0) > 0;
+  } catch (error) {
+    throw new StartupError(`DATA_DIR ${dataDir} cannot be read: ${messageOf(error)}`);
+  }
 }
 
 /**

@@ -37,6 +37,14 @@ export interface Database {
    */
   first<A extends Arguments, T>(query: HotQuery<A, T>, args: A): Promise<T | undefined>;
   /**
+   * All rows of a query as they are at one moment, for lists of any length: in batches, none of them empty, each in a
+   * turn of the event loop of its own. One statement, and none of the rows is held. Whoever stops early ends it. Throws
+   * `overloaded` while too many are under way, in all or for this reader.
+   * @param query built with `read`, and not executed
+   * @param reader whom the list is for, such as a user id
+   */
+  batches<R>(query: Compilable<R>, reader: string): AsyncIterable<readonly R[]>;
+  /**
    * A number that differs as soon as anybody has committed anything, this process or another. `null` where the engine
    * can't tell cheaply: then nothing read may be kept.
    */

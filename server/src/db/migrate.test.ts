@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
@@ -11,6 +11,11 @@ import { migrate } from './migrate.ts';
 import { openSqlite } from './sqlite.ts';
 
 const clock = new TestClock();
+/** What there is, so that the next step needs no change here: `0001-foundation.ts` is version 1, `foundation`. */
+const steps = readdirSync(new URL('migrations/', import.meta.url))
+  .sort()
+  .map((file) => ({ version: Number(file.slice(0, 4)), name: file.slice(5, -'.ts'.length) }));
+const latest = steps.length;
 
 describe('migrate', () => {
   let directory: string;
@@ -38,7 +43,8 @@ describe('migrate', () => {
 
   it('brings an empty store to this version, and notes each step (STORE-9)', async () => {
     await migrate(db, clock);
-    expect(await versions()).toEqual([{ version: 1, name: 'foundation', applied_at: clock.now() }]);
+    expect(steps.map(({ version }) => version)).toEqual(steps.map((_, place) => place + 1));
+    expect(await versions()).toEqual(steps.map((step) => ({ ...step, applied_at: clock.now() })));
   });
 
   it('may run again and changes nothing then (STORE-9)', async () => {
@@ -46,7 +52,7 @@ describe('migrate', () => {
     const [before, mark] = [schema(), db.commitMark()];
     await migrate(db, clock);
     expect(schema()).toEqual(before);
-    expect(await versions()).toHaveLength(1);
+    expect(await versions()).toHaveLength(latest);
     expect(db.commitMark()).toBe(mark);
   });
 
@@ -57,34 +63,63 @@ describe('migrate', () => {
     expect(await db.read.selectFrom('counters').selectAll().execute()).toEqual([{ name: 'user', value: 1_234 }]);
   });
 
-  it('does a step whole or not at all, whichever statement of it fails, and then does it again (STORE-10)', async () => {
-    const whole: string[] = [];
-    const twin = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
-    const stopCounting = watchStatements((sql) => void whole.push(sql));
-    const other = openSqlite(twin);
-    await migrate(other, clock);
-    stopCounting();
-    await other.close();
-    rmSync(twin, { recursive: true, force: true });
-    const steps = whole.slice(whole.lastIndexOf('begin immediate'), whole.lastIndexOf('commit') + 1);
-    expect(steps.length).toBeGreaterThan(15);
-
-    for (const place of steps.keys()) {
-      let begun = 0;
-      let seen = 0;
-      const stop = watchStatements((sql) => {
-        if (sql === 'begin immediate') begun += 1;
-        if (begun < 2) return;
-        seen += 1;
-        if (seen === place + 1) throw new Error('injected');
-      });
-      await expect(migrate(db, clock)).rejects.toThrow('injected');
+  /**
+   * Migrates, and fails just before the statement at a place, counted from the beginning of the first step that is
+   * still to be done. Answers in which step that was, 0 being the first; `null` when there was no such statement.
+   */
+  async function failAt(place: number): Promise<number | null> {
+    // The first transaction of all is that of the record of steps.
+    let step = -2;
+    let seen = 0;
+    const stop = watchStatements((sql) => {
+      if (sql === 'begin immediate') step += 1;
+      if (step < 0) return;
+      seen += 1;
+      if (seen === place + 1) throw new Error('injected');
+    });
+    try {
+      await migrate(db, clock);
+      return null;
+    } catch (error) {
+      if (String(error).includes('injected')) return step;
+      throw error;
+    } finally {
       stop();
-      expect(await versions()).toEqual([]);
-      expect(schema().map((entry) => (entry as { name: string }).name)).toEqual(['schema_migrations']);
     }
-    await migrate(db, clock);
-    expect(await versions()).toHaveLength(1);
+  }
+
+  /** People and tokens as every release has them; the first one had no more columns than these. */
+  function insertPeople(): void {
+    inFile((connection) => {
+      connection.exec(`
+        INSERT INTO organizations (id, singleton, slug, account_type, domain, contact_email, onboarding_status, is_deleted,
+          created_at, updated_at) VALUES ('o', 1, 'org-1', 'business', 'x.io', 'a@x.io', 'skipped', 0, 1, 1);
+        INSERT INTO users (id, org_id, slug, email, full_name, has_logged_in, is_deleted, created_at, updated_at) VALUES
+          ('u1', 'o', 'user-1', 'a@x.io', 'ÅSA', 1, 0, 1, 1), ('u2', 'o', 'user-2', 'b@x.io', 'Straße', 0, 1, 1, 1);
+        INSERT INTO personal_access_tokens (id, hash, org_id, user_id, name, scopes, created_at)
+          VALUES ('t', 'h', 'o', 'u1', 'ΣΊΣΥΦΟΣ', 'openid', 1)`);
+    });
+  }
+
+  it('does each step whole or not at all, whichever statement of it fails, and then does it again (STORE-10)', async () => {
+    await failAt(0);
+    for (const { version } of steps) {
+      const [before, done] = [schema(), await versions()];
+      expect(done).toHaveLength(version - 1);
+      let place = 0;
+      while ((await failAt(place)) === 0) {
+        expect([version, await versions(), schema()]).toEqual([version, done, before]);
+        place += 1;
+      }
+      expect(place).toBeGreaterThan(3);
+      expect(await versions()).toHaveLength(version);
+      // From here on there is something to be brought along.
+      if (version === 1) insertPeople();
+    }
+    expect(inFile((connection) => connection.prepare('SELECT name_key FROM users').pluck().all())).toEqual([
+      'åsa',
+      'strasse',
+    ]);
   });
 
   it('refuses a store that a newer release has written, in one line, and leaves it alone (STORE-10)', async () => {
@@ -94,7 +129,7 @@ describe('migrate', () => {
     const refused = migrate(db, clock);
     await expect(refused).rejects.toBeInstanceOf(StartupError);
     await expect(refused).rejects.toThrow(
-      'The store has schema 99, this release knows 1: start the newer release that wrote it',
+      `The store has schema 99, this release knows ${latest}: start the newer release that wrote it`,
     );
     expect(schema()).toEqual(before);
   });

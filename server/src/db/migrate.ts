@@ -1,19 +1,28 @@
-import type { SchemaModule } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { StartupError } from '../errors.ts';
-import type { Database } from './database.ts';
+import type { Database, Tx } from './database.ts';
 import * as foundation from './migrations/0001-foundation.ts';
+import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
 
 interface Migration {
   readonly name: string;
-  readonly up: (schema: SchemaModule) => Promise<void>;
+  readonly up: (tx: Tx) => Promise<void>;
 }
 
 /** In order; the place in this list is the version. Entries are only ever added at the end. */
-const migrations: readonly Migration[] = [{ name: 'foundation', up: foundation.up }];
+const migrations: readonly Migration[] = [
+  { name: 'foundation', up: foundation.up },
+  { name: 'people-and-pictures', up: peopleAndPictures.up },
+];
 
 /** The version that this release works with. */
 const schemaVersion = migrations.length;
+
+function newerSchema(applied: number): StartupError {
+  return new StartupError(
+    `The store has schema ${applied}, this release knows ${schemaVersion}: start the newer release that wrote it`,
+  );
+}
 
 async function appliedVersion(db: Database): Promise<number> {
   const row = await db.read
@@ -43,20 +52,31 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
       .execute(),
   );
   const applied = await appliedVersion(db);
-  if (applied > schemaVersion) {
-    throw new StartupError(
-      `The store has schema ${applied}, this release knows ${schemaVersion}: start the newer release that wrote it`,
-    );
-  }
+  if (applied > schemaVersion) throw newerSchema(applied);
   for (const [place, { name, up }] of migrations.entries()) {
     const version = place + 1;
     if (version <= applied) continue;
     const step = db.transaction(async (tx) => {
-      await up(tx.schema);
+      await up(tx);
       await tx.insertInto('schema_migrations').values({ version, name, applied_at: clock.now() }).execute();
     });
     await step.catch((error: unknown) => {
       throw stepFailed(`schema ${version} (${name})`, error);
     });
+  }
+}
+
+/** Refuses a store that this release would have to migrate first, or cannot read. Throws StartupError. Rule: STORE-10. */
+export async function requireCurrentSchema(db: Database): Promise<void> {
+  const applied = await appliedVersion(db).catch((error: unknown) => {
+    // Only a file that no server has ever finished making has no such table.
+    if (error instanceof Error && error.message.startsWith('no such table')) return 0;
+    throw error;
+  });
+  if (applied > schemaVersion) throw newerSchema(applied);
+  if (applied < schemaVersion) {
+    throw new StartupError(
+      `The store has schema ${applied}, this release works with ${schemaVersion}: start the server once, which migrates it`,
+    );
   }
 }

@@ -2,10 +2,11 @@ import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
+import { type Compilable, Kysely, SqliteDialect } from 'kysely';
 import { StartupError } from '../errors.ts';
+import { BatchReader } from './batch-reader.ts';
 import { CommitMark } from './commit-mark.ts';
-import { startupReason } from './data-dir.ts';
+import { startupReason, storeFile } from './data-dir.ts';
 import type { Arguments, Database, HotQuery, Tx } from './database.ts';
 import { KeptUntilCommit } from './kept.ts';
 import { compileStatement } from './statement.ts';
@@ -19,6 +20,9 @@ const writeRetryMs = 10;
 /** Above this size the check of every page would hold up the start; below it takes some milliseconds. */
 const checkedBytesMax = 64 * 1_048_576;
 const preparedMax = 500;
+const logBytesMax = 64 * 1_048_576;
+/** A longer one has as many parameters as somebody sent: each takes megabytes, and hardly any comes again. */
+const preparedLengthMax = 3_000;
 
 /**
  * Kysely prepares a statement each time it runs one; this keeps them. It also makes transactions take the write lock
@@ -39,6 +43,7 @@ class PreparingConnection {
     const held = this.#statements.get(sqlText);
     if (held) return held;
     const statement = this.#connection.prepare(sqlText === 'begin' ? 'begin immediate' : sqlText);
+    if (sqlText.length > preparedLengthMax) return statement;
     if (this.#statements.size >= preparedMax) this.#statements.clear();
     this.#statements.set(sqlText, statement);
     return statement;
@@ -62,10 +67,6 @@ function openConnection(file: string, options: Sqlite.Options): Sqlite.Database 
 function prepareConnection(connection: Sqlite.Database): Sqlite.Database {
   connection.pragma('foreign_keys = ON');
   connection.pragma('cache_size = -32768');
-  // SQLite's own knows only ASCII letters; names have others.
-  connection.function('lower', { deterministic: true }, (text: unknown) =>
-    typeof text === 'string' ? text.toLowerCase() : text,
-  );
   return connection;
 }
 
@@ -74,6 +75,10 @@ function openWriter(file: string): Sqlite.Database {
   try {
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
+    // What is deleted, such as the hash of a password, does not stay behind in free pages.
+    writer.pragma('secure_delete = ON');
+    // A log that grew while a long list was read gives the space back.
+    writer.pragma(`journal_size_limit = ${logBytesMax}`);
     if (statSync(file).size <= checkedBytesMax && writer.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StartupError(`The store ${file} is damaged: restore it from a backup`);
     }
@@ -86,20 +91,31 @@ function openWriter(file: string): Sqlite.Database {
   }
 }
 
+/** Before the first migration there is no file to open read-only; the pragma protects just as well. */
+function openReader(file: string): Sqlite.Database {
+  const reader = openConnection(file, {});
+  reader.pragma('query_only = ON');
+  return reader;
+}
+
+/** A list goes through its rows once, and many lists may be under way: there is little to keep of what was read. */
+function openListReader(file: string): Sqlite.Database {
+  const reader = openReader(file);
+  reader.pragma('cache_size = -2048');
+  return reader;
+}
+
 /**
  * Opens the embedded store: one connection that writes, in write-ahead mode and synced at each commit, and one that
  * only reads, so that a request never sees what another has not committed yet.
  */
 export function openSqlite(dataDir: string): Database {
-  const file = join(dataDir, 'latchkey.db');
+  const file = join(dataDir, storeFile);
   try {
     const isNew = !existsSync(file);
     const writer = openWriter(file);
     if (isNew) chmodSync(file, 0o600);
-    // Before the first migration there is no file to open read-only; the pragma protects just as well.
-    const reader = openConnection(file, {});
-    reader.pragma('query_only = ON');
-    return sqliteDatabase(writer, reader);
+    return sqliteDatabase(writer, openReader(file), new BatchReader(() => openListReader(file)));
   } catch (error) {
     throw startupReason(error, file);
   }
@@ -125,7 +141,7 @@ async function whenFree<T>(run: (begun: () => void) => Promise<T>): Promise<T> {
   }
 }
 
-function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database): Database {
+function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists: BatchReader): Database {
   const kysely = (connection: Sqlite.Database) =>
     new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
   const write = kysely(writer);
@@ -175,11 +191,13 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database): Datab
       const runner = prepared.get(query) as ((args: A) => T | undefined) | undefined;
       return (runner ?? prepare(query))(args);
     },
+    batches: <R>(query: Compilable<R>, reader: string) => lists.read(query, reader),
     commitMark: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
     },
     close: async () => {
+      lists.close();
       await read.destroy();
       await write.destroy();
     },

@@ -32,6 +32,8 @@ interface Users {
   /** Normalized; unique in the organization, deleted users included. */
   email: string;
   full_name: string;
+  /** The full name as it is searched and sorted by: see `foldCase`. */
+  name_key: string;
   first_name: string | null;
   middle_name: string | null;
   last_name: string | null;
@@ -39,6 +41,8 @@ interface Users {
   designation: string | null;
   /** JSON of an address. */
   address: string | null;
+  /** Where recovery mail goes while an address that a token set is unconfirmed; `null`: to `email`. */
+  recovery_email: string | null;
   has_logged_in: Flag;
   is_deleted: Flag;
   deleted_by: string | null;
@@ -85,6 +89,8 @@ interface PersonalAccessTokens {
   org_id: string;
   user_id: string;
   name: string;
+  /** The name as it is searched by: see `foldCase`. */
+  name_key: string;
   /** Space-separated, in the order in which they were asked for. */
   scopes: string;
   created_at: Ms;
@@ -104,7 +110,7 @@ interface Sessions {
   user_id: string;
   created_at: Ms;
   ended_at: Ms | null;
-  end_reason: 'logout' | 'refresh-reuse' | null;
+  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | null;
 }
 
 interface SessionTokens {
@@ -114,6 +120,16 @@ interface SessionTokens {
   expires_at: Ms;
   /** When a refresh token was exchanged for the next one. */
   rotated_at: Ms | null;
+}
+
+interface Pictures {
+  /** The user, or the organization whose logo it is. */
+  owner_id: string;
+  org_id: string;
+  /** Base64; `null` after removal. */
+  content: string | null;
+  mime_type: string | null;
+  updated_at: Ms;
 }
 
 interface Outbox {
@@ -165,6 +181,7 @@ export interface Tables {
   personal_access_tokens: PersonalAccessTokens;
   sessions: Sessions;
   session_tokens: SessionTokens;
+  pictures: Pictures;
   outbox: Outbox;
   audit_log: AuditLog;
   counters: Counters;

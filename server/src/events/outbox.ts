@@ -3,7 +3,7 @@ import { takeNumbers } from '../db/counters.ts';
 import type { Tx } from '../db/database.ts';
 import type { NewId } from '../ids.ts';
 
-/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-3, EVENT-5. */
+/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-3 to EVENT-7. */
 export type DomainEvent =
   | {
       readonly eventType: 'orgCreated';
@@ -19,6 +19,28 @@ export type DomainEvent =
         /** `none` for the first administrator, `immediate` for everybody after. */
         readonly syncAction: 'none' | 'immediate';
       };
+    }
+  | {
+      readonly eventType: 'orgUpdated';
+      readonly payload: { readonly orgId: string; readonly registeredName?: string };
+    }
+  | { readonly eventType: 'orgDeleted'; readonly payload: { readonly orgId: string } }
+  | {
+      readonly eventType: 'userUpdated';
+      readonly payload: {
+        readonly orgId: string;
+        readonly userId: string;
+        readonly email: string;
+        readonly fullName: string;
+        readonly firstName?: string;
+        readonly middleName?: string;
+        readonly lastName?: string;
+        readonly designation?: string;
+      };
+    }
+  | {
+      readonly eventType: 'userDeleted';
+      readonly payload: { readonly orgId: string; readonly userId: string; readonly email: string };
     };
 
 /**

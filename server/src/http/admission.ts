@@ -2,7 +2,8 @@ import type { Authenticate } from '../access/authenticator.ts';
 import { readBearer } from '../access/bearer.ts';
 import { type Limits, networkOf } from '../access/limits.ts';
 import { admit } from '../access/policy.ts';
-import type { Principal } from '../access/principal.ts';
+import type { Principal, ServicePrincipal } from '../access/principal.ts';
+import type { AuthenticateService } from '../access/scoped-tokens.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
@@ -10,7 +11,7 @@ import type { EndpointRequest } from './input.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    caller: Principal | null;
+    caller: Principal | ServicePrincipal | null;
   }
 }
 
@@ -21,13 +22,22 @@ export function countBadCredential(limits: Limits, error: unknown, network: stri
   if (isCounted) limits.count('badCredential', networkOf(network));
 }
 
+/** What proves who sends a request. */
+export interface Authenticators {
+  /** People, by a session or a personal access token. */
+  readonly person: Authenticate;
+  /** Services, by a scoped token. */
+  readonly service: AuthenticateService;
+}
+
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
-export function admission({ policy, precondition }: AnyEndpoint, authenticate: Authenticate, services: Services) {
+export function admission({ policy, precondition }: AnyEndpoint, prove: Authenticators, services: Services) {
   return async (request: EndpointRequest): Promise<void> => {
     const { authorization } = request.headers;
     try {
       if (policy.who === 'holder') readBearer(authorization, []);
-      else if (policy.who !== 'anyone') request.caller = await authenticate(authorization);
+      else if (policy.who === 'service') request.caller = await prove.service(authorization);
+      else if (policy.who !== 'anyone') request.caller = await prove.person(authorization);
     } catch (error) {
       countBadCredential(services.limits, error, request.ip);
       throw error;

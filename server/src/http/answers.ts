@@ -5,7 +5,8 @@ import type { Logger } from 'pino';
 import { isStoreFailure } from '../db/failures.ts';
 import { type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import { refuseSize } from './request-rules.ts';
+import { isUpload } from './media.ts';
+import { bodyBytesMax, refuseSize } from './request-rules.ts';
 
 /** The body of a refusal, in both spellings that clients read. Rule: ERR-2. */
 function refusalBody(refused: RefusedError, requestId: string) {
@@ -14,13 +15,13 @@ function refusalBody(refused: RefusedError, requestId: string) {
 }
 
 /** What the framework itself throws, as our refusals. */
-function fromFramework(error: unknown): RefusedError | null {
+function fromFramework(error: unknown, { routeOptions }: FastifyRequest): RefusedError | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return refuseSize();
+      return refuseSize(routeOptions.bodyLimit ?? bodyBytesMax);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new RefusedError('bodyNotJson');
+      return new RefusedError(isUpload(routeOptions.config.endpoint?.body) ? 'bodyNotForm' : 'bodyNotJson');
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
@@ -50,7 +51,7 @@ function fromFault(error: unknown, requestId: string, { log, metrics }: FaultPar
 export function answerError(parts: FaultParts) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refused =
-      error instanceof RefusedError ? error : (fromFramework(error) ?? fromFault(error, request.id, parts));
+      error instanceof RefusedError ? error : (fromFramework(error, request) ?? fromFault(error, request.id, parts));
     reply
       .code(refused.status)
       .headers(refused.headers)

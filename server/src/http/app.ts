@@ -8,16 +8,16 @@ import Fastify, {
   type RouteOptions,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authenticate } from '../access/authenticator.ts';
 import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
-import { admission, countBadCredential } from './admission.ts';
+import type { Authenticators } from './admission.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
+import { bodyBudgets } from './body-budget.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
-import { type AnyEndpoint, addressOf, WithHeaders } from './endpoint.ts';
-import { type EndpointRequest, inputReader } from './input.ts';
+import { type AnyEndpoint, addressOf } from './endpoint.ts';
+import { isUpload } from './media.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import {
   bodyBytesMax,
@@ -28,8 +28,9 @@ import {
   headersMax,
   readJsonBody,
 } from './request-rules.ts';
-import { serializerSchema } from './schemas.ts';
+import { addEndpoint } from './route.ts';
 import { turnEnd } from './turn-end.ts';
+import { readUpload, uploadBytesMax } from './upload.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -47,7 +48,7 @@ export type App = FastifyInstance;
 export interface AppParts {
   readonly services: Services;
   readonly endpoints: readonly AnyEndpoint[];
-  readonly authenticate: Authenticate;
+  readonly authenticate: Authenticators;
   readonly log: Logger;
 }
 
@@ -112,37 +113,6 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-function bodyOf({ body, headers }: WithHeaders<unknown>, reply: FastifyReply): unknown {
-  reply.headers(headers);
-  return body;
-}
-
-function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, { authenticate, services }: AppParts): void {
-  const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
-  if (status === undefined || schema === undefined || !endpoint.policy) {
-    throw new Error(`${endpoint.method} ${endpoint.path} declares no response or no policy`);
-  }
-  const successStatus = Number(status);
-  const readInput = inputReader(endpoint);
-  app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
-    method: endpoint.method,
-    url: addressOf(endpoint),
-    config: { endpoint },
-    schema: { response: { [status]: serializerSchema(schema) } },
-    onRequest: admission(endpoint, authenticate, services),
-    handler: async (request, reply) => {
-      try {
-        const answer = await endpoint.handle(services, readInput(request));
-        if (successStatus !== 200) reply.code(successStatus);
-        return answer instanceof WithHeaders ? bodyOf(answer, reply) : answer;
-      } catch (error) {
-        countBadCredential(services.limits, error, request.ip);
-        throw error;
-      }
-    },
-  });
-}
-
 /** A known address with another method is 405 and says which methods it takes. Rule: ERR-19. */
 function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoint[], open: readonly string[]): void {
   const methodsOf = new Map<string, string[]>(open.map((url) => [url, ['GET', 'HEAD']]));
@@ -160,12 +130,24 @@ function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoin
   }
 }
 
-const slashAtEnd = /^[^?]*\/(\?|$)/;
+const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
 
-/** A slash at the end is another address; the router takes it for a parameter that is empty. */
+/** A slash at the end, or before another, makes another address; the router takes it for a parameter that is empty. */
 function hasEmptyParam({ url, params }: FastifyRequest): boolean {
-  if (!slashAtEnd.test(url)) return false;
+  if (!nothingAfterSlash.test(url)) return false;
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
+}
+
+/** How large a body may be, which is for its address to say. */
+function bodyBytesOf({ routeOptions: { config } }: FastifyRequest): number {
+  return isUpload(config?.endpoint?.body) ? uploadBytesMax : bodyBytesMax;
+}
+
+async function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): Promise<unknown> {
+  const contentType = headers['content-type'];
+  return isUpload(routeOptions.config.endpoint?.body)
+    ? readUpload(contentType, bytes)
+    : readJsonBody(contentType, bytes);
 }
 
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
@@ -177,7 +159,7 @@ function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
       return;
     }
     setCommonHeaders(request, reply);
-    checkMessage(request.raw);
+    checkMessage(request.raw, bodyBytesOf(request));
     // The framework would judge the type of a body that isn't there.
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
@@ -220,15 +202,14 @@ export async function createApp(parts: AppParts): Promise<App> {
     return atTurnEnd();
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
-    readJsonBody(request.headers['content-type'], bytes),
-  );
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, readBody);
   app.setErrorHandler(answerError({ log, metrics: services.metrics }));
   app.setNotFoundHandler(() => {
     throw new RefusedError('notFound');
   });
   app.addHook('onRoute', refuseUndeclared);
-  for (const endpoint of endpoints) addEndpoint(app, endpoint, parts);
+  const budgets = bodyBudgets();
+  for (const endpoint of endpoints) addEndpoint(app, endpoint, { ...parts, budgets });
   refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
   return app;
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
-import type { Principal, SessionPrincipal } from '../access/principal.ts';
+import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/principal.ts';
 import type { Origin } from '../origin.ts';
 import type { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -8,7 +8,10 @@ import type { Services } from '../services.ts';
 /** The methods that endpoints have. */
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The success answer: its status, and the schema that its body is serialized by. A field not declared cannot leave. */
+/**
+ * The success answer: its status, and the schema that its body is serialized by. A field not declared cannot leave. An
+ * operation that may have nothing to answer declares 204 as well, and answers `undefined` then.
+ */
 type Response = Readonly<Record<number, z.ZodType>>;
 
 /** What a part of the input becomes; `undefined` for a part that isn't declared. */
@@ -23,9 +26,11 @@ type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
   ? null
   : P extends { readonly who: 'holder' }
     ? Secret
-    : P extends { readonly sessionOnly: true }
-      ? SessionPrincipal
-      : Principal;
+    : P extends { readonly who: 'service' }
+      ? ServicePrincipal
+      : P extends { readonly sessionOnly: true }
+        ? SessionPrincipal
+        : Principal;
 
 interface Shape {
   readonly policy: Policy;
@@ -47,6 +52,8 @@ interface HandlerInput<S extends Shape> {
 }
 
 type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
+/** An array may also come in batches. */
+type Answer<B> = B | (B extends readonly (infer T)[] ? InBatches<T> : never);
 
 interface Description {
   readonly method: Method;
@@ -65,7 +72,7 @@ interface Description {
 }
 
 type Spec<S extends Shape> = Description &
-  S & { handle(services: Services, input: HandlerInput<S>): Promise<Body<S> | WithHeaders<Body<S>>> };
+  S & { handle(services: Services, input: HandlerInput<S>): Promise<Answer<Body<S>> | WithHeaders<Body<S>>> };
 
 /** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
 export interface AnyEndpoint extends Description, Shape {
@@ -80,6 +87,20 @@ export class WithHeaders<B> {
   constructor(body: B, headers: Readonly<Record<string, string>>) {
     this.body = body;
     this.headers = headers;
+  }
+}
+
+/** An array that is too long to be held whole: its items in batches, none of them empty, sent as they come. */
+export class InBatches<T> {
+  readonly batches: AsyncIterable<readonly T[]>;
+
+  constructor(batches: AsyncIterable<readonly T[]>) {
+    this.batches = batches;
+  }
+
+  /** The same list with each item made into another. */
+  static async *map<R, T>(batches: AsyncIterable<readonly R[]>, toItem: (row: R) => T): AsyncGenerator<readonly T[]> {
+    for await (const rows of batches) yield rows.map(toItem);
   }
 }
 

@@ -2,12 +2,13 @@ import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import { refusals } from '../errors.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
+import { answerForms, isUpload } from './media.ts';
 import { jsonSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
 
 /** The headings of the documentation, in its order. */
-const tags = ['Organization', 'Sign-in', 'Users', 'Personal access tokens', 'Keys', 'Health'];
+const tags = ['Organization', 'Sign-in', 'Users', 'Pictures', 'Personal access tokens', 'Services', 'Keys', 'Health'];
 
 const refusalSchema: Json = {
   type: 'object',
@@ -52,11 +53,24 @@ function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | unde
   }));
 }
 
+const people = {
+  member: 'Any member',
+  admin: 'Administrators',
+  adminOrSelf: 'Administrators, and the user in question',
+} as const;
+
 /** Who may call, in the words of the document. */
 function access(policy: Policy): Json {
   if (policy.who === 'anyone') return { security: [], description: 'Open: no credential is needed.' };
   if (policy.who === 'holder') return { description: 'Takes the credential that it consumes as the bearer token.' };
-  const who = policy.who === 'admin' ? 'Administrators' : 'Any member';
+  if (policy.who === 'service') {
+    return {
+      security: [{ service: [] }],
+      description: `Services, by a scoped token with \`${policy.scope}\`.`,
+      'x-required-scope': policy.scope,
+    };
+  }
+  const who = people[policy.who];
   if ('sessionOnly' in policy) return { description: `${who}, signed in; not with a personal access token.` };
   return {
     description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
@@ -82,8 +96,27 @@ function answerHeaders({ answerHeaders: declared }: AnyEndpoint): Json {
   return { headers: Object.fromEntries(headers) };
 }
 
+function bodyContent(body: z.ZodType): Json {
+  if (!isUpload(body)) return { 'application/json': { schema: jsonSchema(body, 'input') } };
+  const file = { type: 'string', format: 'binary', description: 'At most 1 MB' };
+  return { 'multipart/form-data': { schema: { type: 'object', required: ['file'], properties: { file } } } };
+}
+
+function answers(endpoint: AnyEndpoint): Json {
+  const all = Object.entries(endpoint.response).map(([status, schema]) => {
+    const { mediaType, json } = answerForms(schema);
+    const content = {
+      ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
+      ...(mediaType === undefined ? {} : { [mediaType]: { schema: { type: 'string', format: 'binary' } } }),
+    };
+    const description = status === '204' ? 'There is none' : 'Done';
+    const isEmpty = Object.keys(content).length === 0;
+    return [status, { description, ...answerHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
+  });
+  return Object.fromEntries<unknown>(all);
+}
+
 function operation(endpoint: AnyEndpoint): Json {
-  const [status, schema] = Object.entries(endpoint.response)[0] ?? [];
   const given = [
     ...parameters('path', endpoint.params),
     ...parameters('query', endpoint.query),
@@ -96,19 +129,10 @@ function operation(endpoint: AnyEndpoint): Json {
     ...access(endpoint.policy),
     ...(given.length > 0 ? { parameters: given } : {}),
     ...(endpoint.body
-      ? {
-          requestBody: {
-            required: !endpoint.body.safeParse(undefined).success,
-            content: { 'application/json': { schema: jsonSchema(endpoint.body, 'input') } },
-          },
-        }
+      ? { requestBody: { required: !endpoint.body.safeParse(undefined).success, content: bodyContent(endpoint.body) } }
       : {}),
     responses: {
-      [String(status)]: {
-        description: 'Done',
-        ...answerHeaders(endpoint),
-        content: { 'application/json': { schema: schema ? jsonSchema(schema, 'output') : {} } },
-      },
+      ...answers(endpoint),
       default: { $ref: '#/components/responses/Refusal' },
     },
   };
@@ -134,7 +158,10 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     tags: tags.map((name) => ({ name })),
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
+      },
       schemas: { Refusal: refusalSchema },
       responses: {
         Refusal: {

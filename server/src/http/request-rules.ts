@@ -66,8 +66,9 @@ function checkSingular(rawHeaders: readonly string[]): void {
  * The rules that come before everything else, authentication included: headers that may occur once only, their number,
  * the encoding and the announced size of the body. Node accepts or trims all of these silently. Rules: HTTP-11,
  * HTTP-24 to HTTP-27.
+ * @param bytesMax of the body
  */
-export function checkMessage(message: IncomingMessage): void {
+export function checkMessage(message: IncomingMessage, bytesMax: number): void {
   const { rawHeaders, headers } = message;
   if (rawHeaders.length > headersMax * 2) throw new RefusedError('headersTooLarge');
   checkSingular(rawHeaders);
@@ -76,12 +77,31 @@ export function checkMessage(message: IncomingMessage): void {
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RefusedError('bodyEncoded');
   const announced = headers['content-length'];
-  if (announced !== undefined && Number(announced) > bodyBytesMax) throw refuseSize();
+  if (announced !== undefined && Number(announced) > bytesMax) throw refuseSize(bytesMax);
 }
 
 /** The refusal for a body over the limit. */
-export function refuseSize(): RefusedError {
-  return new RefusedError('bodyTooLarge', { params: { limit: bodyBytesMax } });
+export function refuseSize(limit: number): RefusedError {
+  return new RefusedError('bodyTooLarge', { params: { limit } });
+}
+
+/**
+ * Reads the JSON body of a method that has none by itself, such as GET, whatever the framework thinks of it. Throws
+ * `bodyTooLarge`, and what `readJsonBody` throws.
+ */
+export async function readUnusualBody(message: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of message) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    length += chunk.length;
+    if (length > bodyBytesMax) {
+      // More of it is to come, which nobody will read: the framework closes after such a body, too.
+      throw new RefusedError('bodyTooLarge', { params: { limit: bodyBytesMax }, headers: { connection: 'close' } });
+    }
+    chunks.push(chunk);
+  }
+  return readJsonBody(message.headers['content-type'], Buffer.concat(chunks));
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -4,6 +4,30 @@ import { idPattern } from '../ids.ts';
 /** An id on the wire, accepted in either case and taken as lower case. Rules: HTTP-19, HTTP-20. */
 export const id = z.string().toLowerCase().regex(idPattern, 'must be 24 hexadecimal characters');
 
+const idProblemsMax = 20;
+
+/** Some ids on the wire, at least one; of those that are wrong, so many are named. */
+export const ids = z
+  .array(z.unknown())
+  .min(1)
+  .transform((given, context) => {
+    const found: string[] = [];
+    for (const [place, one] of given.entries()) {
+      const parsed = id.safeParse(one);
+      if (parsed.success) found.push(parsed.data);
+      else
+        context.issues.push({
+          code: 'custom',
+          path: [place],
+          input: one,
+          message: 'must be 24 hexadecimal characters',
+        });
+      if (context.issues.length >= idProblemsMax) break;
+    }
+    return found;
+  })
+  .meta({ items: { type: 'string', pattern: idPattern.source }, examples: [['0123456789abcdef01234567']] });
+
 /** An id in an answer. */
 export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
 
@@ -11,15 +35,13 @@ export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
 export const timestamp = z.string().meta({ format: 'date-time' });
 
 /** A whole number in the query, as text without sign or padding. Anything else is refused. Rule: HTTP-21. */
-export function queryNumber(range: { readonly min: number; readonly max: number; readonly default: number }) {
-  const { min, max } = range;
+export function queryNumber({ min, max }: { readonly min: number; readonly max: number }) {
   return z
     .string()
     .regex(/^(0|[1-9]\d{0,8})$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
-    .default(range.default)
-    .meta({ type: 'integer', minimum: min, maximum: max, default: range.default });
+    .meta({ type: 'integer', minimum: min, maximum: max });
 }
 
 /** The answer of operations that only say that they were done. */

@@ -1,6 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { address, optionalMobile, optionalText, plainText } from './plain-text.ts';
+import {
+  address,
+  clearableAddress,
+  clearableMobile,
+  clearableText,
+  foldCase,
+  optionalMobile,
+  optionalText,
+  plainText,
+  searchText,
+  storedAddress,
+  toAddress,
+} from './plain-text.ts';
 
 const text = plainText();
 const refused = (given: unknown) => text.safeParse(given).error?.issues.length;
@@ -128,9 +140,126 @@ describe('optional fields', () => {
   });
 
   it('an address keeps the known lines and drops others (USER-30)', () => {
-    expect(address.parse({ city: ' Paris ', postCode: '', role: 'admin' })).toEqual({ city: 'Paris', postCode: '' });
+    expect(address.parse({ city: ' Paris ', postCode: '', state: null, role: 'admin' })).toEqual({ city: 'Paris' });
     expect(address.safeParse({ city: 7 }).success).toBe(false);
     expect(address.safeParse({ city: 'a\u202eb' }).success).toBe(false);
     expect(address.safeParse([]).success).toBe(false);
+  });
+});
+
+describe('foldCase (USER-16)', () => {
+  const everyCharacter = Array.from({ length: 0x110000 }, (_, point) => point)
+    .filter((point) => point < 0xd800 || point > 0xdfff)
+    .map((point) => String.fromCodePoint(point).normalize('NFC'));
+
+  it('makes every character one with its upper case, its lower case and its other normal form', () => {
+    const folded = new Set<string>();
+    const differing = everyCharacter.filter((character) => {
+      const fold = foldCase(character);
+      folded.add(fold);
+      const others = [character.toUpperCase(), character.toLowerCase(), character.normalize('NFD'), fold];
+      return others.some((other) => foldCase(other.normalize('NFC')) !== fold);
+    });
+    expect(differing).toEqual([]);
+    // It tells nearly all characters apart still.
+    expect(folded.size).toBeGreaterThan(1_100_000);
+  });
+
+  it.each([
+    ['ΟΔΥΣΣΕΎΣ', 'οδυσσεύς'],
+    ['STRASSE', 'straße'],
+    ['STRAẞE', 'straße'],
+    ['İSTANBUL', 'istanbul'],
+    ['ISPARTA', 'ısparta'],
+    ['ǄUNGLA', 'ǅungla'],
+  ])('%s is %s', (one, other) => {
+    expect(foldCase(one)).toBe(foldCase(other));
+  });
+
+  it.each([
+    ['é', 'e'],
+    ['Å', 'A'],
+    ['ё', 'е'],
+    ['ñ', 'n'],
+  ])('%s is not %s', (one, other) => {
+    expect(foldCase(one)).not.toBe(foldCase(other));
+  });
+});
+
+describe('fields that may be cleared (USER-29)', () => {
+  const taken = (schema: typeof clearableText | typeof clearableMobile | typeof clearableAddress, given: unknown) => {
+    const { success, data } = schema.safeParse(given);
+    return success ? data : 'refused';
+  };
+
+  it.each([
+    ['null', null, null],
+    ['nothing', '', null],
+    ['spaces', ' \u3000 ', null],
+    ['a text', ' x ', 'x'],
+    ['0, which is a text', '0', '0'],
+    ['absence, which is no wish', undefined, 'refused'],
+    ['a number', 0, 'refused'],
+    ['false', false, 'refused'],
+    ['a list', [], 'refused'],
+    ['a line break', 'a\nb', 'refused'],
+    ['256 characters', 'x'.repeat(256), 'refused'],
+  ])('text: %s', (_, given, expected) => {
+    expect(taken(clearableText, given)).toBe(expected);
+  });
+
+  it.each([
+    ['null', null, null],
+    ['nothing', '', null],
+    ['spaces', '  ', 'refused'],
+    ['a number as text', '+441234567890', '+441234567890'],
+    ['a + alone', '+', 'refused'],
+    ['a number', 441_234_567_890, 'refused'],
+    ['absence', undefined, 'refused'],
+  ])('telephone number: %s', (_, given, expected) => {
+    expect(taken(clearableMobile, given)).toBe(expected);
+  });
+
+  it.each([
+    ['null', null, null],
+    ['nothing', '', null],
+    ['spaces', ' ', 'refused'],
+    ['lines', { city: ' Rome ' }, { city: 'Rome' }],
+    ['no lines', {}, {}],
+    [
+      'lines that are empty, or null (USER-29)',
+      { city: '', state: ' ', country: null, postCode: '1' },
+      { postCode: '1' },
+    ],
+    ['a list', [], 'refused'],
+    ['a text', 'Rome', 'refused'],
+    ['false', false, 'refused'],
+    ['absence', undefined, 'refused'],
+  ])('address: %s (USER-30)', (_, given, expected) => {
+    expect(taken(clearableAddress, given)).toEqual(expected);
+  });
+
+  it('an address comes out of the store as it went in, and none as none', () => {
+    for (const given of [{}, { city: 'Rome' }, { addressLine1: '"1" \\ Straße', postCode: '0' }]) {
+      expect(toAddress(storedAddress(given))).toEqual(given);
+    }
+    expect([storedAddress(null), storedAddress(undefined), toAddress(null)]).toEqual([null, null, undefined]);
+  });
+});
+
+describe('what a list is searched for (USER-16)', () => {
+  it.each([
+    [undefined, undefined],
+    ['', ''],
+    ['   ', ''],
+    ['  ÅSA Straße ', 'åsa strasse'],
+    ['100%_\\', '100%_\\'],
+    ['a\u0308', 'ä'],
+  ])('%j is %j', (given, folded) => {
+    expect(searchText.parse(given)).toBe(folded);
+  });
+
+  it.each([['a\0'], ['a\nb'], ['a\u202eb'], ['x'.repeat(256)], [null], [7], [['a', 'b']]])('%j is refused', (given) => {
+    expect(searchText.safeParse(given).success).toBe(false);
   });
 });

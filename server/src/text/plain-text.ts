@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { jsonSchema } from '../http/schemas.ts';
 
-const textMax = 255;
+/** Code points that a text has at most. */
+export const textMax = 255;
 /** Control characters, and the marks that turn the reading direction of what follows. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
@@ -27,19 +29,43 @@ export function plainText({ min = 1, max = textMax }: { readonly min?: number; r
     .meta({ ...(min > 0 ? { minLength: min } : {}), maxLength: max });
 }
 
-/** An optional text: absent, `null` and empty all mean that there is none. */
-export const optionalText = plainText({ min: 0 })
-  .nullish()
+/**
+ * Text as it is compared where case must not matter: texts that differ in nothing but case are equal afterwards, in
+ * Turkish too.
+ */
+export function foldCase(text: string): string {
+  // Lowered first: ẞ is upper case already, and becomes SS as ß does only by way of that.
+  const folded = text.toLowerCase().toUpperCase().toLowerCase();
+  // İ became i with a dot above; ı and I are i by now.
+  return folded
+    .replaceAll('ς', 'σ')
+    .replaceAll(/i\u0307+/g, 'i')
+    .normalize('NFC');
+}
+
+/** What a list is searched for: plain text, folded; absent and empty both mean that everything is listed. Rule: USER-16. */
+export const searchText = plainText({ min: 0 }).transform(foldCase).optional();
+
+/** A text that may be cleared: `null` and empty both mean that there is to be none. Rule: USER-29. */
+export const clearableText = plainText({ min: 0 })
+  .nullable()
   .transform((text) => text || null);
 
-/** A telephone number. Rule: USER-8. */
-export const optionalMobile = z
+/** An optional text: absent, `null` and empty all mean that there is none. */
+export const optionalText = clearableText.optional().transform((text) => text ?? null);
+
+/** A telephone number that may be cleared. Rules: USER-8, USER-29. */
+export const clearableMobile = z
   .string()
   .regex(/^(\+?[0-9]{10,15})?$/, 'must be 10 to 15 digits, optionally after a +')
-  .nullish()
+  .nullable()
   .transform((mobile) => mobile || null);
 
-const line = plainText({ min: 0 });
+/** A telephone number; absent, `null` and empty all mean that there is none. */
+export const optionalMobile = clearableMobile.optional().transform((mobile) => mobile ?? null);
+
+/** `null` and empty both mean that there is no such line. Rule: USER-29. */
+const line = clearableText.optional().transform((text) => text ?? undefined);
 
 /** A postal address in a request. Rule: ORG-8. */
 export const address = z.object({
@@ -49,6 +75,16 @@ export const address = z.object({
   country: line.meta({ examples: ['United Kingdom'] }).optional(),
   postCode: line.meta({ examples: ['SW1Y 4JH'] }).optional(),
 });
+
+/** A postal address that may be cleared, by `null` or `""`. Rules: USER-29, USER-30. */
+export const clearableAddress = z
+  .preprocess((given) => (given === '' ? null : given), address.nullable())
+  .meta(jsonSchema(address.nullable(), 'input'));
+
+/** A postal address as it is stored; `null` for none. */
+export function storedAddress(given: z.output<typeof address> | null | undefined): string | null {
+  return given ? JSON.stringify(given) : null;
+}
 
 const lineAnswer = z.string().optional();
 

@@ -1,4 +1,5 @@
 import { type CreateTableBuilder, type SchemaModule, sql } from 'kysely';
+import type { Tx } from '../database.ts';
 
 function createTable(
   schema: SchemaModule,
@@ -172,7 +173,7 @@ async function createLogs(schema: SchemaModule): Promise<void> {
 }
 
 /** The tables of the first release. */
-export async function up(schema: SchemaModule): Promise<void> {
+export async function up({ schema }: Tx): Promise<void> {
   await createOrganizations(schema);
   await createUsers(schema);
   await createGroups(schema);

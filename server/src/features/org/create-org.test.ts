@@ -36,7 +36,7 @@ describe('POST /org refuses', () => {
     'permanentAddress (ORG-7)': ['1 High Street', [], 7],
     'sendEmail (ORG-7)': ['true', 1, null],
     'registeredName (ORG-4)': [undefined, null, '', '   ', 7, long],
-    'password (PASSWORD-1)': [
+    'password (ORG-6, PASSWORD-1)': [
       undefined,
       null,
       '',
@@ -63,7 +63,7 @@ describe('POST /org refuses', () => {
 
   it('400: a field of an address that is no text (ORG-8)', async () => {
     for (const key of ['addressLine1', 'city', 'state', 'country', 'postCode']) {
-      for (const value of [7, null, ['x'], long]) {
+      for (const value of [7, {}, ['x'], long]) {
         const fields = await refusedFields({ ...organization, permanentAddress: { [key]: value } });
         expect(fields).toEqual([`body.permanentAddress.${key}`]);
       }

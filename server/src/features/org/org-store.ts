@@ -24,3 +24,44 @@ export async function insertOrganization(tx: Tx, org: StoredOrganization): Promi
     .executeTakeFirst();
   return numInsertedOrUpdatedRows === 1n;
 }
+
+/** The organization of this system, deleted or not; `undefined` while there is none. */
+export function selectTheOrganization(read: Reader): Promise<StoredOrganization | undefined> {
+  return read.selectFrom('organizations').selectAll().executeTakeFirst();
+}
+
+/** Writes all of the organization anew. */
+export async function updateOrganization(tx: Tx, org: StoredOrganization): Promise<void> {
+  await tx.updateTable('organizations').set(org).where('id', '=', org.id).execute();
+}
+
+/** How many rows went, by table. */
+export type DeletedRows = Readonly<Record<string, number>>;
+
+/**
+ * Deletes the organization with everything that belongs to it, and overwrites the rows in the file. Events, audit rows
+ * and counters stay.
+ */
+export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<DeletedRows> {
+  const users = tx.selectFrom('users').where('org_id', '=', orgId).select('id');
+  const sessions = tx.selectFrom('sessions').where('org_id', '=', orgId).select('id');
+  // What refers to other rows goes before them.
+  const steps = {
+    session_tokens: tx.deleteFrom('session_tokens').where('session_id', 'in', sessions),
+    sessions: tx.deleteFrom('sessions').where('org_id', '=', orgId),
+    personal_access_tokens: tx.deleteFrom('personal_access_tokens').where('org_id', '=', orgId),
+    pictures: tx.deleteFrom('pictures').where('org_id', '=', orgId),
+    password_credentials: tx.deleteFrom('password_credentials').where('user_id', 'in', users),
+    group_members: tx.deleteFrom('group_members').where('user_id', 'in', users),
+    user_groups: tx.deleteFrom('user_groups').where('org_id', '=', orgId),
+    users: tx.deleteFrom('users').where('org_id', '=', orgId),
+    auth_configs: tx.deleteFrom('auth_configs').where('org_id', '=', orgId),
+    organizations: tx.deleteFrom('organizations').where('id', '=', orgId),
+  };
+  const deleted: Record<string, number> = {};
+  for (const [table, step] of Object.entries(steps)) {
+    const { numDeletedRows } = await step.executeTakeFirst();
+    deleted[table] = Number(numDeletedRows);
+  }
+  return deleted;
+}

@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
-import { addressAnswer, toAddress } from '../../text/plain-text.ts';
+import { domainOf, emailAnswer } from '../../text/email-address.ts';
+import { addressAnswer, storedAddress, toAddress } from '../../text/plain-text.ts';
+
+/** How far the set-up of the organization is. Rule: ORG-28. */
+export const onboardingStatus = z.enum(['notConfigured', 'configured', 'skipped']);
 
 /** The organization record as it goes out. Rule: ORG-18. */
 export const organizationRecord = z.object({
@@ -15,7 +18,7 @@ export const organizationRecord = z.object({
   accountType: z.enum(['individual', 'business']),
   phoneNumber: z.string().optional(),
   permanentAddress: addressAnswer.optional(),
-  onBoardingStatus: z.enum(['notConfigured', 'configured', 'skipped']),
+  onBoardingStatus: onboardingStatus,
   isDeleted: z.boolean(),
   deletedByUser: idAnswer.optional(),
   createdAt: timestamp,
@@ -41,6 +44,16 @@ export interface StoredOrganization {
   readonly updated_at: number;
 }
 
+/** The organization after being deleted. Rule: ORG-25. */
+export function deletedOrganization(org: StoredOrganization, deletedBy: string, nowMs: number): StoredOrganization {
+  return { ...org, is_deleted: 1, deleted_by: deletedBy, updated_at: nowMs };
+}
+
+/** A deleted organization after being restored. Rule: CLI-3. */
+export function restoredOrganization(org: StoredOrganization, nowMs: number): StoredOrganization {
+  return { ...org, is_deleted: 0, deleted_by: null, updated_at: nowMs };
+}
+
 /** The organization record; fields that are not set are left out. Rules: ORG-18, ORG-19. */
 export function toOrganizationRecord(org: StoredOrganization) {
   return {
@@ -58,5 +71,38 @@ export function toOrganizationRecord(org: StoredOrganization) {
     deletedByUser: org.deleted_by ?? undefined,
     createdAt: toTimestamp(org.created_at),
     updatedAt: toTimestamp(org.updated_at),
+  };
+}
+
+/** What a new organization says of itself. */
+export interface OrganizationProfile {
+  readonly accountType: 'individual' | 'business';
+  readonly contactEmail: string;
+  readonly registeredName: string | null;
+  readonly shortName: string | null;
+  readonly phoneNumber: string | null;
+  readonly permanentAddress?: z.output<typeof addressAnswer> | null | undefined;
+}
+
+/** The row of a new organization. Rule: ORG-3. */
+export function newOrganizationRow(
+  { id, slug, profile }: { readonly id: string; readonly slug: string; readonly profile: OrganizationProfile },
+  nowMs: number,
+): StoredOrganization {
+  return {
+    id,
+    slug,
+    account_type: profile.accountType,
+    registered_name: profile.registeredName,
+    short_name: profile.shortName,
+    domain: domainOf(profile.contactEmail),
+    contact_email: profile.contactEmail,
+    phone_number: profile.phoneNumber,
+    permanent_address: storedAddress(profile.permanentAddress),
+    onboarding_status: 'notConfigured',
+    is_deleted: 0,
+    deleted_by: null,
+    created_at: nowMs,
+    updated_at: nowMs,
   };
 }

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { type Person, selectActivePersonByEmail } from '../../db/people.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { findActivePerson, noteSignIn, type Person, requireActivePerson } from '../users/contract.ts';
 import { keepTokenPair, signTokenPair } from './contract.ts';
 import { insertSession } from './session-store.ts';
-import { selectPasswordHash, selectSignInOrganization, selectSteps } from './sign-in-store.ts';
+import { selectPasswordHash, selectSignInOrganization, selectSteps, updateHasLoggedIn } from './sign-in-store.ts';
 
 const body = z.object({
   method: z
@@ -29,9 +29,7 @@ const body = z.object({
 });
 type Body = z.output<typeof body>;
 
-function refused(): RefusedError {
-  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
-}
+const refused = () => new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
 
 /** The address that this sign-in is for, which cannot change once it was named. Rule: AUTH-10. */
 async function signInEmail({ keys }: Services, token: string | undefined, given: string | undefined): Promise<string> {
@@ -50,6 +48,7 @@ async function signInEmail({ keys }: Services, token: string | undefined, given:
 
 interface Proved {
   readonly person: Person;
+  readonly passwordHash: string;
   readonly accountType: string;
 }
 
@@ -60,27 +59,28 @@ interface Proved {
 async function prove(services: Services, email: string, { method, credentials }: Body): Promise<Proved | null> {
   const { db, passwords } = services;
   const organization = await selectSignInOrganization(db.read);
-  const person = organization ? await findActivePerson(db.read, organization.id, email) : null;
+  const person = organization ? await selectActivePersonByEmail(db.read, organization.id, email) : null;
   const stored = person ? await selectPasswordHash(db.read, person.id) : null;
   const isRight = await passwords.matches(stored, credentials.password ?? '');
-  if (!organization || !person || !isRight) return null;
+  if (!organization || !person || stored === null || !isRight) return null;
   const [step, ...further] = await selectSteps(db.read, organization.id);
   // Somebody who has proved one step of several is not signed in.
   const isAllowed = further.length === 0 && step?.allowedMethods.some(({ type }) => type === method);
-  return isAllowed ? { person, accountType: organization.accountType } : null;
+  return isAllowed ? { person, passwordHash: stored, accountType: organization.accountType } : null;
 }
 
 /** Begins a session for somebody who proved who they are. Rules: AUTH-7, AUTH-11. */
-async function startSession(services: Services, { person, accountType }: Proved, origin: Origin) {
+async function startSession(services: Services, { person, passwordHash, accountType }: Proved, origin: Origin) {
   const { db, newId, clock } = services;
   const { id: userId, orgId } = person;
   const sessionId = newId();
   const pair = await signTokenPair(services, person, accountType);
   await db.transaction(async (tx) => {
-    await requireActivePerson(tx, userId);
+    // Whoever was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
+    if ((await selectPasswordHash(tx, userId)) !== passwordHash) throw refused();
     await insertSession(tx, { id: sessionId, org_id: orgId, user_id: userId, created_at: clock.now() });
     await keepTokenPair(tx, sessionId, pair);
-    await noteSignIn(tx, userId, clock.now());
+    await updateHasLoggedIn(tx, userId, clock.now());
     const record = { action: 'session.started', orgId, actor: { userId }, subjectId: sessionId, origin } as const;
     await appendAudit(tx, services, record);
   });

@@ -1,12 +1,18 @@
 import type { HeldCredential } from '../../access/principal.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import type { Person } from '../../db/people.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import type { Person } from '../users/contract.ts';
 import { accessTokenMs, defaultSteps, endedKeptMs, refreshTokenMs } from './session.ts';
-import { deleteOldTokens, insertSessionTokens, selectAccessToken, selectSessionState } from './session-store.ts';
-import { insertPassword, insertSteps } from './sign-in-store.ts';
+import {
+  deleteOldTokens,
+  endAllSessions,
+  insertSessionTokens,
+  selectAccessToken,
+  selectSessionState,
+} from './session-store.ts';
+import { deletePassword, insertPassword, insertSteps } from './sign-in-store.ts';
 
 type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
 
@@ -32,9 +38,9 @@ export async function findSession({ db }: Services, hash: CredentialHash): Promi
   return row ? toHeld(row, row.expires_at) : null;
 }
 
-/** Looks a session up again, by its id, as a transaction sees it. */
-export async function findSessionAgain(tx: Tx, id: string): Promise<HeldCredential | null> {
-  const row = await selectSessionState(tx, id);
+/** Looks a session up again, by its id, inside a transaction as that sees it. */
+export async function findSessionAgain(read: Reader, id: string): Promise<HeldCredential | null> {
+  const row = await selectSessionState(read, id);
   return row ? toHeld(row, null) : null;
 }
 
@@ -49,6 +55,17 @@ export async function createPassword(
   password: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
 ): Promise<void> {
   await insertPassword(tx, password);
+}
+
+/** Takes from somebody who is deleted every way to get in: the password, and all sessions. Rule: USER-35. */
+export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string; nowMs: number }): Promise<void> {
+  await deletePassword(tx, userId);
+  await endAllSessions(tx, { userId }, nowMs);
+}
+
+/** Ends every session of an organization that comes back after it was deleted: nothing comes back to life. */
+export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
+  await endAllSessions(tx, { orgId }, nowMs);
 }
 
 /** A pair of tokens of one session, signed but not yet stored. */

@@ -67,9 +67,24 @@ export async function endSessions(
   return rows.map((row) => row.id);
 }
 
+/** Ends every session of a person, or of an organization, because its owner is deleted. */
+export async function endAllSessions(
+  tx: Tx,
+  owner: { readonly userId: string } | { readonly orgId: string },
+  nowMs: number,
+): Promise<void> {
+  const [column, id] = 'userId' in owner ? (['user_id', owner.userId] as const) : (['org_id', owner.orgId] as const);
+  await tx
+    .updateTable('sessions')
+    .set({ ended_at: nowMs, end_reason: 'owner-deleted' })
+    .where(column, '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
 /** The state of a session with that of its owner and organization, as a transaction sees it. */
-export function selectSessionState(tx: Tx, id: string) {
-  return tx
+export function selectSessionState(read: Reader, id: string) {
+  return read
     .selectFrom('sessions as s')
     .innerJoin('users as u', 'u.id', 's.user_id')
     .innerJoin('organizations as o', 'o.id', 's.org_id')

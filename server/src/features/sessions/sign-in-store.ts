@@ -31,14 +31,33 @@ export async function insertSteps(
     .execute();
 }
 
-/** The hash of somebody's password; `null` without one. */
+/** The hash of the password that somebody may sign in with; `null` without one, or once user or organization is deleted. */
 export async function selectPasswordHash(read: Reader, userId: string): Promise<string | null> {
   const row = await read
-    .selectFrom('password_credentials')
-    .where('user_id', '=', userId)
-    .select('password_hash')
+    .selectFrom('password_credentials as p')
+    .innerJoin('users as u', 'u.id', 'p.user_id')
+    .innerJoin('organizations as o', 'o.id', 'u.org_id')
+    .where('p.user_id', '=', userId)
+    .where('u.is_deleted', '=', 0)
+    .where('o.is_deleted', '=', 0)
+    .select('p.password_hash')
     .executeTakeFirst();
   return row?.password_hash ?? null;
+}
+
+/** Notes the first complete sign-in. Rule: AUTH-11. */
+export async function updateHasLoggedIn(tx: Tx, userId: string, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ has_logged_in: 1, updated_at: nowMs })
+    .where('id', '=', userId)
+    .where('has_logged_in', '=', 0)
+    .execute();
+}
+
+/** Takes somebody's password away. */
+export async function deletePassword(tx: Tx, userId: string): Promise<void> {
+  await tx.deleteFrom('password_credentials').where('user_id', '=', userId).execute();
 }
 
 /** Gives somebody a first password. */

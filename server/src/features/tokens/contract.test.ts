@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../../../test/test-app.ts';
 import { day, hour } from '../../clock.ts';
-import { pruneTokens } from './contract.ts';
+import { addTokensWithoutHolder, pruneTokens, revokeTokensOf } from './contract.ts';
 
 describe('pruneTokens', () => {
   let app: TestApp;
@@ -96,5 +96,40 @@ describe('pruneTokens', () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+});
+
+describe('revokeTokensOf', () => {
+  it('notes each of very many tokens once, and only those that it ended (AUDIT-1, STORE-1)', async () => {
+    const app = await TestApp.start();
+    const admin = await app.setUp();
+    const { orgId } = (await admin.get(`/users/${admin.userId}`)).body;
+    const member = await app.member(admin, 'grace@example.com');
+    const others = await member.token();
+    const dead = await admin.token();
+    await admin.delete(`/personal-access-tokens/${dead.tokenId}`);
+    const userIds = Array.from({ length: 1_201 }, () => admin.userId);
+    const wish = { orgId, userIds, name: 'many', scopes: 'org:read' };
+    await app.services.db.transaction((tx) => addTokensWithoutHolder(tx, app.services, wish));
+    const before = (await app.audit()).length;
+    const origin = { requestId: 'r', network: 'local' };
+    const end = { owner: { userId: admin.userId }, orgId, by: null, reason: 'why', origin };
+    expect(await app.services.db.transaction((tx) => revokeTokensOf(tx, app.services, end))).toBe(1_201);
+
+    const rows = (await app.audit()).slice(before);
+    const same = { action: 'token.revoked', org_id: orgId, actor_user_id: null, actor_token_id: null, request_id: 'r' };
+    expect(rows).toEqual(rows.map(() => expect.objectContaining({ ...same, details: { reason: 'why' } })));
+    const stored = await app.services.db.read
+      .selectFrom('personal_access_tokens')
+      .where('revoke_reason', '=', 'why')
+      .orderBy('id')
+      .select('id')
+      .execute();
+    expect(new Set(rows.map(({ subject_id }) => subject_id))).toEqual(new Set(stored.map(({ id }) => id)));
+    expect(rows).toHaveLength(1_201);
+    expect((await others.get('/org')).status).toBe(200);
+    expect(await app.services.db.transaction((tx) => revokeTokensOf(tx, app.services, end))).toBe(0);
+    expect(await app.audit()).toHaveLength(before + 1_201);
+    await app.close();
   });
 });

@@ -1,14 +1,26 @@
+import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { HeldCredential } from '../../access/principal.ts';
+import type { HeldCredential, Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { day } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
-import type { Tx } from '../../db/database.ts';
-import type { CredentialHash } from '../../secret.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import type { Person } from '../../db/people.ts';
+import type { Origin } from '../../origin.ts';
+import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import { effectiveScopes } from './token.ts';
-import { deleteEndedTokens, selectTokenByHash, selectTokenState, updateLastUsed } from './token-store.ts';
+import { foldCase } from '../../text/plain-text.ts';
+import { effectiveScopes, toExpiry, tokenClaims } from './token.ts';
+import {
+  deleteEndedTokens,
+  insertToken,
+  insertTokens,
+  revokeAllTokens,
+  selectTokenByHash,
+  selectTokenState,
+  updateLastUsed,
+} from './token-store.ts';
 
 type TokenState = NonNullable<Awaited<ReturnType<typeof selectTokenState>>>;
 
@@ -36,10 +48,44 @@ export async function findToken(services: Services, hash: CredentialHash): Promi
   return row ? toHeld(row, services.config) : null;
 }
 
-/** Looks a token up again, by its id, as a transaction sees it. */
-export async function findTokenAgain(config: Config, tx: Tx, id: string): Promise<HeldCredential | null> {
-  const row = await selectTokenState(tx, id);
+/** Looks a token up again, by its id, inside a transaction as that sees it. */
+export async function findTokenAgain(config: Config, read: Reader, id: string): Promise<HeldCredential | null> {
+  const row = await selectTokenState(read, id);
   return row ? toHeld(row, config) : null;
+}
+
+/**
+ * Revokes every token of a person, or of an organization, that comes back after being deleted: nothing comes back to
+ * life. Rules: AUTH-40, CLI-8.
+ * @param by who brings back; `null`: the operator
+ * @returns how many tokens this ended
+ */
+export async function revokeTokensOf(
+  tx: Tx,
+  services: Pick<Services, 'clock' | 'newId'> & { readonly metrics: Pick<Services['metrics'], 'countActivity'> },
+  end: {
+    readonly owner: { readonly userId: string } | { readonly orgId: string };
+    readonly orgId: string;
+    readonly by: Principal | null;
+    readonly reason: string;
+    readonly origin: Origin;
+  },
+): Promise<number> {
+  const { owner, orgId, by, reason, origin } = end;
+  const revokedBy = by?.userId ?? null;
+  const revoked = await revokeAllTokens(tx, owner, { revokedBy, reason, nowMs: services.clock.now() });
+  for (let start = 0; start < revoked.length; start += batchRows) {
+    const records = revoked.slice(start, start + batchRows).map((subjectId) => ({
+      action: 'token.revoked' as const,
+      orgId,
+      actor: by,
+      subjectId,
+      origin,
+      details: { reason },
+    }));
+    await appendAudit(tx, services, ...records);
+  }
+  return revoked.length;
 }
 
 /** Writes when tokens were last used, by token id. */
@@ -74,4 +120,64 @@ export async function pruneTokens(services: Services): Promise<number> {
       return deleted;
     }),
   );
+}
+
+/** Gives many people a token each that nobody holds: of its hash there is no token. For filling a store. */
+export async function addTokensWithoutHolder(
+  tx: Tx,
+  { clock, newId }: Pick<Services, 'clock' | 'newId'>,
+  wish: { readonly orgId: string; readonly userIds: readonly string[]; readonly name: string; readonly scopes: string },
+): Promise<void> {
+  const { orgId, userIds, name, scopes } = wish;
+  const nowMs = clock.now();
+  const rows = userIds.map((userId) => ({
+    id: newId(),
+    hash: randomBytes(32).toString('base64url'),
+    org_id: orgId,
+    user_id: userId,
+    name,
+    name_key: foldCase(name),
+    scopes,
+    created_at: nowMs,
+    expires_at: nowMs + 365 * day,
+  }));
+  for (let start = 0; start < rows.length; start += batchRows) {
+    await insertTokens(tx, rows.slice(start, start + batchRows));
+  }
+}
+
+/**
+ * Makes a token for somebody on the operator's word, with every scope that may be granted.
+ * @returns the raw token, which is nowhere else
+ */
+export async function mintTokenFor(
+  services: Pick<Services, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
+    readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+  },
+  owner: Person,
+  { name, lifetimeMs, origin }: { readonly name: string; readonly lifetimeMs: number; readonly origin: Origin },
+): Promise<string> {
+  const { config, keys, db } = services;
+  const createdAt = Math.floor(services.clock.now() / 1_000) * 1_000;
+  const scopes = [...config.scopes.names];
+  const token = { id: services.newId(), scopes, createdAt, expiresAt: createdAt + lifetimeMs };
+  const { id: userId, orgId, fullName } = owner;
+  const jwt = await keys.sign(tokenClaims({ ...token, userId, orgId, fullName }, config.baseUrl));
+  await db.transaction(async (tx) => {
+    await insertToken(tx, {
+      id: token.id,
+      hash: hashCredential(jwt),
+      org_id: orgId,
+      user_id: userId,
+      name,
+      name_key: foldCase(name),
+      scopes: scopes.join(' '),
+      created_at: createdAt,
+      expires_at: token.expiresAt,
+    });
+    const subjectId = token.id;
+    const details = { name, scopes, scopesDefaulted: true, expiresAt: toExpiry(token.expiresAt) };
+    await appendAudit(tx, services, { action: 'token.created', orgId, actor: null, subjectId, origin, details });
+  });
+  return config.displayPrefixes[0] + jwt;
 }

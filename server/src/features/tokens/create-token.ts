@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { unauthorized } from '../../access/bearer.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { day, toTimestamp } from '../../clock.ts';
+import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { hashCredential } from '../../secret.ts';
-import { plainText } from '../../text/plain-text.ts';
-import { requireActivePerson } from '../users/contract.ts';
+import { foldCase, plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
 import { insertToken } from './token-store.ts';
 
@@ -67,8 +68,9 @@ export const createToken = endpoint({
       createdAt: nowMs,
       expiresAt: capExpiry(wantedMs, creator?.expiresAtMs ?? null),
     };
-    const { fullName } = await requireActivePerson(services.db.read, caller.userId);
-    const owner = { userId: caller.userId, orgId: caller.orgId, fullName };
+    const person = await selectActivePerson(services.db.read, caller.userId);
+    if (!person) throw unauthorized.invalid();
+    const owner = { userId: person.id, orgId: person.orgId, fullName: person.fullName };
     const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'member');
@@ -78,6 +80,7 @@ export const createToken = endpoint({
         org_id: caller.orgId,
         user_id: caller.userId,
         name,
+        name_key: foldCase(name),
         scopes: scopes.join(' '),
         created_at: nowMs,
         expires_at: token.expiresAt,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { pageMax } from '../../http/paging.ts';
 import { id, queryNumber } from '../../http/schemas.ts';
-import { plainText } from '../../text/plain-text.ts';
+import { searchText } from '../../text/plain-text.ts';
 import { adminTokenItem, toAdminTokenItem } from './token.ts';
 import { countTokens, selectTokenPage } from './token-store.ts';
 
-const pageMax = 1_000_000;
 const limitMax = 100;
 
 /** Rules: PAT-18 to PAT-23. */
@@ -16,16 +16,16 @@ export const listAllTokens = endpoint({
   summary: "List everybody's tokens, those of removed owners included",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
   query: z.object({
-    page: queryNumber({ min: 1, max: pageMax, default: 1 }),
-    limit: queryNumber({ min: 1, max: limitMax, default: limitMax }).describe('How many tokens a page has'),
+    page: queryNumber({ min: 1, max: pageMax }).default(1),
+    limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many tokens a page has'),
     status: z
       .enum(['active', 'expired', 'revoked', 'all'])
       .default('active')
       .describe('Only tokens in this state; one that was revoked and would have expired since is revoked'),
     userId: id.optional().describe('Only tokens of this owner'),
-    search: plainText({ min: 0 })
-      .optional()
-      .describe("Only tokens with this text in their name or in their owner's name or e-mail address, in any case"),
+    search: searchText.describe(
+      "Only tokens with this text in their name or in their owner's name or e-mail address, in any case",
+    ),
   }),
   response: {
     200: z.object({
@@ -34,7 +34,7 @@ export const listAllTokens = endpoint({
     }),
   },
   async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search } }) {
-    const filter = { orgId, nowMs: clock.now(), status, userId, search: search || undefined };
+    const filter = { orgId, nowMs: clock.now(), status, userId, search };
     const total = await countTokens(db.read, filter);
     const tokens = await selectTokenPage(db.read, filter, { offset: (page - 1) * limit, limit });
     return {

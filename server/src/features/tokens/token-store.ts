@@ -1,6 +1,7 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/membership.ts';
+import { contains } from '../../db/search.ts';
 import type { NewRow, Tables } from '../../db/tables.ts';
 import type { StoredToken, StoredTokenWithOwner } from './token.ts';
 
@@ -36,8 +37,13 @@ export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: 
 );
 
 /** The state of a token, by its id, as a transaction sees it. */
-export function selectTokenState(tx: Tx, id: string) {
-  return tokenStates(tx).where('t.id', '=', id).executeTakeFirst();
+export function selectTokenState(read: Reader, id: string) {
+  return tokenStates(read).where('t.id', '=', id).executeTakeFirst();
+}
+
+/** Adds tokens, as many as one statement takes. */
+export async function insertTokens(tx: Tx, rows: readonly NewRow<'personal_access_tokens'>[]): Promise<void> {
+  await tx.insertInto('personal_access_tokens').values(rows).execute();
 }
 
 /** Adds a token. */
@@ -67,6 +73,7 @@ export interface TokenFilter {
   readonly nowMs: number;
   readonly status: 'active' | 'expired' | 'revoked' | 'all';
   readonly userId: string | undefined;
+  /** Folded: see `foldCase`. */
   readonly search: string | undefined;
 }
 
@@ -83,11 +90,6 @@ function withStatus(eb: TokenExpression, { status, nowMs }: TokenFilter) {
   }
 }
 
-/** Plain text as a LIKE pattern that finds it anywhere, `\` being the escape. */
-function pattern(search: string): string {
-  return `%${search.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
-}
-
 function filtered(read: Reader, filter: TokenFilter) {
   let query = read
     .selectFrom('personal_access_tokens')
@@ -95,17 +97,17 @@ function filtered(read: Reader, filter: TokenFilter) {
     .where((eb) => withStatus(eb, filter));
   if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
   const { search } = filter;
-  if (search === undefined) return query;
-  const matches = (column: 'name' | 'full_name' | 'email') =>
-    sql<boolean>`lower(${sql.ref(column)}) like ${pattern(search)} escape '\\'`;
+  if (!search) return query;
   return query.where((eb) =>
     eb.or([
-      matches('name'),
-      eb.exists(
+      contains('name_key', search),
+      eb(
+        'user_id',
+        'in',
         eb
           .selectFrom('users')
-          .whereRef('users.id', '=', 'personal_access_tokens.user_id')
-          .where((user) => user.or([matches('full_name'), matches('email')]))
+          .where('users.org_id', '=', filter.orgId)
+          .where((user) => user.or([contains('users.name_key', search), contains('users.email', search)]))
           .select('users.id'),
       ),
     ]),
@@ -178,6 +180,24 @@ export async function revokeFamily(
     .where('revoked_at', 'is', null)
     .where((eb) => notExpired(eb, nowMs))
     .where('id', 'in', (eb) => eb.selectFrom('family').select('family.id'))
+    .returning('id')
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/** Revokes every token of a person, or of an organization, that still counts; answers the ids. */
+export async function revokeAllTokens(
+  tx: Tx,
+  owner: { readonly userId: string } | { readonly orgId: string },
+  { revokedBy, reason, nowMs }: { revokedBy: string | null; reason: string; nowMs: number },
+): Promise<string[]> {
+  const [column, id] = 'userId' in owner ? (['user_id', owner.userId] as const) : (['org_id', owner.orgId] as const);
+  const rows = await tx
+    .updateTable('personal_access_tokens')
+    .set({ revoked_at: nowMs, revoked_by: revokedBy, revoke_reason: reason })
+    .where(column, '=', id)
+    .where('revoked_at', 'is', null)
+    .where((eb) => notExpired(eb, nowMs))
     .returning('id')
     .execute();
   return rows.map((row) => row.id);

@@ -1,44 +1,15 @@
-import { unauthorized } from '../../access/bearer.ts';
-import { nextSlug } from '../../db/counters.ts';
-import type { Reader, Tx } from '../../db/database.ts';
+import type { Principal } from '../../access/principal.ts';
+import { batchRows } from '../../db/batches.ts';
+import { nextSlug, takeNumbers } from '../../db/counters.ts';
+import type { Tx } from '../../db/database.ts';
 import { appendEvents } from '../../events/outbox.ts';
+import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { joinDefaultGroup } from '../groups/contract.ts';
-import { newUserRow, type StoredUser } from './user.ts';
-import { insertUser, selectUserByEmail, selectUserById, updateHasLoggedIn } from './user-store.ts';
-
-/** A user as other features see one. */
-export interface Person {
-  readonly id: string;
-  readonly orgId: string;
-  readonly email: string;
-  readonly fullName: string;
-}
-
-function toPerson({ id, org_id, email, full_name }: StoredUser): Person {
-  return { id, orgId: org_id, email, fullName: full_name };
-}
-
-/**
- * The person behind a credential. Throws the 401 `TOKEN_INVALID` when that person has been deleted meanwhile: to be
- * asked again inside the transaction of whatever the person makes.
- */
-export async function requireActivePerson(read: Reader, userId: string): Promise<Person> {
-  const user = await selectUserById(read, userId);
-  if (!user) throw unauthorized.invalid();
-  return toPerson(user);
-}
-
-/** The active person with this normalized address; `null` when there is none. */
-export async function findActivePerson(read: Reader, orgId: string, email: string): Promise<Person | null> {
-  const user = await selectUserByEmail(read, orgId, email);
-  return user?.is_deleted === 0 ? toPerson(user) : null;
-}
-
-/** The first complete sign-in makes `hasLoggedIn` true. Rule: AUTH-11. */
-export async function noteSignIn(tx: Tx, userId: string, nowMs: number): Promise<void> {
-  await updateHasLoggedIn(tx, userId, nowMs);
-}
+import { joinDefaultGroup, joinDefaultGroupTogether } from '../groups/contract.ts';
+import { endCredentials } from '../sessions/contract.ts';
+import { revokeTokensOf } from '../tokens/contract.ts';
+import { newUserRow, restoredUser, type StoredUser } from './user.ts';
+import { insertUser, insertUsers, updateUser } from './user-store.ts';
 
 interface Newcomer {
   readonly orgId: string;
@@ -54,7 +25,7 @@ interface Newcomer {
  */
 export async function addPerson(
   tx: Tx,
-  services: Services,
+  services: Pick<Services, 'clock' | 'newId'>,
   { syncAction, ...newcomer }: Newcomer & { readonly syncAction: 'none' | 'immediate' },
 ): Promise<StoredUser> {
   const { orgId, email, fullName } = newcomer;
@@ -66,4 +37,62 @@ export async function addPerson(
     { eventType: 'userAdded', payload: { orgId, userId: id, email, fullName, syncAction } },
   ]);
   return user;
+}
+
+/**
+ * Adds many people at once, each as `addPerson` does; the addresses must be free.
+ * @param newcomer makes a person of the number in the slug, which nobody else has
+ * @returns the ids, in order of the numbers
+ */
+export async function addPeople(
+  tx: Tx,
+  services: Pick<Services, 'clock' | 'newId'>,
+  wish: {
+    readonly orgId: string;
+    readonly count: number;
+    readonly newcomer: (number: number) => Omit<Newcomer, 'orgId'>;
+  },
+): Promise<string[]> {
+  const { orgId, count, newcomer } = wish;
+  const first = await takeNumbers(tx, 'user', count);
+  const nowMs = services.clock.now();
+  const users = Array.from({ length: count }, (_, place) => {
+    const number = first + place;
+    return newUserRow({ ...newcomer(number), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
+  });
+  for (let start = 0; start < count; start += batchRows) {
+    const some = users.slice(start, start + batchRows);
+    const ids = some.map(({ id }) => id);
+    await insertUsers(tx, some);
+    await joinDefaultGroupTogether(tx, { orgId, userIds: ids, type: 'everyone' });
+    const events = some.map(({ id: userId, email, full_name: fullName }) => ({
+      eventType: 'userAdded' as const,
+      payload: { orgId, userId, email, fullName, syncAction: 'immediate' as const },
+    }));
+    await appendEvents(tx, services, events);
+  }
+  return users.map(({ id }) => id);
+}
+
+/**
+ * Brings a deleted person back: into `everyone` again, told of like somebody new, without any credential of before.
+ * Rules: USER-39, USER-40.
+ */
+export async function restorePerson(
+  tx: Tx,
+  services: Services,
+  { deleted, by, origin }: { readonly deleted: StoredUser; readonly by: Principal; readonly origin: Origin },
+): Promise<{ readonly user: StoredUser; readonly revokedTokens: number }> {
+  const { id: userId, org_id: orgId, email, full_name: fullName } = deleted;
+  const nowMs = services.clock.now();
+  const user = restoredUser(deleted, nowMs);
+  await updateUser(tx, user);
+  await joinDefaultGroup(tx, { orgId, userId, type: 'everyone' });
+  await endCredentials(tx, { userId, nowMs });
+  const end = { owner: { userId }, orgId, by, reason: 'Owner was deleted', origin };
+  const revokedTokens = await revokeTokensOf(tx, services, end);
+  await appendEvents(tx, services, [
+    { eventType: 'userAdded', payload: { orgId, userId, email, fullName, syncAction: 'immediate' } },
+  ]);
+  return { user, revokedTokens };
 }

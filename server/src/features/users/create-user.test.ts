@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/test-app.ts';
+import { refusals } from '../../errors.ts';
 
 describe('POST /users', () => {
   let app: TestApp;
@@ -114,6 +115,26 @@ describe('POST /users', () => {
     const { status, body } = await admin.post('/users', { fullName: 'New', email: 'gone@example.com' });
     expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
     expect(body.message).toContain('restore');
+  });
+
+  it('409: the recovery mail of another goes to the address, and of one deleted since (USER-6, USER-33)', async () => {
+    const email = 'recovering@example.com';
+    const person = await app.member(admin, email);
+    const token = await person.token({ scopes: ['user:write'] });
+    expect((await token.patch(`/users/${person.userId}/email`, { email: 'moved@example.com' })).status).toBe(200);
+    const attempt = async (given: string) => {
+      const before = [await app.events(), await app.audit()];
+      const { status, body } = await admin.post('/users', { fullName: 'New', email: given });
+      expect([await app.events(), await app.audit()]).toEqual(before);
+      return [status, body.error.code, body.message];
+    };
+    for (const given of [email, email.toUpperCase(), 'moved@example.com']) {
+      expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailTaken.text]);
+    }
+    await app.deleteUser(person.userId);
+    for (const given of [email, email.toUpperCase(), 'moved@example.com']) {
+      expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailOfDeletedUser.text]);
+    }
   });
 
   it('409: of 32 at once with one address in several spellings exactly one wins (STORE-5)', async () => {

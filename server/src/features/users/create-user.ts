@@ -6,7 +6,7 @@ import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
 import { addPerson } from './contract.ts';
 import { toUserRecord, userRecord } from './user.ts';
-import { selectUserByEmail } from './user-store.ts';
+import { selectHolderOfEmail } from './user-store.ts';
 
 /** Rules: USER-4 to USER-8, USER-10. */
 export const createUser = endpoint({
@@ -28,8 +28,8 @@ export const createUser = endpoint({
     const { orgId } = caller;
     const user = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
-      const known = await selectUserByEmail(tx, orgId, body.email);
-      if (known) throw new RefusedError(known.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
+      const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
+      if (holder) throw new RefusedError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });
       await appendAudit(tx, services, { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin });
       return added;

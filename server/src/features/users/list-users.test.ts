@@ -41,6 +41,23 @@ describe('GET /users', () => {
     expect(await emails(admin)).not.toContain('gone@example.com');
   });
 
+  it.each([
+    ['every character that an address may have', { email: "a.!#$%&'*+/=?^_`{|}~-9@a-1.xn--bcher-kva.example" }],
+    ['the longest address', { email: `${'l'.repeat(64)}@${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(61)}` }],
+    ['the longest name', { fullName: '👩‍🚀'.repeat(85) }],
+    ['a name that looks like JSON', { fullName: '"}],[{"_id":"\\\\u0000' }],
+    ['the longest of everything else', { mobile: '+123456789012345', designation: '山'.repeat(255) }],
+  ])('200: whoever can be created can be listed: %s (USER-1, RUN-9)', async (_, person) => {
+    const wanted = { fullName: 'X', email: `${Object.values(person).join('').length}@example.com`, ...person };
+    const created = await admin.post('/users', wanted);
+    expect([created.status, created.body]).toMatchObject([201, wanted]);
+    const { status, body } = await member.get('/users');
+    expect([status, body.at(-1)]).toEqual([200, created.body]);
+    const page = await member.get('/users?sortBy=createdAt&sortOrder=desc&limit=1');
+    expect([page.status, page.body.users]).toEqual([200, [created.body]]);
+    expect((await member.get('/users/fetch/with-groups')).body.at(-1)).toMatchObject({ email: wanted.email });
+  });
+
   it('200: a user shows in the list as soon as the creation is answered', async () => {
     for (let round = 0; round < 10; round += 1) {
       await admin.post('/users', { fullName: 'Now', email: `now${round}@example.com` });

@@ -1,18 +1,49 @@
 import { z } from 'zod';
-import { endpoint } from '../../http/endpoint.ts';
+import { endpoint, InBatches } from '../../http/endpoint.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { id } from '../../http/schemas.ts';
+import { searchText } from '../../text/plain-text.ts';
 import { toUserRecord, userRecord } from './user.ts';
-import { selectActiveUsers } from './user-store.ts';
+import { countUsers, selectActiveUsers, selectUserPage } from './user-store.ts';
 
-/** Rule: USER-1. */
+const groupIdsMax = 100;
+
+const groupIds = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(id).max(groupIdsMax))
+  .optional()
+  .describe('Ids of groups, separated by commas: only members of one of them');
+
+/** Rules: USER-1, USER-14 to USER-18. */
 export const listUsers = endpoint({
   method: 'GET',
   path: '/users',
   tag: 'Users',
-  summary: 'List the active users of the organization',
+  summary: 'List the active users: all of them in order of creation, or with any of the parameters one page',
   policy: { who: 'member', scope: 'user:read' },
-  response: { 200: z.array(userRecord) },
-  async handle({ db }, { caller: { orgId } }) {
-    const users = await selectActiveUsers(db.read, orgId);
-    return users.map(toUserRecord);
+  query: z.object({
+    ...pageQuery,
+    search: searchText.describe('Only users with this text in their name or e-mail address, in any case'),
+    sortBy: z.enum(['fullName', 'email', 'createdAt']).optional().meta({ default: 'fullName' }),
+    sortOrder: z.enum(['asc', 'desc']).optional().meta({ default: 'asc' }),
+    hasLoggedIn: z
+      .enum(['true', 'false'])
+      .transform((text) => text === 'true')
+      .optional()
+      .describe('Only users who have signed in, or who have not'),
+    groupIds,
+  }),
+  response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(userRecord), pagination })]) },
+  async handle({ db }, { caller: { orgId, userId }, query }) {
+    if (Object.values(query).every((value) => value === undefined)) {
+      return new InBatches(InBatches.map(db.batches(selectActiveUsers(db.read, orgId), userId), toUserRecord));
+    }
+    const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
+    const filter = { orgId, search, hasLoggedIn, groupIds };
+    const page = pageOf(query);
+    const totalCount = await countUsers(db.read, filter);
+    const users = await selectUserPage(db.read, filter, { ...page, sortBy, sortOrder });
+    return { users: users.map(toUserRecord), pagination: toPagination(page, totalCount) };
   },
 });

@@ -1,4 +1,7 @@
+import type { ExpressionBuilder } from 'kysely';
 import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { contains } from '../../db/search.ts';
+import type { Tables } from '../../db/tables.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
 
 /** The record of one active user. */
@@ -8,20 +11,135 @@ export const selectActiveUserRecord = keptQuery(
   toUserRecord,
 );
 
-/** All active users of an organization, in order of creation. */
-export function selectActiveUsers(read: Reader, orgId: string): Promise<StoredUser[]> {
+/** All active users of an organization, in order of creation: for `Database.batches`. */
+export function selectActiveUsers(read: Reader, orgId: string) {
+  return read.selectFrom('users').where('org_id', '=', orgId).where('is_deleted', '=', 0).orderBy('id').selectAll();
+}
+
+/** The groups of all active users, user by user in order of creation: for `Database.batches`. */
+export function selectMemberships(read: Reader, orgId: string) {
+  return read
+    .selectFrom('users as u')
+    .leftJoin('group_members as m', 'm.user_id', 'u.id')
+    .leftJoin('user_groups as g', (join) => join.onRef('g.id', '=', 'm.group_id').on('g.is_deleted', '=', 0))
+    .where('u.org_id', '=', orgId)
+    .where('u.is_deleted', '=', 0)
+    .orderBy('u.id')
+    .orderBy('g.id')
+    .select(['u.id', 'u.org_id as orgId', 'u.full_name as fullName', 'u.email', 'u.has_logged_in as hasLoggedIn'])
+    .select(['g.name as groupName', 'g.type as groupType']);
+}
+
+/** What the user list is narrowed to. */
+interface UserFilter {
+  readonly orgId: string;
+  /** Folded: see `foldCase`. */
+  readonly search: string | undefined;
+  readonly hasLoggedIn: boolean | undefined;
+  /** Members of any of these groups. */
+  readonly groupIds: readonly string[] | undefined;
+}
+
+/** Asks the groups once rather than each user: with a hundred groups that is the difference of seconds. */
+function isMemberOf(eb: ExpressionBuilder<Tables, 'users'>, groupIds: readonly string[]) {
+  return eb(
+    'users.id',
+    'in',
+    eb
+      .selectFrom('group_members as m')
+      .innerJoin('user_groups as g', 'g.id', 'm.group_id')
+      .where('g.is_deleted', '=', 0)
+      .where('m.group_id', 'in', groupIds)
+      .select('m.user_id'),
+  );
+}
+
+function filtered(read: Reader, { orgId, search, hasLoggedIn, groupIds }: UserFilter) {
+  let query = read.selectFrom('users').where('org_id', '=', orgId).where('is_deleted', '=', 0);
+  if (search) query = query.where((eb) => eb.or([contains('name_key', search), contains('email', search)]));
+  if (hasLoggedIn !== undefined) query = query.where('has_logged_in', '=', hasLoggedIn ? 1 : 0);
+  if (groupIds) query = query.where((eb) => isMemberOf(eb, groupIds));
+  return query;
+}
+
+/** How many users a filter leaves. */
+export async function countUsers(read: Reader, filter: UserFilter): Promise<number> {
+  const row = await filtered(read, filter)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return row.total;
+}
+
+const sortColumns = { fullName: 'name_key', email: 'email', createdAt: 'created_at' } as const;
+
+/** One page of users. The page is cut on an index, and only its rows are read. */
+export function selectUserPage(
+  read: Reader,
+  filter: UserFilter,
+  page: {
+    readonly offset: number;
+    readonly limit: number;
+    readonly sortBy: keyof typeof sortColumns;
+    readonly sortOrder: 'asc' | 'desc';
+  },
+): Promise<StoredUser[]> {
+  const column = sortColumns[page.sortBy];
+  const ids = filtered(read, filter)
+    .orderBy(column, page.sortOrder)
+    .orderBy('id', page.sortOrder)
+    .limit(page.limit)
+    .offset(page.offset)
+    .select('id');
   return read
     .selectFrom('users')
-    .where('org_id', '=', orgId)
-    .where('is_deleted', '=', 0)
-    .orderBy('id')
+    .where('id', 'in', ids)
+    .orderBy(column, page.sortOrder)
+    .orderBy('id', page.sortOrder)
     .selectAll()
     .execute();
 }
 
-/** Whoever has this address in the organization, deleted or not. */
-export function selectUserByEmail(read: Reader, orgId: string, email: string): Promise<StoredUser | undefined> {
-  return read.selectFrom('users').where('org_id', '=', orgId).where('email', '=', email).selectAll().executeTakeFirst();
+/** The active users among some ids, in no order. */
+export function selectPeopleByIds(read: Reader, orgId: string, ids: readonly string[]) {
+  return read
+    .selectFrom('users')
+    .where('id', 'in', ids)
+    .where('org_id', '=', orgId)
+    .where('is_deleted', '=', 0)
+    .select(['id as _id', 'full_name as fullName', 'email', 'org_id as orgId'])
+    .execute();
+}
+
+/** Whoever has this address in the organization of this system, deleted or not. */
+export function selectPeopleByEmail(read: Reader, email: string) {
+  return read
+    .selectFrom('users')
+    .where('org_id', 'in', (eb) => eb.selectFrom('organizations').select('organizations.id'))
+    .where('email', '=', email)
+    .select(['id', 'email', 'full_name as fullName', 'is_deleted as isDeleted'])
+    .execute();
+}
+
+/**
+ * Whoever stands in the way of giving an address to somebody: the one who has it, deleted or not, or to whom recovery
+ * mail goes there.
+ * @param forId of the user who is to have it; `null` for somebody new
+ */
+export function selectHolderOfEmail(
+  read: Reader,
+  { orgId, email, forId }: { readonly orgId: string; readonly email: string; readonly forId: string | null },
+): Promise<StoredUser | undefined> {
+  const holders = read
+    .selectFrom('users')
+    .where('org_id', '=', orgId)
+    .where((eb) => eb.or([eb('email', '=', email), eb('recovery_email', '=', email)]))
+    .selectAll();
+  return (forId === null ? holders : holders.where('id', '!=', forId)).executeTakeFirst();
+}
+
+/** A user by id, deleted or not, wherever it belongs. */
+export function selectAnyUserById(read: Reader, id: string): Promise<StoredUser | undefined> {
+  return read.selectFrom('users').where('id', '=', id).selectAll().executeTakeFirst();
 }
 
 /** An active user by id, wherever it belongs. */
@@ -34,12 +152,12 @@ export async function insertUser(tx: Tx, user: StoredUser): Promise<void> {
   await tx.insertInto('users').values(user).execute();
 }
 
-/** Notes the first complete sign-in. */
-export async function updateHasLoggedIn(tx: Tx, id: string, nowMs: number): Promise<void> {
-  await tx
-    .updateTable('users')
-    .set({ has_logged_in: 1, updated_at: nowMs })
-    .where('id', '=', id)
-    .where('has_logged_in', '=', 0)
-    .execute();
+/** Adds users, as many as one statement takes. */
+export async function insertUsers(tx: Tx, users: readonly StoredUser[]): Promise<void> {
+  await tx.insertInto('users').values(users).execute();
+}
+
+/** Writes all of a user anew. */
+export async function updateUser(tx: Tx, user: StoredUser): Promise<void> {
+  await tx.updateTable('users').set(user).where('id', '=', user.id).execute();
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
-import { addressAnswer, toAddress } from '../../text/plain-text.ts';
+import { addressAnswer, foldCase, toAddress } from '../../text/plain-text.ts';
 
 /** The user record as it goes out. Rule: USER-3. */
 export const userRecord = z.object({
@@ -32,6 +32,7 @@ export interface StoredUser {
   readonly slug: string;
   readonly email: string;
   readonly full_name: string;
+  readonly name_key: string;
   readonly first_name: string | null;
   readonly middle_name: string | null;
   readonly last_name: string | null;
@@ -39,6 +40,7 @@ export interface StoredUser {
   readonly designation: string | null;
   /** JSON. */
   readonly address: string | null;
+  readonly recovery_email: string | null;
   readonly has_logged_in: 0 | 1;
   readonly is_deleted: 0 | 1;
   readonly deleted_by: string | null;
@@ -69,6 +71,16 @@ export function toUserRecord(user: StoredUser) {
   };
 }
 
+/** A user after being deleted. Rule: USER-34. */
+export function deletedUser(user: StoredUser, deletedBy: string, nowMs: number): StoredUser {
+  return { ...user, is_deleted: 1, has_logged_in: 0, deleted_by: deletedBy, updated_at: nowMs };
+}
+
+/** A deleted user after being brought back, never having signed in. Rule: USER-39. */
+export function restoredUser(user: StoredUser, nowMs: number): StoredUser {
+  return { ...user, is_deleted: 0, has_logged_in: 0, deleted_by: null, updated_at: nowMs };
+}
+
 /** What is said of somebody who is new. */
 interface NewPerson {
   readonly id: string;
@@ -88,12 +100,14 @@ export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
     slug: person.slug,
     email: person.email,
     full_name: person.fullName,
+    name_key: foldCase(person.fullName),
     first_name: null,
     middle_name: null,
     last_name: null,
     mobile: person.mobile ?? null,
     designation: person.designation ?? null,
     address: null,
+    recovery_email: null,
     has_logged_in: 0,
     is_deleted: 0,
     deleted_by: null,

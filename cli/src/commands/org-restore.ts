@@ -1,0 +1,23 @@
+import { command } from '../command.ts';
+import { storeOptions } from '../options.ts';
+
+/** Rules: CLI-3, CLI-8. */
+export const orgRestore = command({
+  name: 'org restore',
+  summary: 'Bring a deleted organization back',
+  details:
+    'Its users can sign in again at once, also on a running server. Sessions and personal access tokens from before ' +
+    'stay dead. Consumers of events are told of the organization and of every active user as if they were new.',
+  examples: ['org restore', 'org restore --data-dir /var/lib/latchkey --json'],
+  options: storeOptions,
+  async run({ dataDir }, surroundings) {
+    const { operator, withStore } = await import('../operator-store.ts');
+    const { restoreOrganization } = await import('../../../server/src/features/org/contract.ts');
+    const { refused } = await import('../refusals.ts');
+    const restored = await withStore(surroundings, dataDir, (services) => restoreOrganization(services, operator));
+    if (typeof restored === 'string') throw refused(restored);
+    const { slug, activeUsers, revokedTokens } = restored;
+    const words = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. Everybody must sign in again`;
+    return { data: { restored }, words };
+  },
+});

@@ -1,0 +1,56 @@
+import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { flag, storeOptions, text, wholeNumber } from '../options.ts';
+
+const most = 1_000_000;
+
+async function readPassword(file: string | null): Promise<string | null> {
+  if (file === null) return null;
+  const { readFile } = await import('node:fs/promises');
+  const { newPassword } = await import('../../../server/src/access/password-rules.ts');
+  const content = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new CommandError('failed', `The password file ${file} cannot be read`, { cause: error });
+  });
+  const parsed = newPassword.safeParse(content.replace(/\r?\n$/, ''));
+  if (parsed.success) return parsed.data;
+  throw new CommandError('refused', `The password in ${file} ${parsed.error.issues[0]?.message ?? 'is not allowed'}`);
+}
+
+/** Rule: CLI-10. */
+export const seed = command({
+  name: 'seed',
+  summary: 'Fill a store with made-up users, groups and tokens, for trying things out and for benchmarks',
+  details:
+    'Makes the store and an organization with the administrator admin@example.com where there are none, and prints the ' +
+    'password that it made up for the administrator, once. The made-up users have no password, and nobody holds their ' +
+    'tokens. May run beside a server. Do not use it on a store that matters: what it adds cannot be told apart later.',
+  examples: ['seed --users 1000 --data-dir /tmp/latchkey', 'seed --users 100000 --tokens 50000 --print-token --json'],
+  options: {
+    ...storeOptions,
+    users: wholeNumber({ description: 'how many users', min: 1, max: most, otherwise: null }),
+    groups: wholeNumber({ description: 'how many user groups', min: 0, max: 1_000, otherwise: 5 }),
+    tokens: wholeNumber({ description: 'how many personal access tokens', min: 0, max: most, otherwise: 0 }),
+    seed: wholeNumber({ description: 'another number makes other users', min: 0, max: most, otherwise: 1 }),
+    passwordFile: text('file', "the new administrator's password, instead of one that is printed"),
+    printToken: flag('make a usable token for an administrator, good for 30 days, and print it once'),
+  },
+  async run({ dataDir, passwordFile, printToken, ...counts }, surroundings) {
+    const password = await readPassword(passwordFile);
+    const { operatorConfig } = await import('../operator-store.ts');
+    const { seedStore } = await import('../seed/seed-store.ts');
+    const config = operatorConfig(surroundings, dataDir);
+    const startedMs = performance.now();
+    const seeded = await seedStore(config, { ...counts, password, token: printToken }, surroundings.progress);
+    const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
+    // What the operator gave is not told back.
+    const made = { ...seeded, password: password === null ? seeded.password : null };
+    const { users, groups, tokens } = counts;
+    const lines = [
+      `Added to ${seeded.organization}: ${users} users, ${groups} groups, ${tokens} tokens, in ${seconds} s`,
+      ...(seeded.isNew ? ['Administrator: admin@example.com'] : []),
+      ...(made.password === null ? [] : [`Password (shown only here): ${made.password}`]),
+      ...(made.token === null ? [] : [`Token (shown only here): ${made.token}`]),
+    ];
+    return { data: { ...made, users, groups, tokens, seconds }, words: lines.join('\n') };
+  },
+});

@@ -1,0 +1,78 @@
+import { CommandError } from './failures.ts';
+
+/** What stands on the command line for an option: its text, `true` for one that takes none, nothing. */
+type Given = string | boolean | undefined;
+
+/** One option of a command. Its name is the key under which it is declared: `dataDir` is `--data-dir`. */
+export interface Option<T> {
+  /** What help shows for its value; `null` when it takes none. */
+  readonly placeholder: string | null;
+  readonly description: string;
+  /** Throws CommandError of kind `usage`, in which `flag` is how the option is written. */
+  readonly read: (given: Given, flag: string) => T;
+}
+
+/** The options of a command, by name. */
+export type Options = Readonly<Record<string, Option<unknown>>>;
+
+/** What the options of a command were read as. */
+export type Values<O extends Options> = { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never };
+
+/** An option without a value: whether it is there. */
+export function flag(description: string): Option<boolean> {
+  return { placeholder: null, description, read: (given) => given === true };
+}
+
+/** An option with any text that is not empty; `null` when it is not given. */
+export function text(placeholder: string, description: string): Option<string | null> {
+  return {
+    placeholder,
+    description,
+    read: (given, name) => {
+      if (given === undefined) return null;
+      if (typeof given === 'string' && given !== '') return given;
+      throw new CommandError('usage', `${name} must not be empty`);
+    },
+  };
+}
+
+interface NumberOption {
+  readonly description: string;
+  readonly min: number;
+  readonly max: number;
+  /** What holds without it; `null`: it must be given. */
+  readonly otherwise: number | null;
+}
+
+/** An option with a whole number within bounds. */
+export function wholeNumber({ description, min, max, otherwise }: NumberOption): Option<number> {
+  return {
+    placeholder: 'number',
+    description: otherwise === null ? description : `${description} (default ${otherwise})`,
+    read: (given, name) => {
+      if (given === undefined && otherwise !== null) return otherwise;
+      if (given === undefined) throw new CommandError('usage', `${name} is missing`);
+      const number = /^\d{1,9}$/.test(String(given)) ? Number(given) : Number.NaN;
+      if (number >= min && number <= max) return number;
+      const shown = JSON.stringify(given);
+      throw new CommandError('usage', `${name} must be a whole number from ${min} to ${max}, not ${shown}`);
+    },
+  };
+}
+
+/** How an option is written on the command line. */
+export function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Reads the options of a command out of what the command line holds. Throws CommandError of kind `usage`. */
+export function readOptions<O extends Options>(options: O, given: Readonly<Record<string, Given>>): Values<O> {
+  const values = Object.entries(options).map(([name, option]) => [name, option.read(given[name], flagOf(name))]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value was read by the option of its name
+  return Object.fromEntries(values) as Values<O>;
+}
+
+/** The option of every command that works on the store. */
+export const storeOptions = {
+  dataDir: text('directory', 'the directory with the store; without it DATA_DIR counts, as for the server'),
+};

@@ -1,0 +1,90 @@
+import { CommanderError, Option as CommanderOption, Command as Parser } from 'commander';
+import type { Command, Outcome } from './command.ts';
+import { CommandError } from './failures.ts';
+import { flagOf } from './options.ts';
+
+const description =
+  "Latchkey's command for its operator. It works on the data directory itself, whether the server runs or not.";
+const exitCodesText = `
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule.`;
+
+/** What the words above commands of two words stand for. */
+const nouns: Readonly<Record<string, string>> = { org: 'The organization: its state, restoring, purging' };
+
+type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome>;
+
+/** How the caller of the command line is answered. */
+interface Speaker {
+  readonly print: (text: string) => void;
+  /** Runs the command that was called. */
+  readonly run: (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<void>;
+}
+
+/** Known at every level, and read by whoever prints. */
+const json = new CommanderOption('--json', 'print the result as one line of JSON; errors too, on the standard error');
+
+function parserOf(parent: Parser, word: string, summary: string): Parser {
+  return (
+    parent.commands.find((known) => known.name() === word) ??
+    parent.command(word).summary(summary).description(summary).helpCommand(false).addOption(json)
+  );
+}
+
+function addCommand(parent: Parser, declared: Command, { run }: Speaker): void {
+  const words = declared.name.split(' ');
+  const [first = '', second] = words;
+  const above = second === undefined ? parent : parserOf(parent, first, nouns[first] ?? '');
+  const parser = parserOf(above, second ?? first, declared.summary).description(
+    `${declared.summary}.\n\n${declared.details}`,
+  );
+  for (const [name, { placeholder, description }] of Object.entries(declared.options)) {
+    const value = placeholder === null ? '' : ` <${placeholder}>`;
+    parser.addOption(new CommanderOption(flagOf(name) + value, description));
+  }
+  const examples = declared.examples.map((example) => `  $ latchkey ${example}`).join('\n');
+  parser.addHelpText('after', `\nExamples:\n${examples}\n${exitCodesText}`);
+  parser.action(async (given: Record<string, string | boolean>) => run(declared, given));
+}
+
+function createParser(commands: readonly Command[], speaker: Speaker): Parser {
+  const parser = new Parser('latchkey').description(description).exitOverride().helpCommand(false).addOption(json);
+  // Fixed, so that help is the same wherever it is printed.
+  parser.configureHelp({ helpWidth: 100, sortSubcommands: true });
+  // Errors are thrown, and told by whoever catches them.
+  parser.configureOutput({ writeOut: speaker.print, writeErr: () => {} });
+  for (const declared of commands) addCommand(parser, declared, speaker);
+  parser.addHelpText('after', exitCodesText);
+  return parser;
+}
+
+/** What a wrong command line is told: the library's own words, and where to read on. */
+function usageError(error: CommanderError): CommandError {
+  const message = error.code === 'commander.help' ? 'say which command' : error.message.replace(/^error: /, '');
+  return new CommandError('usage', `${message.replaceAll('\n', ' ')}; latchkey --help tells more`, { cause: error });
+}
+
+/**
+ * Finds the command that `args` name, reads its options and runs it.
+ * @returns what it did, or `null` when help was asked for and printed. Throws CommandError for a wrong command line.
+ */
+export async function runProgram(
+  commands: readonly Command[],
+  args: readonly string[],
+  { print, run }: { readonly print: (text: string) => void; readonly run: RunCommand },
+): Promise<Outcome | null> {
+  let outcome: Outcome | null = null;
+  const speaker: Speaker = {
+    print,
+    run: async (command, given) => {
+      outcome = await run(command, given);
+    },
+  };
+  try {
+    await createParser(commands, speaker).parseAsync([...args], { from: 'user' });
+    return outcome;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return null;
+    throw usageError(error);
+  }
+}

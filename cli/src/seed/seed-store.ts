@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { openSigningKeys } from '../../../server/src/access/keys.ts';
+import { passwordHasher } from '../../../server/src/access/passwords.ts';
+import { appendAudit } from '../../../server/src/audit/audit-log.ts';
+import { day } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { holdsStore, prepareDataDir } from '../../../server/src/db/data-dir.ts';
+import type { Tx } from '../../../server/src/db/database.ts';
+import { migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite.ts';
+import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/contract.ts';
+import { foundOrganization, readOrganizationState } from '../../../server/src/features/org/contract.ts';
+import { addTokensWithoutHolder, mintTokenFor } from '../../../server/src/features/tokens/contract.ts';
+import { addPeople } from '../../../server/src/features/users/contract.ts';
+import { CommandError } from '../failures.ts';
+import { operator, operatorServices } from '../operator-store.ts';
+import { personOf } from './people.ts';
+import { randomOf } from './random.ts';
+
+/** People, or tokens, of one transaction: some hundred milliseconds, during which a server beside has to wait. */
+const atOnce = 2_000;
+/** Longer than a waiting server takes to try again, so that it gets its turn between two transactions. */
+const pauseMs = 15;
+const membersMax = 200;
+const adminEmail = 'admin@example.com';
+const words = ['Aurora', 'Σειρά', 'Полюс', '青空', 'Über', 'نجم'] as const;
+
+type Store = ReturnType<typeof operatorServices>;
+
+/** What a store is to be filled with. */
+export interface SeedWish {
+  readonly users: number;
+  readonly groups: number;
+  readonly tokens: number;
+  /** The same seed makes the same people. */
+  readonly seed: number;
+  /** The password of the administrator that a new organization gets; `null`: a generated one. */
+  readonly password: string | null;
+  /** Whether to make a usable token for an administrator. */
+  readonly token: boolean;
+}
+
+/** What was made. The secrets are nowhere else, and `null` where none was made. */
+export interface Seeded {
+  readonly organization: string;
+  readonly isNew: boolean;
+  readonly password: string | null;
+  readonly token: string | null;
+}
+
+type Progress = (done: number, total: number) => void;
+
+async function foundFor(services: Store, password: string) {
+  const passwordHash = await (await passwordHasher()).hash(password);
+  const profile = {
+    accountType: 'business' as const,
+    contactEmail: adminEmail,
+    registeredName: 'Example Ltd',
+    shortName: null,
+    phoneNumber: null,
+  };
+  const founding = { profile, adminFullName: 'Example Administrator', passwordHash, origin: operator };
+  const { id, slug, domain } = await services.db.transaction((tx) => foundOrganization(tx, services, founding));
+  return { id, slug, domain };
+}
+
+async function organizationFor(services: Store, given: string | null) {
+  const known = await readOrganizationState(services.db.read);
+  if (known?.isDeleted) {
+    throw new CommandError('refused', 'The organization is deleted: restore it or purge it first');
+  }
+  if (known && given !== null) {
+    throw new CommandError('refused', 'There is an organization already: its administrator keeps the password');
+  }
+  if (known) return { ...known, isNew: false, password: null };
+  // Letters of both cases, a digit and a special character, whatever the random part holds.
+  const password = given ?? `${randomBytes(15).toString('base64url')}-Aa1`;
+  return { ...(await foundFor(services, password)), isNew: true, password };
+}
+
+/** A store that is being filled. */
+interface Filling {
+  readonly services: Store;
+  readonly orgId: string;
+  readonly domain: string;
+  readonly wish: SeedWish;
+  /** Counts what is done. */
+  readonly advance: (count: number) => void;
+}
+
+/** One transaction of the filling, as long as the organization is there. */
+function inTransaction<T>({ services, orgId }: Filling, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return services.db.transaction(async (tx) => {
+    const state = await readOrganizationState(tx);
+    if (state?.id === orgId && !state.isDeleted) return work(tx);
+    throw new CommandError('refused', 'The organization was deleted meanwhile: what was made before stays with it');
+  });
+}
+
+/** Adds the people; answers their ids, and the number of the first. */
+async function fillPeople(filling: Filling) {
+  const { services, orgId, domain, wish, advance } = filling;
+  const userIds: string[] = [];
+  let first: number | null = null;
+  const newcomer = (number: number) => {
+    first ??= number;
+    return personOf({ seed: wish.seed, number, domain });
+  };
+  while (userIds.length < wish.users) {
+    const count = Math.min(atOnce, wish.users - userIds.length);
+    userIds.push(...(await inTransaction(filling, (tx) => addPeople(tx, services, { orgId, count, newcomer }))));
+    advance(count);
+    await setTimeout(pauseMs);
+  }
+  return { userIds, first };
+}
+
+async function fillGroups(filling: Filling, userIds: readonly string[], first: number | null) {
+  const { services, orgId, wish } = filling;
+  for (let place = 0; place < wish.groups; place += 1) {
+    const random = randomOf(wish.seed, place);
+    const places = Array.from({ length: 1 + random.upTo(membersMax) }, () => random.upTo(userIds.length));
+    const members = [...new Set(places)].flatMap((member) => userIds[member] ?? []);
+    // The number of the first new person is of this run alone.
+    const name = `${random.pick(words)} ${first}-${place + 1}`;
+    await inTransaction(filling, (tx) => createGroup(tx, services, { orgId, name, userIds: members }));
+  }
+}
+
+async function fillTokens(filling: Filling, userIds: readonly string[]) {
+  const { services, orgId, wish, advance } = filling;
+  for (let done = 0; done < wish.tokens; done += atOnce) {
+    const count = Math.min(atOnce, wish.tokens - done);
+    const owners = Array.from({ length: count }, (_, place) => userIds[(done + place) % userIds.length] ?? '');
+    const tokens = { orgId, userIds: owners, name: 'Seeded', scopes: 'user:read' };
+    await inTransaction(filling, (tx) => addTokensWithoutHolder(tx, services, tokens));
+    advance(count);
+    await setTimeout(pauseMs);
+  }
+}
+
+async function fill(filling: Filling): Promise<void> {
+  const { services, orgId, wish } = filling;
+  const { users, groups, tokens, seed } = wish;
+  const record = { action: 'store.seeded', orgId, actor: null, subjectId: orgId, origin: operator } as const;
+  await inTransaction(filling, (tx) =>
+    appendAudit(tx, services, { ...record, details: { users, groups, tokens, seed } }),
+  );
+  const { userIds, first } = await fillPeople(filling);
+  await fillGroups(filling, userIds, first);
+  await fillTokens(filling, userIds);
+}
+
+async function usableToken(services: Store, config: Config, orgId: string): Promise<string> {
+  const owner = await findFirstAdministrator(services.db.read, orgId);
+  if (!owner) throw new CommandError('refused', 'The organization has no active administrator to make a token for');
+  const { clock } = services;
+  const keys = await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret });
+  const wish = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
+  return mintTokenFor({ ...services, config, keys }, owner, wish);
+}
+
+async function openStore({ dataDir }: Config) {
+  const isThere = holdsStore(dataDir);
+  if (!isThere) prepareDataDir(dataDir);
+  const services = operatorServices(openSqlite(dataDir));
+  try {
+    await (isThere ? requireCurrentSchema(services.db) : migrate(services.db, services.clock));
+    return services;
+  } catch (error) {
+    await services.db.close();
+    throw error;
+  }
+}
+
+/**
+ * Fills a store with people, groups and tokens in transactions of bounded size; makes store and organization where there
+ * are none. Throws StartupError for a store of another schema, CommandError for a deleted organization.
+ */
+export async function seedStore(config: Config, wish: SeedWish, progress: Progress): Promise<Seeded> {
+  const services = await openStore(config);
+  try {
+    const { id: orgId, slug, domain, isNew, password } = await organizationFor(services, wish.password);
+    const total = wish.users + wish.tokens;
+    let done = 0;
+    const advance = (count: number) => {
+      done += count;
+      progress(done, total);
+    };
+    await fill({ services, orgId, domain, wish, advance });
+    const token = wish.token ? await usableToken(services, config, orgId) : null;
+    return { organization: slug, isNew, password, token };
+  } finally {
+    await services.db.close();
+  }
+}

@@ -1,0 +1,218 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { tablesOf } from '../../server/test/statement-watch.ts';
+import { type Json, organization } from '../../server/test/test-app.ts';
+import { latchkey, latchkeyJson } from './command-process.ts';
+
+beforeAll(ensureServerIsBuilt);
+
+const people = ['grace', 'katherine', 'hedy'];
+
+/** A server with an organization, three more people of whom the last is deleted, and a personal access token. */
+async function populate(server: ServerProcess) {
+  const session = await server.setUp();
+  const ids: string[] = [];
+  for (const name of people) {
+    const body = { fullName: `Person ${name}`, email: `${name}@example.com` };
+    ids.push((await server.call('POST', '/users', { token: session, body })).body._id);
+  }
+  expect((await server.call('DELETE', `/users/${ids.at(-1)}`, { token: session })).status).toBe(200);
+  const made = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'kept' } });
+  return { session, token: made.body.token.accessToken as string };
+}
+
+async function deleteOrganization(server: ServerProcess, token: string): Promise<void> {
+  expect((await server.call('DELETE', '/org', { token })).status).toBe(200);
+}
+
+function eventsOf(dataDir: string): Json[] {
+  const rows = readStore(dataDir, 'SELECT sequence, event_type, payload FROM outbox ORDER BY sequence');
+  return rows.map(({ payload, ...row }) => ({ ...row, payload: JSON.parse(payload) }));
+}
+
+function auditOf(dataDir: string): Json[] {
+  const rows = readStore(dataDir, 'SELECT * FROM audit_log ORDER BY sequence');
+  return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
+}
+
+/** What consumers are to be told when the organization comes back: it, and each active person, in order. */
+function expectToldAnew(dataDir: string, before: Json[]): void {
+  const after = eventsOf(dataDir);
+  expect(after.slice(0, before.length)).toEqual(before);
+  const [{ id: orgId }] = readStore(dataDir, 'SELECT id FROM organizations');
+  const users = readStore(dataDir, 'SELECT id, email, full_name FROM users WHERE is_deleted = 0 ORDER BY id');
+  const told = users.map(({ id: userId, email, full_name: fullName }) => ({
+    event_type: 'userAdded',
+    payload: { orgId, userId, email, fullName, syncAction: 'immediate' },
+  }));
+  const created = {
+    event_type: 'orgCreated',
+    payload: { orgId, accountType: 'business', registeredName: 'Example Ltd' },
+  };
+  const expected = [created, ...told].map((event, place) => ({ ...event, sequence: before.length + 1 + place }));
+  expect(expected).toHaveLength(1 + people.length);
+  expect(after.slice(before.length)).toEqual(expected);
+}
+
+async function expectOnlyNewSignIn(server: ServerProcess, old: { session: string; token: string }): Promise<void> {
+  const statuses = await Promise.all(
+    [old.session, old.token].map(async (token) => {
+      const { status, body } = await server.call('GET', '/org', { token });
+      return [status, body.error?.code];
+    }),
+  );
+  expect(statuses).toEqual([
+    [401, 'SESSION_EXPIRED'],
+    [401, 'TOKEN_REVOKED'],
+  ]);
+  const { accessToken } = await server.signIn();
+  const answer = await server.call('GET', '/org', { token: accessToken });
+  expect(answer).toMatchObject({ status: 200, body: { slug: 'org-1001', isDeleted: false } });
+  expect(answer.body).not.toHaveProperty('deletedByUser');
+  const made = await server.call('POST', '/personal-access-tokens', { token: accessToken, body: { name: 'new' } });
+  expect((await server.call('GET', '/org', { token: made.body.token.accessToken })).status).toBe(200);
+}
+
+describe.each([['a running'], ['a stopped']])('latchkey org restore, on the store of %s server', (kind) => {
+  it('0: people sign in again, what was issued before stays dead, consumers are told anew (CLI-3, CLI-7, CLI-8, EVENT-8)', () =>
+    withDirectory(async (dataDir) => {
+      let server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      const old = await populate(server);
+      expect((await server.call('GET', '/org', { token: old.token })).status).toBe(200);
+      await deleteOrganization(server, old.session);
+      const before = eventsOf(dataDir);
+      const [{ audited }] = readStore(dataDir, 'SELECT count(*) AS audited FROM audit_log');
+      expect((await server.call('GET', '/org', { token: old.token })).status).toBe(401);
+      if (kind === 'a stopped') await server.end('SIGTERM');
+
+      const { restored } = await latchkeyJson('org', 'restore', '--data-dir', dataDir);
+      expect(restored).toEqual({ id: expect.any(String), slug: 'org-1001', activeUsers: 3, revokedTokens: 1 });
+      expectToldAnew(dataDir, before);
+      const nobody = { actor_user_id: null, actor_token_id: null, network: 'local', request_id: 'operator' };
+      const [{ id: tokenId }] = readStore(dataDir, 'SELECT id FROM personal_access_tokens');
+      expect(auditOf(dataDir).slice(audited)).toMatchObject([
+        {
+          action: 'token.revoked',
+          org_id: restored.id,
+          subject_id: tokenId,
+          ...nobody,
+          details: { reason: 'The organization was deleted' },
+        },
+        {
+          action: 'org.restored',
+          org_id: restored.id,
+          subject_id: restored.id,
+          ...nobody,
+          details: { activeUsers: 3, revokedTokens: 1 },
+        },
+      ]);
+
+      if (kind === 'a stopped') server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      await expectOnlyNewSignIn(server, old);
+      expect((await server.end('SIGTERM')).code).toBe(0);
+    }));
+});
+
+describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store of %s server', (kind) => {
+  it('0: nothing is left but the logs and the numbers, and POST /org works again (CLI-3, CLI-7, CLI-9, STORE-3)', () =>
+    withDirectory(async (dataDir) => {
+      let server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      const old = await populate(server);
+      await deleteOrganization(server, old.session);
+      expect((await server.call('POST', '/org', { body: organization })).status).toBe(409);
+      const before = tablesOf(join(dataDir, 'latchkey.db'));
+      if (kind === 'a stopped') await server.end('SIGTERM');
+
+      const { purged } = await latchkeyJson('org', 'purge', '--yes', '--data-dir', dataDir);
+      expect(purged).toMatchObject({ slug: 'org-1001' });
+      expect(purged.removed).toEqual({
+        organizations: 1,
+        users: 4,
+        password_credentials: 1,
+        user_groups: 3,
+        group_members: before['group_members']?.length,
+        auth_configs: 1,
+        personal_access_tokens: 1,
+        sessions: 1,
+        session_tokens: 2,
+        pictures: before['pictures']?.length,
+      });
+      const { outbox, audit_log: audit, counters, ...others } = tablesOf(join(dataDir, 'latchkey.db'));
+      for (const [table, rows] of Object.entries(others)) expect({ table, rows }).toEqual({ table, rows: [] });
+      expect(outbox).toEqual(before['outbox']);
+      expect(audit?.slice(0, -1)).toEqual(before['audit_log']);
+      expect(auditOf(dataDir).at(-1)).toMatchObject({
+        action: 'org.purged',
+        subject_id: purged.id,
+        actor_user_id: null,
+        request_id: 'operator',
+        details: { slug: 'org-1001', removed: purged.removed },
+      });
+      expect(counters).toContainEqual({ name: 'org', value: 1001 });
+
+      if (kind === 'a stopped') server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      expect((await server.call('GET', '/org/exists')).body).toEqual({ exists: false });
+      for (const token of [old.session, old.token]) {
+        expect((await server.call('GET', '/org', { token })).status).toBe(401);
+      }
+      expect(await server.call('POST', '/org', { body: organization })).toMatchObject({
+        status: 200,
+        body: { slug: 'org-1002' },
+      });
+      const { accessToken } = await server.signIn();
+      expect((await server.call('GET', '/users', { token: accessToken })).body).toMatchObject([{ slug: 'user-1005' }]);
+      expect((await server.end('SIGTERM')).code).toBe(0);
+    }));
+});
+
+describe('latchkey org', () => {
+  it('tells what there is, and refuses what the state does not allow, with 3 (CLI-3, CLI-5, CLI-6)', () =>
+    withDirectory(async (dataDir) => {
+      const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      const at = ['--data-dir', dataDir];
+      const none = 'This store has no organization: create one with POST /api/v1/org';
+      const notDeleted = 'The organization is not deleted: there is nothing to restore, and nothing that may be purged';
+      const expectRefused = async (args: string[], message: string) => {
+        expect(await latchkey([...args, ...at])).toMatchObject({
+          code: 3,
+          stdout: '',
+          stderr: `latchkey: ${message}\n`,
+        });
+        const { code, stdout, stderr } = await latchkey([...args, ...at, '--json']);
+        expect({ code, stdout, error: JSON.parse(stderr).error }).toEqual({
+          code: 3,
+          stdout: '',
+          error: { code: 'REFUSED', message },
+        });
+      };
+
+      expect(await latchkeyJson('org', 'status', ...at)).toEqual({ state: 'none', organization: null });
+      await expectRefused(['org', 'restore'], none);
+      await expectRefused(['org', 'purge', '--yes'], none);
+
+      const session = await server.setUp();
+      const active = await latchkeyJson('org', 'status', ...at);
+      expect(active).toMatchObject({
+        state: 'active',
+        organization: { slug: 'org-1001', isDeleted: false, deletedBy: null, activeUsers: 1 },
+      });
+      const before = tablesOf(join(dataDir, 'latchkey.db'));
+      await expectRefused(['org', 'restore'], notDeleted);
+      await expectRefused(['org', 'purge', '--yes'], notDeleted);
+      expect(tablesOf(join(dataDir, 'latchkey.db'))).toEqual(before);
+
+      await deleteOrganization(server, session);
+      const [{ id: adminId }] = readStore(dataDir, 'SELECT id FROM users');
+      expect(await latchkeyJson('org', 'status', ...at)).toMatchObject({
+        state: 'deleted',
+        organization: { isDeleted: true, deletedBy: adminId },
+      });
+      const { stdout } = await latchkey(['org', 'status'], { environment: { DATA_DIR: dataDir } });
+      expect(stdout).toMatch(/^org-1001 \(Example Ltd\) is deleted since \S+, by \w{24}; active users: 1\n$/);
+      // No terminal, and nobody to ask.
+      await expectRefused(['org', 'purge'], 'Purging cannot be undone: confirm it with --yes, or at a terminal');
+      expect((await latchkeyJson('org', 'status', ...at)).state).toBe('deleted');
+      await server.end('SIGTERM');
+    }));
+});

@@ -1,0 +1,182 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import { batchRows } from '../../db/batches.ts';
+import { nextSlug } from '../../db/counters.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import { countActivePeople, selectActivePeople } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { appendEvents, type DomainEvent } from '../../events/outbox.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { createDefaultGroups, joinDefaultGroup } from '../groups/contract.ts';
+import { createPassword, createSignInSteps, endSessionsOfOrg } from '../sessions/contract.ts';
+import { revokeTokensOf } from '../tokens/contract.ts';
+import { addPerson } from '../users/contract.ts';
+import { newOrganizationRow, type OrganizationProfile, restoredOrganization, type StoredOrganization } from './org.ts';
+import {
+  type DeletedRows,
+  deleteEverythingOf,
+  insertOrganization,
+  selectTheOrganization,
+  updateOrganization,
+} from './org-store.ts';
+
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
+type OperatorServices = WritingServices & Pick<Services, 'db'>;
+
+interface Founding {
+  readonly profile: OrganizationProfile;
+  readonly adminFullName: string;
+  /** The administrator's password, already hashed. */
+  readonly passwordHash: string;
+  readonly origin: Origin;
+}
+
+/** The event that tells consumers of an organization. */
+function orgCreated({ id, account_type, registered_name }: StoredOrganization): DomainEvent {
+  const name = registered_name === null ? {} : { registeredName: registered_name };
+  return { eventType: 'orgCreated', payload: { orgId: id, accountType: account_type, ...name } };
+}
+
+/**
+ * Sets the system up: the organization, its groups, how people sign in, the first administrator. Throws
+ * `organizationExists` when there is one. Rules: ORG-9 to ORG-12, ORG-14.
+ */
+export async function foundOrganization(
+  tx: Tx,
+  services: WritingServices,
+  { profile, adminFullName, passwordHash, origin }: Founding,
+): Promise<StoredOrganization> {
+  const nowMs = services.clock.now();
+  const orgId = services.newId();
+  const organization = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, nowMs);
+  if (!(await insertOrganization(tx, organization))) throw new RefusedError('organizationExists');
+  await createDefaultGroups(tx, services, orgId);
+  await createSignInSteps(tx, orgId, nowMs);
+  await appendEvents(tx, services, [orgCreated(organization)]);
+  const newcomer = { orgId, email: profile.contactEmail, fullName: adminFullName };
+  const { id: userId } = await addPerson(tx, services, { ...newcomer, syncAction: 'none' });
+  await joinDefaultGroup(tx, { orgId, userId, type: 'admin' });
+  await createPassword(tx, { userId, passwordHash, nowMs });
+  await appendAudit(tx, services, { action: 'org.created', orgId, actor: { userId }, subjectId: orgId, origin });
+  return organization;
+}
+
+/** The organization of this system as its operator sees it. */
+export interface OrganizationState {
+  readonly id: string;
+  readonly slug: string;
+  readonly registeredName: string | null;
+  readonly domain: string;
+  readonly contactEmail: string;
+  readonly isDeleted: boolean;
+  /** The id of the person who deleted it. */
+  readonly deletedBy: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly activeUsers: number;
+}
+
+/** What organization there is, deleted or not; `null` while there is none. */
+export async function readOrganizationState(read: Reader): Promise<OrganizationState | null> {
+  const org = await selectTheOrganization(read);
+  if (!org) return null;
+  return {
+    id: org.id,
+    slug: org.slug,
+    registeredName: org.registered_name,
+    domain: org.domain,
+    contactEmail: org.contact_email,
+    isDeleted: org.is_deleted === 1,
+    deletedBy: org.deleted_by,
+    createdAt: toTimestamp(org.created_at),
+    updatedAt: toTimestamp(org.updated_at),
+    activeUsers: await countActivePeople(read, org.id),
+  };
+}
+
+/** Why the operator's wish cannot be carried out. */
+export type OperatorRefusal = 'noOrganization' | 'notDeleted';
+
+async function selectDeleted(tx: Tx): Promise<StoredOrganization | OperatorRefusal> {
+  const org = await selectTheOrganization(tx);
+  if (!org) return 'noOrganization';
+  return org.is_deleted === 1 ? org : 'notDeleted';
+}
+
+/** Tells consumers of every active person anew; answers how many there are. */
+async function announcePeople(tx: Tx, services: WritingServices, orgId: string): Promise<number> {
+  const people = await selectActivePeople(tx, orgId);
+  for (let start = 0; start < people.length; start += batchRows) {
+    const events = people.slice(start, start + batchRows).map(
+      ({ id: userId, email, fullName }): DomainEvent => ({
+        eventType: 'userAdded',
+        payload: { orgId, userId, email, fullName, syncAction: 'immediate' },
+      }),
+    );
+    await appendEvents(tx, services, events);
+  }
+  return people.length;
+}
+
+/** What restoring did. */
+export interface RestoredOrganization {
+  readonly id: string;
+  readonly slug: string;
+  /** People whom consumers are told of anew. */
+  readonly activeUsers: number;
+  readonly revokedTokens: number;
+}
+
+/**
+ * Brings a deleted organization back, with its people and groups. Its sessions and tokens stay dead. Consumers, who
+ * forgot it when it was deleted, are told of it and of everybody in it as if all were new. Rules: CLI-8, EVENT-8.
+ */
+export function restoreOrganization(
+  services: OperatorServices,
+  origin: Origin,
+): Promise<RestoredOrganization | OperatorRefusal> {
+  return services.db.transaction(async (tx) => {
+    const org = await selectDeleted(tx);
+    if (typeof org === 'string') return org;
+    const { id: orgId, slug } = org;
+    const nowMs = services.clock.now();
+    await updateOrganization(tx, restoredOrganization(org, nowMs));
+    await endSessionsOfOrg(tx, { orgId, nowMs });
+    const reason = 'The organization was deleted';
+    const revokedTokens = await revokeTokensOf(tx, services, { owner: { orgId }, orgId, by: null, reason, origin });
+    await appendEvents(tx, services, [orgCreated(org)]);
+    const activeUsers = await announcePeople(tx, services, orgId);
+    const details = { activeUsers, revokedTokens };
+    await appendAudit(tx, services, { action: 'org.restored', orgId, actor: null, subjectId: orgId, origin, details });
+    return { id: orgId, slug, ...details };
+  });
+}
+
+/** What purging removed. */
+export interface PurgedOrganization {
+  readonly id: string;
+  readonly slug: string;
+  readonly removed: DeletedRows;
+}
+
+/**
+ * Removes a deleted organization and all that belongs to it for good; afterwards the system can be set up anew. What the
+ * event and audit logs say stays, and numbers go on. Rule: CLI-9.
+ */
+export function purgeOrganization(
+  services: OperatorServices,
+  origin: Origin,
+): Promise<PurgedOrganization | OperatorRefusal> {
+  return services.db.transaction(async (tx) => {
+    const org = await selectDeleted(tx);
+    if (typeof org === 'string') return org;
+    const { id: orgId, slug } = org;
+    const removed = await deleteEverythingOf(tx, orgId);
+    const details = { slug, removed };
+    await appendAudit(tx, services, { action: 'org.purged', orgId, actor: null, subjectId: orgId, origin, details });
+    return { id: orgId, slug, removed };
+  });
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import { appendEvents } from '../../events/outbox.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { deletedOrganization } from './org.ts';
+import { selectOrganization, updateOrganization } from './org-store.ts';
+
+/** Rules: ORG-25, ORG-26. */
+export const deleteOrg = endpoint({
+  method: 'DELETE',
+  path: '/org',
+  tag: 'Organization',
+  summary: 'Delete the organization: nobody gets in any more, and only the operator can bring it back',
+  policy: { who: 'admin', scope: 'org:admin' },
+  response: {
+    200: z.object({
+      message: z.string(),
+      data: z.object({ _id: idAnswer, isDeleted: z.boolean(), deletedByUser: idAnswer, updatedAt: timestamp }),
+    }),
+  },
+  async handle(services, { caller, origin }) {
+    const { orgId, userId } = caller;
+    const nowMs = services.clock.now();
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const organization = await selectOrganization(tx, orgId);
+      await updateOrganization(tx, deletedOrganization(organization, userId, nowMs));
+      await appendEvents(tx, services, [{ eventType: 'orgDeleted', payload: { orgId } }]);
+      await appendAudit(tx, services, { action: 'org.deleted', orgId, actor: caller, subjectId: orgId, origin });
+    });
+    return {
+      message: 'Organization deleted successfully',
+      data: { _id: orgId, isDeleted: true, deletedByUser: userId, updatedAt: toTimestamp(nowMs) },
+    };
+  },
+});

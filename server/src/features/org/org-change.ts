@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { refuseInput } from '../../errors.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { domainOf, emailAddress, emailAnswer } from '../../text/email-address.ts';
+import { addressAnswer, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';
+import type { StoredOrganization } from './org.ts';
+
+/** What can be changed about the organization; what is absent stays. Rules: ORG-20, ORG-24. */
+export const orgChangeBody = z.object({
+  contactEmail: emailAddress
+    .optional()
+    .describe("What follows the @ becomes the organization's domain; nobody's sign-in changes"),
+  registeredName: clearableText
+    .optional()
+    .describe('A business cannot be without one')
+    .meta({ examples: ['Example Ltd'] }),
+  shortName: clearableText
+    .optional()
+    .describe('Without it, registeredName is shown')
+    .meta({ examples: ['Example'] }),
+  permanentAddress: clearableAddress.optional().describe('Replaced as a whole'),
+});
+
+/** A change to the organization: each field is absent or what it is to be. */
+export type OrgChange = z.output<typeof orgChangeBody>;
+
+/** What was changed, as it is answered: the fields that were given. Rule: ORG-21. */
+export const orgChangeAnswer = z.object({
+  message: z.string(),
+  data: z.object({
+    _id: idAnswer,
+    contactEmail: emailAnswer.optional(),
+    registeredName: z.string().nullable().optional(),
+    shortName: z.string().nullable().optional(),
+    permanentAddress: addressAnswer.nullable().optional(),
+    updatedAt: timestamp,
+  }),
+});
+
+/** The organization after a change. Throws `invalidInput` for a business that would have no registered name. */
+export function applyOrgChange(before: StoredOrganization, change: OrgChange, nowMs: number): StoredOrganization {
+  // What is absent from the change stays as it was; `null` is something to change to.
+  const { contactEmail = before.contact_email, permanentAddress } = change;
+  const { registeredName = before.registered_name, shortName = before.short_name } = change;
+  if (registeredName === null && before.account_type === 'business') {
+    throw refuseInput({ field: 'body.registeredName', message: 'is required for a business account' });
+  }
+  return {
+    ...before,
+    contact_email: contactEmail,
+    domain: domainOf(contactEmail),
+    registered_name: registeredName,
+    short_name: shortName,
+    permanent_address: permanentAddress === undefined ? before.permanent_address : storedAddress(permanentAddress),
+    updated_at: nowMs,
+  };
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { onboardingStatus } from './org.ts';
+import { selectOrganization, updateOrganization } from './org-store.ts';
+
+/** Rule: ORG-29. */
+export const setOnboardingStatus = endpoint({
+  method: 'PUT',
+  path: '/org/onboarding-status',
+  tag: 'Organization',
+  summary: 'Say how far the set-up of the organization is',
+  policy: { who: 'admin', scope: 'org:write' },
+  body: z.object({ status: onboardingStatus.meta({ examples: ['configured'] }) }),
+  response: { 200: z.object({ message: z.string(), status: onboardingStatus }) },
+  async handle(services, { caller, body: { status }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const organization = await selectOrganization(tx, orgId);
+      const updated_at = services.clock.now();
+      await updateOrganization(tx, { ...organization, onboarding_status: status, updated_at });
+      const details = { from: organization.onboarding_status, to: status };
+      const record = { action: 'org.onboarding-set', orgId, actor: caller, subjectId: orgId, origin, details } as const;
+      await appendAudit(tx, services, record);
+    });
+    return { message: 'Onboarding status updated successfully', status };
+  },
+});

@@ -1,0 +1,64 @@
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import { appendEvents } from '../../events/outbox.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { applyOrgChange, type OrgChange, orgChangeAnswer, orgChangeBody } from './org-change.ts';
+import { selectOrganization, updateOrganization } from './org-store.ts';
+
+interface Edit {
+  readonly caller: Principal;
+  readonly body: OrgChange | undefined;
+  readonly origin: Origin;
+}
+
+const body = orgChangeBody.optional();
+const response = { 200: orgChangeAnswer };
+
+/** Changes what is given, and tells of it; without anything given, nothing happens. Rules: ORG-21, ORG-22. */
+async function edit(services: Services, { caller, body: change = {}, origin }: Edit) {
+  const { orgId } = caller;
+  const fields = Object.keys(change);
+  const organization = await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    const before = await selectOrganization(tx, orgId);
+    if (fields.length === 0) return before;
+    const after = applyOrgChange(before, change, services.clock.now());
+    await updateOrganization(tx, after);
+    const name = after.registered_name === null ? {} : { registeredName: after.registered_name };
+    await appendEvents(tx, services, [{ eventType: 'orgUpdated', payload: { orgId, ...name } }]);
+    const record = { action: 'org.updated', orgId, actor: caller, subjectId: orgId, origin } as const;
+    await appendAudit(tx, services, { ...record, details: { fields } });
+    return after;
+  });
+  return {
+    message: 'Organization updated successfully',
+    data: { _id: orgId, ...change, updatedAt: toTimestamp(organization.updated_at) },
+  };
+}
+
+/** Rules: ORG-20 to ORG-22, ORG-24. */
+export const updateOrg = endpoint({
+  method: 'PATCH',
+  path: '/org',
+  tag: 'Organization',
+  summary: 'Change what is given of the organization',
+  policy: { who: 'admin', scope: 'org:write' },
+  body,
+  response,
+  handle: edit,
+});
+
+/** Rule: ORG-23. */
+export const replaceOrg = endpoint({
+  method: 'PUT',
+  path: '/org',
+  tag: 'Organization',
+  summary: 'The same as PATCH: change what is given of the organization',
+  policy: { who: 'admin', scope: 'org:write' },
+  body,
+  response,
+  handle: edit,
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plain } from '../../../test/made-pictures.ts';
+import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+
+const none = { errorMessage: 'User picture not found' };
+const picture = async (colour: string) => new Uint8Array(await plain(40, 30, colour).png().toBuffer());
+
+/** What every answer with or without a picture says of itself. */
+function expectPrivate({ headers }: Answer): void {
+  expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
+}
+
+describe('GET /users/dp and /org/logo', () => {
+  let app: TestApp;
+  let admin: Client;
+  let member: Client;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    member = await app.member(admin, 'grace@example.com');
+  });
+  afterAll(() => app.close());
+
+  it('200: without a picture the answer says so, in JSON (PICTURE-3)', async () => {
+    const answer = await member.get('/users/dp');
+    expect([answer.status, answer.body]).toEqual([200, none]);
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expectPrivate(answer);
+  });
+
+  it('204: without a logo there is nothing (PICTURE-6)', async () => {
+    const answer = await member.get('/org/logo');
+    expect([answer.status, answer.bytes.length, answer.headers.get('content-type')]).toEqual([204, 0, null]);
+    expectPrivate(answer);
+    const head = await member.call('HEAD', '/org/logo');
+    expect([head.status, head.bytes.length]).toEqual([204, 0]);
+  });
+
+  it("200: the caller's own picture, as it was stored, and HEAD tells of it (PICTURE-2)", async () => {
+    const stored = await member.upload('/users/dp', await picture('red'));
+    const answer = await member.get('/users/dp');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+    expect(answer.bytes.equals(stored.bytes)).toBe(true);
+    expectPrivate(answer);
+    const head = await member.call('HEAD', '/users/dp');
+    expect([head.status, head.bytes.length, head.headers.get('content-type')]).toEqual([200, 0, 'image/jpeg']);
+    expect(head.headers.get('content-length')).toBe(String(stored.bytes.length));
+    expectPrivate(head);
+    expect((await admin.get('/users/dp')).body).toEqual(none);
+  });
+
+  it('200: everybody sees the logo, by session and by token (PICTURE-6)', async () => {
+    const stored = await admin.upload('/org/logo', await picture('blue'));
+    const token = await member.token({ scopes: ['org:read'] });
+    for (const client of [admin, member, token]) {
+      const answer = await client.get('/org/logo');
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+      expect(answer.bytes.equals(stored.bytes)).toBe(true);
+      expectPrivate(answer);
+    }
+    expect((await admin.get('/users/dp')).body).toEqual(none);
+  });
+
+  it('200: what another process stores is seen at once', async () => {
+    const { db } = app.services;
+    await db.transaction((tx) =>
+      tx
+        .updateTable('pictures')
+        .set({ content: Buffer.from('other bytes').toString('base64') })
+        .where('owner_id', '=', member.userId)
+        .execute(),
+    );
+    expect((await member.get('/users/dp')).text).toBe('other bytes');
+  });
+
+  it('401: without a credential; 403: by a token without the scope (ERR-16)', async () => {
+    const users = await member.token({ scopes: ['user:read'] });
+    const org = await member.token({ scopes: ['org:read'] });
+    for (const path of ['/users/dp', '/org/logo']) expect((await app.nobody.get(path)).status).toBe(401);
+    expect((await users.get('/users/dp')).status).toBe(200);
+    expect((await org.get('/users/dp')).body.message).toBe('Insufficient scope. Required: user:read');
+    expect((await users.get('/org/logo')).body.message).toBe('Insufficient scope. Required: org:read');
+    expect((await app.service().get('/users/dp')).status).toBe(401);
+  });
+
+  it('405: other methods are not taken (ERR-19)', async () => {
+    for (const path of ['/users/dp', '/org/logo']) {
+      const { status, headers } = await admin.post(path, {});
+      const allowed = (headers.get('allow') ?? '').split(', ').sort();
+      expect([status, allowed]).toEqual([405, ['DELETE', 'GET', 'HEAD', 'PUT']]);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { clearPicture } from './picture-store.ts';
+
+interface Removal {
+  readonly caller: Principal;
+  readonly ownerId: string;
+  readonly who: 'member' | 'admin';
+  readonly origin: Origin;
+}
+
+/** Takes a picture away; where there is none, nothing happens. Rules: PICTURE-4, PICTURE-7. */
+async function remove(services: Services, { caller, ownerId, who, origin }: Removal): Promise<void> {
+  await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, who);
+    if (!(await clearPicture(tx, ownerId, services.clock.now()))) return;
+    const record = { action: 'picture.removed', orgId: caller.orgId, actor: caller, subjectId: ownerId } as const;
+    await appendAudit(tx, services, { ...record, origin });
+  });
+}
+
+/** Rule: PICTURE-4. */
+export const removeDisplayPicture = endpoint({
+  method: 'DELETE',
+  path: '/users/dp',
+  tag: 'Pictures',
+  summary: "Remove the caller's own picture",
+  policy: { who: 'member', scope: 'user:write' },
+  response: { 200: z.object({ userId: idAnswer, orgId: idAnswer, pic: z.null(), mimeType: z.null() }) },
+  async handle(services, { caller, origin }) {
+    const { userId, orgId } = caller;
+    await remove(services, { caller, ownerId: userId, who: 'member', origin });
+    return { userId, orgId, pic: null, mimeType: null };
+  },
+});
+
+/** Rule: PICTURE-7. */
+export const removeLogo = endpoint({
+  method: 'DELETE',
+  path: '/org/logo',
+  tag: 'Pictures',
+  summary: "Remove the organization's logo",
+  policy: { who: 'admin', scope: 'org:write' },
+  response: { 200: z.object({ orgId: idAnswer, logo: z.null(), logoUrl: z.null(), mimeType: z.null() }) },
+  async handle(services, { caller, origin }) {
+    const { orgId } = caller;
+    await remove(services, { caller, ownerId: orgId, who: 'admin', origin });
+    return { orgId, logo: null, logoUrl: null, mimeType: null };
+  },
+});

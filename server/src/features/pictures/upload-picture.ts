@@ -1,0 +1,60 @@
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { pictureAnswer, pictureBody, pictureType } from './picture.ts';
+import { upsertPicture } from './picture-store.ts';
+
+interface Upload {
+  readonly caller: Principal;
+  readonly bytes: Uint8Array;
+  readonly ownerId: string;
+  readonly who: 'member' | 'admin';
+  readonly origin: Origin;
+}
+
+const response = { 201: pictureAnswer };
+
+/** Stores what becomes of an uploaded picture, in place of the one before. Rules: PICTURE-8 to PICTURE-17. */
+async function store(services: Services, { caller, bytes, ownerId, who, origin }: Upload): Promise<Uint8Array> {
+  const { orgId } = caller;
+  services.limits.count('upload', caller.userId);
+  const picture = await services.pictures.compress(bytes, caller.userId);
+  const content = picture.toString('base64');
+  await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, who);
+    const updated_at = services.clock.now();
+    await upsertPicture(tx, { owner_id: ownerId, org_id: orgId, content, mime_type: pictureType, updated_at });
+    const details = { bytes: picture.length };
+    const record = { action: 'picture.stored', orgId, actor: caller, subjectId: ownerId, origin, details } as const;
+    await appendAudit(tx, services, record);
+  });
+  return picture;
+}
+
+/** Rule: PICTURE-1. */
+export const uploadDisplayPicture = endpoint({
+  method: 'PUT',
+  path: '/users/dp',
+  tag: 'Pictures',
+  summary: "Set the caller's own picture: PNG, JPEG, WebP or GIF of at most 1 MB, kept as JPEG under 100 KB",
+  policy: { who: 'member', scope: 'user:write' },
+  body: pictureBody,
+  response,
+  handle: (services, { caller, body: bytes, origin }) =>
+    store(services, { caller, bytes, ownerId: caller.userId, who: 'member', origin }),
+});
+
+/** Rule: PICTURE-5. */
+export const uploadLogo = endpoint({
+  method: 'PUT',
+  path: '/org/logo',
+  tag: 'Pictures',
+  summary: "Set the organization's logo: PNG, JPEG, WebP or GIF of at most 1 MB, kept as JPEG under 100 KB",
+  policy: { who: 'admin', scope: 'org:write' },
+  body: pictureBody,
+  response,
+  handle: (services, { caller, body: bytes, origin }) =>
+    store(services, { caller, bytes, ownerId: caller.orgId, who: 'admin', origin }),
+});

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { refuseInput } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer } from '../../http/schemas.ts';
+import { emailAddress, emailAnswer } from '../../text/email-address.ts';
+import { selectPeopleByEmail } from './user-store.ts';
+
+const email = emailAddress.optional().describe('Required, in the body or in the query; the body counts first');
+
+/** Rule: SERVICE-5. */
+export const findUsersByEmail = endpoint({
+  method: 'GET',
+  path: '/users/email/exists',
+  tag: 'Services',
+  summary: 'Find whoever has an e-mail address, deleted users included',
+  policy: { who: 'service', scope: 'USER_LOOKUP' },
+  query: z.object({ email }),
+  body: z.object({ email }).optional(),
+  response: {
+    200: z.array(z.object({ _id: idAnswer, email: emailAnswer, fullName: z.string(), isDeleted: z.boolean() })),
+  },
+  async handle({ db }, { query, body }) {
+    const wanted = body?.email ?? query.email;
+    if (wanted === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
+    const people = await selectPeopleByEmail(db.read, wanted);
+    return people.map(({ id, email, fullName, isDeleted }) => ({
+      _id: id,
+      email,
+      fullName,
+      isDeleted: isDeleted === 1,
+    }));
+  },
+});

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, idAnswer } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { selectAnyUserById } from './user-store.ts';
+
+/** Rule: SERVICE-4. */
+export const getInternalUser = endpoint({
+  method: 'GET',
+  path: '/users/internal/:id',
+  tag: 'Services',
+  summary: 'Get one user, deleted or not',
+  policy: { who: 'service', scope: 'USER_LOOKUP' },
+  params: z.object({ id }),
+  response: {
+    200: z.object({
+      _id: idAnswer,
+      fullName: z.string(),
+      email: emailAnswer,
+      orgId: idAnswer,
+      hasLoggedIn: z.boolean(),
+      isDeleted: z.boolean(),
+    }),
+  },
+  async handle({ db }, { params: { id } }) {
+    const user = await selectAnyUserById(db.read, id);
+    if (!user) throw new RefusedError('notFound');
+    return {
+      _id: user.id,
+      fullName: user.full_name,
+      email: user.email,
+      orgId: user.org_id,
+      hasLoggedIn: user.has_logged_in === 1,
+      isDeleted: user.is_deleted === 1,
+    };
+  },
+});

@@ -1,0 +1,34 @@
+import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer, ids } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { selectPeopleByIds } from './user-store.ts';
+
+/** Ids looked up in one turn of the event loop. */
+const atOnce = 500;
+
+/** Rules: USER-20, USER-21. */
+export const listUsersByIds = endpoint({
+  method: 'POST',
+  path: '/users/by-ids',
+  tag: 'Users',
+  summary: 'Get the active users among some ids, in the order of the ids',
+  policy: { who: 'member', scope: 'user:read' },
+  body: z.object({
+    userIds: ids.describe('Unknown and deleted ones are left out'),
+  }),
+  response: { 200: z.array(z.object({ _id: idAnswer, fullName: z.string(), email: emailAnswer, orgId: idAnswer })) },
+  async handle({ db, confirm }, { caller, body: { userIds } }) {
+    // A body may take its time; nobody is told of others who has lost the right meanwhile.
+    await confirm(db.read, caller, 'member');
+    const wanted = [...new Set(userIds)];
+    const byId = new Map<string, Awaited<ReturnType<typeof selectPeopleByIds>>[number]>();
+    for (let start = 0; start < wanted.length; start += atOnce) {
+      const people = await selectPeopleByIds(db.read, caller.orgId, wanted.slice(start, start + atOnce));
+      for (const person of people) byId.set(person._id, person);
+      await setImmediate();
+    }
+    return wanted.flatMap((userId) => byId.get(userId) ?? []);
+  },
+});

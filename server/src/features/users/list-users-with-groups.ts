@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { endpoint, InBatches } from '../../http/endpoint.ts';
+import { idAnswer } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { mergeMemberships } from './membership.ts';
+import { selectMemberships } from './user-store.ts';
+
+const groups = z.array(z.object({ name: z.string(), type: z.string() }));
+
+/** Rule: USER-19. */
+export const listUsersWithGroups = endpoint({
+  method: 'GET',
+  path: '/users/fetch/with-groups',
+  tag: 'Users',
+  summary: 'List the active users, each with the groups it is in, in order of creation',
+  policy: { who: 'member', scope: 'user:read' },
+  response: {
+    200: z.array(
+      z.object({
+        _id: idAnswer,
+        userId: idAnswer,
+        orgId: idAnswer,
+        fullName: z.string(),
+        email: emailAnswer,
+        hasLoggedIn: z.boolean(),
+        groups,
+      }),
+    ),
+  },
+  async handle({ db }, { caller: { orgId, userId } }) {
+    return new InBatches(mergeMemberships(db.batches(selectMemberships(db.read, orgId), userId)));
+  },
+});

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { restorePerson } from './contract.ts';
+import { toUserRecord, userRecord } from './user.ts';
+import { selectAnyUserById } from './user-store.ts';
+
+/** Rules: USER-39, USER-40. */
+export const restoreUser = endpoint({
+  method: 'POST',
+  path: '/users/:id/restore',
+  tag: 'Users',
+  summary: 'Bring a deleted user back, without any of the credentials that the user had',
+  policy: { who: 'admin', scope: 'user:invite' },
+  params: z.object({ id }),
+  response: { 200: userRecord },
+  async handle(services, { caller, params: { id }, origin }) {
+    const { orgId } = caller;
+    const user = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const deleted = await selectAnyUserById(tx, id);
+      if (deleted?.org_id !== orgId) throw new RefusedError('notFound');
+      if (!deleted.is_deleted) throw new RefusedError('userActive');
+      const { user, revokedTokens } = await restorePerson(tx, services, { deleted, by: caller, origin });
+      const details = { revokedTokens };
+      const record = { action: 'user.restored', orgId, actor: caller, subjectId: id, origin, details } as const;
+      await appendAudit(tx, services, record);
+      return user;
+    });
+    return toUserRecord(user);
+  },
+});

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { appendEvents } from '../../events/outbox.ts';
+import { endpoint, endpoints } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { toUserRecord, userRecord } from './user.ts';
+import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
+import { selectHolderOfEmail, selectUserById, updateUser as writeUser } from './user-store.ts';
+
+const params = z.object({ id });
+const response = { 200: userRecord };
+
+interface Edit {
+  readonly caller: Principal;
+  readonly params: { readonly id: string };
+  readonly body: UserChange;
+  readonly origin: Origin;
+}
+
+/** Changes a user, of whom everybody is told the full current set. Rules: USER-27, USER-28, USER-33. */
+async function edit(services: Services, { caller, params: { id }, body: change, origin }: Edit) {
+  const { orgId } = caller;
+  const user = await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, { adminOrSelf: id });
+    const before = await selectUserById(tx, id);
+    if (before?.org_id !== orgId) throw new RefusedError('notFound');
+    const after = applyChange(before, change, { nowMs: services.clock.now(), byToken: caller.kind === 'token' });
+    const isMoving = after.email !== before.email;
+    const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
+    if (holder) throw new RefusedError('emailTaken');
+    await writeUser(tx, after);
+    await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
+    const moved = isMoving ? { email: { from: before.email, to: after.email } } : {};
+    const details = { fields: Object.keys(change), ...moved };
+    await appendAudit(tx, services, { action: 'user.updated', orgId, actor: caller, subjectId: id, origin, details });
+    return after;
+  });
+  return toUserRecord(user);
+}
+
+/** Rules: USER-22 to USER-24, USER-27 to USER-29, USER-32, USER-33. */
+export const updateUserField = endpoints(
+  [
+    { field: 'fullname', what: 'full name' },
+    { field: 'firstName', what: 'first name' },
+    { field: 'lastName', what: 'last name' },
+    { field: 'designation', what: 'job title' },
+    { field: 'email', what: 'e-mail address' },
+  ],
+  ({ field, what }) =>
+    endpoint({
+      method: 'PATCH',
+      path: `/users/:id/${field}`,
+      tag: 'Users',
+      summary: `Change a user's ${what}`,
+      policy: { who: 'adminOrSelf', scope: 'user:write' },
+      params,
+      body: fieldBodies[field],
+      response,
+      handle: edit,
+    }),
+);
+
+/** Rules: USER-25 to USER-33. */
+export const updateUser = endpoint({
+  method: 'PUT',
+  path: '/users/:id',
+  tag: 'Users',
+  summary: 'Change what is given of a user',
+  policy: { who: 'adminOrSelf', scope: 'user:write' },
+  params,
+  body: wholeBody,
+  response,
+  handle: edit,
+});

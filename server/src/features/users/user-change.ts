@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { refuseInput } from '../../errors.ts';
+import { emailAddress } from '../../text/email-address.ts';
+import {
+  clearableAddress,
+  clearableMobile,
+  clearableText,
+  foldCase,
+  plainText,
+  storedAddress,
+  textMax,
+} from '../../text/plain-text.ts';
+import type { StoredUser } from './user.ts';
+
+const email = emailAddress
+  .describe('The address to sign in with; nobody else, deleted users included, may have it')
+  .meta({ examples: ['katherine@example.com'] });
+const fullName = plainText().meta({ examples: ['Katherine Johnson'] });
+const firstName = clearableText
+  .describe('Where the full name is "first last", it follows')
+  .meta({ examples: ['Katherine'] });
+const lastName = clearableText
+  .describe('Where the full name is "first last", it follows')
+  .meta({ examples: ['Johnson'] });
+const designation = clearableText.describe('Job title').meta({ examples: ['Mathematician'] });
+
+/** The fields that have a route of their own: the last part of its path, and its body. Rules: USER-22 to USER-24. */
+export const fieldBodies = {
+  fullname: z.object({ fullName }),
+  firstName: z.object({ firstName }),
+  lastName: z.object({ lastName }),
+  designation: z.object({ designation }),
+  email: z.object({ email }),
+} as const;
+
+/** Everything about a user that can be changed; what is absent stays. Rules: USER-25, USER-26, USER-29. */
+export const wholeBody = z.object({
+  email,
+  fullName: fullName.optional(),
+  firstName: firstName.optional(),
+  middleName: clearableText.optional().meta({ examples: ['Coleman'] }),
+  lastName: lastName.optional(),
+  mobile: clearableMobile
+    .optional()
+    .describe('10 to 15 digits, optionally after a +')
+    .meta({ examples: ['+442079460001'] }),
+  designation: designation.optional(),
+  address: clearableAddress.optional().describe('Replaced as a whole'),
+  hasLoggedIn: z
+    .boolean()
+    .optional()
+    .describe('Whether the person counts as having signed in; it unlocks nothing')
+    .meta({ examples: [true] }),
+});
+
+/** A change to a user: each field is absent or what it is to be. */
+export type UserChange = Partial<z.output<typeof wholeBody>>;
+
+function joined(first: string | null, last: string | null): string {
+  return [first, last].filter((part) => part !== null).join(' ');
+}
+
+/** The full name after a change: as given, or following first and last name where it was made of them. Rule: USER-32. */
+function fullNameAfter(before: StoredUser, change: UserChange): string {
+  if (change.fullName !== undefined) return change.fullName;
+  const { firstName = before.first_name, lastName = before.last_name } = change;
+  if (before.full_name !== joined(before.first_name, before.last_name)) return before.full_name;
+  const following = joined(firstName, lastName) || before.full_name;
+  if ([...following].length <= textMax) return following;
+  const field = change.firstName === undefined ? 'body.lastName' : 'body.firstName';
+  throw refuseInput({ field, message: `must make a full name of at most ${textMax} characters` });
+}
+
+/** Where recovery mail goes after a change: an address that a token set has to be confirmed first. Rule: AUTH-49. */
+function recoveryEmailAfter(before: StoredUser, email: string, byToken: boolean): string | null {
+  if (!byToken) return email === before.email ? before.recovery_email : null;
+  const proved = before.recovery_email ?? before.email;
+  return proved === email ? null : proved;
+}
+
+/**
+ * The user after a change. Throws `invalidInput` where first and last name would make too long a full name.
+ * @param byToken whether a personal access token makes it, which proves less than a session
+ */
+export function applyChange(
+  before: StoredUser,
+  change: UserChange,
+  { nowMs, byToken }: { readonly nowMs: number; readonly byToken: boolean },
+): StoredUser {
+  // What is absent from the change stays as it was; `null` is something to change to.
+  const { email = before.email, hasLoggedIn = before.has_logged_in === 1 } = change;
+  const { firstName = before.first_name, middleName = before.middle_name, lastName = before.last_name } = change;
+  const { mobile = before.mobile, designation = before.designation } = change;
+  const name = fullNameAfter(before, change);
+  return {
+    ...before,
+    email,
+    full_name: name,
+    name_key: foldCase(name),
+    first_name: firstName,
+    middle_name: middleName,
+    last_name: lastName,
+    mobile,
+    designation,
+    address: change.address === undefined ? before.address : storedAddress(change.address),
+    recovery_email: recoveryEmailAfter(before, email, byToken),
+    has_logged_in: hasLoggedIn ? 1 : 0,
+    updated_at: nowMs,
+  };
+}
+
+/** What consumers of `userUpdated` are told: the full current set, what is not set left out. Rule: EVENT-6. */
+export function updatedPayload(user: StoredUser) {
+  return {
+    orgId: user.org_id,
+    userId: user.id,
+    email: user.email,
+    fullName: user.full_name,
+    ...(user.first_name === null ? {} : { firstName: user.first_name }),
+    ...(user.middle_name === null ? {} : { middleName: user.middle_name }),
+    ...(user.last_name === null ? {} : { lastName: user.last_name }),
+    ...(user.designation === null ? {} : { designation: user.designation }),
+  };
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { answerForms, bytesAnswer, isUpload, uploadedFile } from './media.ts';
+
+const words = z.object({ errorMessage: z.string() });
+
+describe('forms of an answer', () => {
+  it('JSON of a schema', () => {
+    expect(answerForms(words)).toEqual({ mediaType: undefined, json: words });
+    const either = z.union([z.array(z.string()), words]);
+    expect(answerForms(either)).toEqual({ mediaType: undefined, json: either });
+  });
+
+  it('bytes of a media type', () => {
+    expect(answerForms(bytesAnswer('image/jpeg'))).toEqual({ mediaType: 'image/jpeg', json: undefined });
+  });
+
+  it('either, in whatever order they are declared', () => {
+    const picture = bytesAnswer('image/jpeg');
+    for (const either of [z.union([picture, words]), z.union([words, picture])]) {
+      expect(answerForms(either)).toEqual({ mediaType: 'image/jpeg', json: words });
+    }
+  });
+
+  it('nothing', () => {
+    expect(answerForms(z.undefined())).toEqual({ mediaType: undefined, json: undefined });
+  });
+
+  it('a schema is of bytes because it was made so, not by what it takes', () => {
+    const similar = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
+    expect(answerForms(similar)).toEqual({ mediaType: undefined, json: similar });
+    expect(answerForms(bytesAnswer('image/png')).mediaType).toBe('image/png');
+  });
+});
+
+describe('an uploaded file', () => {
+  it('is told from other bodies', () => {
+    expect([uploadedFile(), words, bytesAnswer('image/jpeg'), undefined].map(isUpload)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('is bytes, and is not optional', () => {
+    const schema = uploadedFile();
+    const given = [new Uint8Array(), Buffer.from('x'), undefined, null, 'x', [1], {}];
+    expect(given.map((one) => schema.safeParse(one).success)).toEqual([true, true, false, false, false, false, false]);
+  });
+});

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { queryNumber } from './schemas.ts';
+
+/** The furthest page that can be asked for. */
+export const pageMax = 1_000_000;
+const limitMax = 100;
+const limitDefault = 25;
+
+/** Query parameters that ask for one page of a list; what is absent is answered by `pageOf`. Rules: USER-15, GROUP-5. */
+export const pageQuery = {
+  page: queryNumber({ min: 1, max: pageMax }).optional().meta({ default: 1 }),
+  limit: queryNumber({ min: 1, max: limitMax }).optional().meta({ default: limitDefault }),
+};
+
+/** Where a page is in its list. */
+interface Page {
+  readonly page: number;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** The page that is asked for: the first one, of 25, where nothing else is said. */
+export function pageOf({
+  page = 1,
+  limit = limitDefault,
+}: {
+  readonly page?: number | undefined;
+  readonly limit?: number | undefined;
+}): Page {
+  return { page, limit, offset: (page - 1) * limit };
+}
+
+/** What a page says of its list. Rule: USER-14. */
+export const pagination = z.object({
+  page: z.int(),
+  limit: z.int(),
+  totalCount: z.int(),
+  totalPages: z.int(),
+  hasNextPage: z.boolean(),
+  hasPrevPage: z.boolean(),
+});
+
+/** What a page says of a list of `totalCount` items. */
+export function toPagination({ page, limit }: Page, totalCount: number): z.output<typeof pagination> {
+  const totalPages = Math.ceil(totalCount / limit);
+  return { page, limit, totalCount, totalPages, hasNextPage: page < totalPages, hasPrevPage: page > 1 };
+}

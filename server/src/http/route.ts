@@ -1,0 +1,115 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingAsyncHookHandler } from 'fastify';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { networkOf } from '../access/limits.ts';
+import type { Services } from '../services.ts';
+import { type Authenticators, admission, countBadCredential } from './admission.ts';
+import type { BodyBudgets } from './body-budget.ts';
+import { type AnyEndpoint, addressOf, InBatches, WithHeaders } from './endpoint.ts';
+import { batchBody } from './in-batches.ts';
+import { type EndpointRequest, inputReader } from './input.ts';
+import { answerForms, isUpload } from './media.ts';
+import { bodyBytesMax, readUnusualBody } from './request-rules.ts';
+import { serializerSchema } from './schemas.ts';
+import { uploadBytesMax } from './upload.ts';
+
+interface RouteParts {
+  readonly budgets: BodyBudgets;
+  readonly services: Services;
+  readonly authenticate: Authenticators;
+  readonly log: Logger;
+}
+
+const nothing = 204;
+
+/** The list that an answer may be, so that its batches are written without asking again which answer this is. */
+function listIn(json: z.ZodType): Record<string, unknown> | undefined {
+  const options: readonly z.core.$ZodType[] = json instanceof z.ZodUnion ? json.options : [json];
+  const list = options.find((option) => option instanceof z.ZodArray);
+  return list && serializerSchema(list);
+}
+
+/** What becomes of a handler's answer. */
+function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
+  const statuses = Object.keys(response).map(Number);
+  const status = statuses.find((declared) => declared !== nothing) ?? nothing;
+  const schema = response[status];
+  if (!schema) throw new Error(`${method} ${path} declares no response`);
+  const { mediaType, json } = answerForms(schema);
+  const mayBeNothing = statuses.includes(nothing);
+
+  const listSchema = json ? listIn(json) : undefined;
+
+  function inBatches(answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) {
+    if (!listSchema) throw new Error(`${method} ${path} declares no list`);
+    reply.type('application/json; charset=utf-8');
+    // Nobody would read it; how long it is only reading it would tell.
+    if (request.method === 'HEAD') return Readable.from([]);
+    // Compiled once and kept by the framework.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it is compiled for is a list
+    const serialize = reply.compileSerializationSchema(listSchema) as (items: unknown) => string;
+    const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
+    return batchBody(answer, serialize, onFault);
+  }
+
+  function write(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    const isNothing = mayBeNothing && answer === undefined;
+    const code = isNothing ? nothing : status;
+    if (code !== 200) reply.code(code);
+    if (answer instanceof WithHeaders) {
+      reply.headers(answer.headers);
+      return answer.body;
+    }
+    if (answer instanceof InBatches) return inBatches(answer, request, reply);
+    if (mediaType !== undefined && answer instanceof Uint8Array) reply.type(mediaType);
+    return isNothing ? reply.send() : answer;
+  }
+  return { status, json, write };
+}
+
+/** Sets memory aside for a body that is about to be read, until the answer is out. */
+function bodyReservation({ known, unknown }: BodyBudgets): preParsingAsyncHookHandler {
+  return async (request, reply) => {
+    const { caller, raw, routeOptions } = request;
+    const limit = routeOptions.bodyLimit ?? bodyBytesMax;
+    const isKnown = caller && 'userId' in caller;
+    const release = isKnown
+      ? known.reserve(raw, limit, caller.userId)
+      : unknown.reserve(raw, limit, networkOf(request.ip));
+    reply.raw.once('close', release);
+  };
+}
+
+/** Makes a route of a declaration: who is admitted, what goes in, what comes out. */
+export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: RouteParts): void {
+  const { authenticate, services, log, budgets } = parts;
+  if (!endpoint.policy) throw new Error(`${endpoint.method} ${endpoint.path} declares no policy`);
+  const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
+  const readInput = inputReader(endpoint);
+  const { status, json, write } = answerWriter(endpoint, log);
+  app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
+    method: endpoint.method,
+    url: addressOf(endpoint),
+    config: { endpoint },
+    bodyLimit: isUpload(endpoint.body) ? uploadBytesMax : bodyBytesMax,
+    schema: json ? { response: { [status]: serializerSchema(json) } } : {},
+    onRequest: admission(endpoint, authenticate, services),
+    ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
+    ...(hasUnusualBody
+      ? {
+          preValidation: async (request: FastifyRequest) => {
+            request.body = await readUnusualBody(request.raw);
+          },
+        }
+      : {}),
+    handler: async (request, reply) => {
+      try {
+        return write(await endpoint.handle(services, readInput(request)), request, reply);
+      } catch (error) {
+        countBadCredential(services.limits, error, request.ip);
+        throw error;
+      }
+    },
+  });
+}

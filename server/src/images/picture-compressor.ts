@@ -1,0 +1,77 @@
+import pLimit from 'p-limit';
+import sharp from 'sharp';
+import { RefusedError } from '../errors.ts';
+import { decodePicture } from './decode-picture.ts';
+import { encodePicture } from './encode-picture.ts';
+import { isPng, type PictureHeader, readPictureHeader } from './picture-header.ts';
+import { withoutTexts } from './png-chunks.ts';
+
+/** Each holds one of the four threads that password hashes and file access share. */
+const concurrent = 2;
+/** Some seconds of work; who comes later is told to try again. */
+const waitingMax = 32;
+/** So that one person cannot fill the line for everybody. */
+const ofOneMax = 10;
+
+/** Turns uploads into the pictures that are stored, two at a time and off the event loop. */
+export interface PictureCompressor {
+  /**
+   * A fresh JPEG in sRGB of fewer than 102,400 bytes, the longest side at most 2,048 pixels, upright, on white, without
+   * any metadata. Throws `pictureEmpty`, `pictureTypeUnsupported`, `pictureTooLarge`, `pictureUndecodable`, and
+   * `overloaded` when too many wait, in all or of one sender. Rules: PICTURE-10 to PICTURE-17.
+   * @param sender such as a user id
+   */
+  compress(bytes: Uint8Array, sender: string): Promise<Buffer>;
+}
+
+/** Only these decoders exist for this process from now on. Rule: PICTURE-10. */
+function enableDecoders(): void {
+  sharp.block({ operation: ['VipsForeignLoad'] });
+  sharp.unblock({
+    operation: ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((type) => `VipsForeignLoad${type}`),
+  });
+}
+
+/** Makes the compressor of this process, and sets the picture library up for it. Rule: PICTURE-17. */
+export function pictureCompressor(): PictureCompressor {
+  enableDecoders();
+  sharp.concurrency(1);
+  sharp.cache(false);
+  const limit = pLimit(concurrent);
+  // Two of those that take hundreds of megabytes never meet.
+  const heavyLimit = pLimit(1);
+  const senders = new Map<string, number>();
+
+  async function convert(upload: Buffer, header: PictureHeader): Promise<Buffer> {
+    return encodePicture(await decodePicture(upload, header));
+  }
+
+  async function work(upload: Buffer): Promise<Buffer> {
+    const done = await limit(async () => {
+      const header = await readPictureHeader(upload);
+      return header.heavy ? header : convert(upload, header);
+    });
+    if (Buffer.isBuffer(done)) return done;
+    // Waits outside of the two places, which are for those that can go on.
+    return heavyLimit(() => limit(() => convert(upload, done)));
+  }
+
+  return {
+    compress: async (bytes, sender) => {
+      const own = senders.get(sender) ?? 0;
+      if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax || own >= ofOneMax) {
+        throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
+      }
+      senders.set(sender, own + 1);
+      const given = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const upload = isPng(given) ? withoutTexts(given) : given;
+      try {
+        return await work(upload);
+      } finally {
+        const left = (senders.get(sender) ?? 1) - 1;
+        if (left > 0) senders.set(sender, left);
+        else senders.delete(sender);
+      }
+    },
+  };
+}

@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { routes } from '../src/routes.gen.ts';
+import { onePixel } from './made-pictures.ts';
+import { RawConnection } from './raw-http.ts';
+import { nextTurn, storedRows } from './second-connection.ts';
+import { type Client, type Json, TestApp } from './test-app.ts';
+
+/** A writing call, by its route, in which everything is right. */
+interface Write {
+  readonly route: string;
+  readonly path: string;
+  readonly body?: Json;
+  /** Told apart from the same call on somebody else. */
+  readonly onSelf?: true;
+}
+
+function form(): { type: string; bytes: Buffer } {
+  const head = '--edge\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\n';
+  const bytes = Buffer.concat([Buffer.from(head), onePixel(), Buffer.from('\r\n--edge--\r\n')]);
+  return { type: 'multipart/form-data; boundary=edge', bytes };
+}
+
+describe('what changes between admission and the end of a body (AUTH-27, STORE-7)', () => {
+  let app: TestApp;
+  let admin: Client;
+  /** An administrator who need not stay one. */
+  let caller: Client;
+  let writes: readonly Write[];
+
+  beforeEach(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    caller = await app.member(admin, 'grace@example.com');
+    await app.promote(caller.userId);
+    const other = await app.member(admin, 'other@example.com');
+    const victim = await app.member(admin, 'victim@example.com');
+    const gone = await app.member(admin, 'gone@example.com');
+    await app.deleteUser(gone.userId);
+    const { tokenId: ownToken } = await caller.token();
+    const { tokenId: foreignToken } = await other.token();
+    const picture = new Uint8Array(onePixel());
+    for (const path of ['/org/logo', '/users/dp']) await caller.upload(path, picture);
+    writes = [
+      { route: 'PATCH /org', path: '/org', body: { shortName: 'Late' } },
+      { route: 'PUT /org', path: '/org', body: { shortName: 'Later' } },
+      { route: 'PUT /org/onboarding-status', path: '/org/onboarding-status', body: { status: 'skipped' } },
+      { route: 'PUT /org/logo', path: '/org/logo' },
+      { route: 'DELETE /org/logo', path: '/org/logo' },
+      { route: 'PUT /users/dp', path: '/users/dp' },
+      { route: 'DELETE /users/dp', path: '/users/dp' },
+      { route: 'POST /users', path: '/users', body: { fullName: 'Late', email: 'late@example.com' } },
+      ...['fullname', 'firstName', 'lastName', 'designation', 'email'].flatMap((field): Write[] => {
+        const body = { [field === 'fullname' ? 'fullName' : field]: `late-${field}@example.com` };
+        const route = `PATCH /users/:id/${field}`;
+        return [
+          { route, path: `/users/${other.userId}/${field}`, body },
+          {
+            route,
+            path: `/users/${caller.userId}/${field}`,
+            body: { ...body, email: 'self@example.com' },
+            onSelf: true,
+          },
+        ];
+      }),
+      { route: 'PUT /users/:id', path: `/users/${other.userId}`, body: { email: 'put@example.com' } },
+      { route: 'PUT /users/:id', path: `/users/${caller.userId}`, body: { email: 'me@example.com' }, onSelf: true },
+      { route: 'DELETE /users/:id', path: `/users/${victim.userId}` },
+      { route: 'POST /users/:id/restore', path: `/users/${gone.userId}/restore` },
+      { route: 'POST /personal-access-tokens', path: '/personal-access-tokens', body: { name: 'late' } },
+      { route: 'DELETE /personal-access-tokens/:tokenId', path: `/personal-access-tokens/${ownToken}` },
+      { route: 'DELETE /personal-access-tokens/admin/:tokenId', path: `/personal-access-tokens/admin/${foreignToken}` },
+      { route: 'DELETE /org', path: '/org' },
+    ];
+  });
+  afterEach(() => app.close());
+
+  /** Sends all but the end of a call; the answer comes when `finish` is called. */
+  async function begin(client: Client, { route, path, body }: Write) {
+    const [method = ''] = route.split(' ');
+    const isUpload = method === 'PUT' && /\/(logo|dp)$/.test(path);
+    const { type, bytes } = isUpload
+      ? form()
+      : { type: 'application/json', bytes: Buffer.from(JSON.stringify(body ?? {})) };
+    const lines = [
+      `${method} /api/v1${path} HTTP/1.1`,
+      'host: x',
+      `authorization: Bearer ${client.credential}`,
+      `content-type: ${type}`,
+      `content-length: ${bytes.length}`,
+    ];
+    const arrived = once(app.app.server, 'request');
+    const connection = new RawConnection(app).send(`${lines.join('\r\n')}\r\n\r\n`).send(bytes.subarray(0, -1));
+    await arrived;
+    return {
+      finish: async () => {
+        connection.send(bytes.subarray(-1));
+        const { answers } = await connection.until((seen) => seen.answers.length > 0);
+        connection.destroy();
+        return `${answers[0]?.status} ${answers[0]?.body?.error?.code ?? 'done'}`;
+      },
+    };
+  }
+
+  /** Begins the calls, lets something happen, and ends them one after another. */
+  async function around(client: Client, some: readonly Write[], act: () => Promise<unknown>) {
+    const begun: Awaited<ReturnType<typeof begin>>[] = [];
+    for (const write of some) begun.push(await begin(client, write));
+    await nextTurn();
+    await act();
+    const before = storedRows(app);
+    const outcomes: string[] = [];
+    for (const { finish } of begun) outcomes.push(await finish());
+    return { outcomes, isUnchanged: JSON.stringify(storedRows(app)) === JSON.stringify(before) };
+  }
+
+  const deleteCaller = async () => {
+    await app.demote(caller.userId);
+    await app.deleteUser(caller.userId);
+  };
+  const all = (outcome: string) => ({ outcomes: writes.map(() => outcome), isUnchanged: true });
+
+  it('every route that writes for somebody is tried', () => {
+    // The one only reads; the other ends nothing but the session itself, which may have ended already.
+    const apart = ['POST /users/by-ids', 'POST /userAccount/logout/manual'];
+    const writing = routes.filter(
+      ({ method, policy }) => method !== 'GET' && ['member', 'admin', 'adminOrSelf'].includes(policy.who),
+    );
+    const titles = writing.map(({ method, path }) => `${method} ${path}`).filter((title) => !apart.includes(title));
+    expect(new Set(writes.map(({ route }) => route))).toEqual(new Set(titles));
+  });
+
+  it('nothing: the gate itself refuses nobody, and what is asked for is done', async () => {
+    for (const write of writes) {
+      const { outcomes } = await around(caller, [write], async () => {});
+      expect([write.route, outcomes[0]]).toEqual([write.route, expect.stringMatching(/^20[01] /)]);
+    }
+  });
+
+  it('401: the organization is deleted (ORG-26)', async () => {
+    expect(await around(caller, writes, () => app.deleteOrganization())).toEqual(all('401 TOKEN_INVALID'));
+    const events = await app.events();
+    expect(events.at(-1).event_type).toBe('orgDeleted');
+  });
+
+  it('401: the caller is deleted, by session and by token (AUTH-24)', async () => {
+    const token = await caller.token();
+    expect(await around(caller, writes, deleteCaller)).toEqual(all('401 TOKEN_INVALID'));
+    await app.services.db.transaction((tx) =>
+      tx.updateTable('users').set({ is_deleted: 0 }).where('id', '=', caller.userId).execute(),
+    );
+    await app.promote(caller.userId);
+    expect(await around(token, writes, deleteCaller)).toEqual(all('401 TOKEN_INVALID'));
+  });
+
+  it('401: the session is logged out (AUTH-18)', async () => {
+    const logOut = () => caller.post('/userAccount/logout/manual');
+    expect(await around(caller, writes, logOut)).toEqual(all('401 SESSION_EXPIRED'));
+  });
+
+  it('401: the token is revoked (PAT-16)', async () => {
+    const token = await caller.token();
+    const revoke = () => admin.delete(`/personal-access-tokens/admin/${token.tokenId}`);
+    expect(await around(token, writes, revoke)).toEqual(all('401 TOKEN_REVOKED'));
+  });
+
+  it('401: the token reaches its time (AUTH-22)', async () => {
+    const token = await caller.token({ expiryDays: 30 });
+    const wait = async () => app.clock.advance(31 * 86_400_000);
+    expect(await around(token, writes, wait)).toEqual(all('401 TOKEN_EXPIRED'));
+  });
+
+  it('403: the caller is demoted; what everybody may do of their own goes on (AUTH-29, AUTH-30)', async () => {
+    const kindOf = ({ route, onSelf }: Write) => {
+      const { policy } = routes.find(({ method, path }) => `${method} ${path}` === route) ?? { policy: { who: '' } };
+      return policy.who === 'adminOrSelf' && onSelf ? 'self' : policy.who;
+    };
+    const needing = writes.filter((write) => !['member', 'self'].includes(kindOf(write)));
+    const others = writes.filter((write) => !needing.includes(write));
+    const refused = await around(caller, needing, () => app.demote(caller.userId));
+    const code = { adminOrSelf: '403 FORBIDDEN' } as Record<string, string>;
+    const expected = needing.map((write) => code[kindOf(write)] ?? '403 ADMIN_REQUIRED');
+    expect(refused).toEqual({ outcomes: expected, isUnchanged: true });
+    await app.promote(caller.userId);
+    const done = await around(caller, others, () => app.demote(caller.userId));
+    expect(done.outcomes).toEqual(others.map(() => expect.stringMatching(/^20[01] done$/)));
+  });
+
+  it('without the second look all of that would be done: a broken twin is caught', async () => {
+    Object.assign(app.services, { confirm: async () => {} });
+    const { outcomes, isUnchanged } = await around(caller, writes, () => app.deleteOrganization());
+    expect([new Set(outcomes.map((outcome) => outcome.slice(0, 2))), isUnchanged]).toEqual([new Set(['20']), false]);
+  });
+});

@@ -1,0 +1,131 @@
+import { addressOf } from '../src/http/endpoint.ts';
+import { isUpload } from '../src/http/media.ts';
+import { routes } from '../src/routes.gen.ts';
+import { beginSignIn } from './sign-in.ts';
+import { type Answer, type Client, type Json, password, type TestApp } from './test-app.ts';
+
+/** Who and what requests are made with. */
+export interface World {
+  readonly app: TestApp;
+  readonly admin: Client;
+  readonly member: Client;
+  readonly memberEmail: string;
+}
+
+/** A request that succeeds. */
+interface GoodRequest {
+  readonly caller: Client;
+  /** Below /api/v1. */
+  readonly path: string;
+  readonly body: Json;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type Make = (world: World) => GoodRequest | Promise<GoodRequest>;
+
+let count = 0;
+const fresh = () => {
+  count += 1;
+  return `fresh-${count}@example.com`;
+};
+
+/** Changes something of the member. */
+function ofMember(field: string, body: Json): readonly [string, Make] {
+  const route = `PATCH /users/:id/${field}`;
+  return [route, ({ admin, member }) => ({ caller: admin, path: `/users/${member.userId}/${field}`, body })];
+}
+
+const requests = new Map<string, Make>([
+  ['PATCH /org', ({ admin }) => ({ caller: admin, path: '/org', body: { shortName: 'Short' } })],
+  ['PUT /org', ({ admin }) => ({ caller: admin, path: '/org', body: { registeredName: 'Registered' } })],
+  [
+    'PUT /org/onboarding-status',
+    ({ admin }) => ({ caller: admin, path: '/org/onboarding-status', body: { status: 'skipped' } }),
+  ],
+  [
+    'POST /personal-access-tokens',
+    ({ member }) => ({ caller: member, path: '/personal-access-tokens', body: { name: 'good' } }),
+  ],
+  [
+    'DELETE /personal-access-tokens/:tokenId',
+    async ({ member }) => {
+      const { tokenId } = await member.token();
+      return { caller: member, path: `/personal-access-tokens/${tokenId}`, body: { reason: 'good' } };
+    },
+  ],
+  [
+    'DELETE /personal-access-tokens/admin/:tokenId',
+    async ({ admin, member }) => {
+      const { tokenId } = await member.token();
+      return { caller: admin, path: `/personal-access-tokens/admin/${tokenId}`, body: { reason: 'good' } };
+    },
+  ],
+  [
+    'POST /userAccount/authenticate',
+    async ({ app, memberEmail: email }) => ({
+      caller: app.nobody,
+      path: '/userAccount/authenticate',
+      body: { method: 'password', credentials: { password }, email },
+      headers: { 'x-session-token': await beginSignIn(app, email) },
+    }),
+  ],
+  [
+    'POST /userAccount/initAuth',
+    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/initAuth', body: { email } }),
+  ],
+  [
+    'POST /userAccount/logout/manual',
+    async ({ app, memberEmail }) => {
+      return { caller: await app.signIn(memberEmail), path: '/userAccount/logout/manual', body: { all: false } };
+    },
+  ],
+  ['POST /users', ({ admin }) => ({ caller: admin, path: '/users', body: { fullName: 'Good', email: fresh() } })],
+  [
+    'PUT /users/:id',
+    ({ admin, member, memberEmail: email }) => ({ caller: admin, path: `/users/${member.userId}`, body: { email } }),
+  ],
+  ofMember('fullname', { fullName: 'Good' }),
+  ofMember('firstName', { firstName: 'Good' }),
+  ofMember('lastName', { lastName: 'Good' }),
+  ofMember('designation', { designation: 'Good' }),
+  [
+    'PATCH /users/:id/email',
+    ({ admin, member, memberEmail: email }) => ({
+      caller: admin,
+      path: `/users/${member.userId}/email`,
+      body: { email },
+    }),
+  ],
+  [
+    'POST /users/by-ids',
+    ({ member }) => ({ caller: member, path: '/users/by-ids', body: { userIds: [member.userId] } }),
+  ],
+]);
+
+const needingAnEmptySystem = 'POST /org';
+
+/**
+ * Every route that takes a JSON body, with what makes a good request to it. POST /org is not among them: it succeeds
+ * only once. Throws for a route that has none here.
+ */
+export const jsonRoutes: readonly (readonly [string, Make])[] = routes
+  .filter(({ method, body }) => method !== 'GET' && body !== undefined && !isUpload(body))
+  .map((route) => `${route.method} ${addressOf(route).replace('/api/v1', '')}`)
+  .filter((name) => name !== needingAnEmptySystem)
+  .map((name) => {
+    const make = requests.get(name);
+    if (!make) throw new Error(`${name} takes a JSON body, and server/test/good-requests.ts has no good one for it`);
+    return [name, make];
+  });
+
+/** A good body for a route; `undefined` where it takes none. */
+export async function goodBody(name: string, world: World): Promise<Json> {
+  return (await requests.get(name)?.(world))?.body;
+}
+
+/** Sends a good request with more in its body, in front of or behind what is good. */
+export function sendWith(name: string, { caller, path, body, headers }: GoodRequest, more: string): Promise<Answer> {
+  const members = JSON.stringify(body).slice(1, -1);
+  const json = { 'content-type': 'application/json', ...headers };
+  return caller.call(name.split(' ')[0] ?? '', path, { raw: `{${more},${members}}`, headers: json });
+}

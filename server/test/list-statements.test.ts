@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addManyUsers } from './many-users.ts';
+import { secondConnection } from './second-connection.ts';
+import { watchStatements } from './statement-watch.ts';
+import { type Client, TestApp } from './test-app.ts';
+
+const statementsMax = 3;
+const few = 10;
+const many = 2_000;
+
+/** What every request does: whether anybody wrote, who calls, and when a token was last used. */
+const verification = /data_version|where "?[st]"?\."?hash|"last_used_at" = |^(begin|commit)/i;
+
+interface List {
+  readonly name: string;
+  call(groupIds: string, userIds: readonly string[]): { path: string; body?: unknown };
+}
+
+const paged = [
+  'page=1',
+  'page=3&limit=100',
+  'search=user',
+  'search=%25_%5C',
+  'sortBy=email',
+  'sortBy=createdAt',
+].concat(['sortOrder=desc', 'hasLoggedIn=true', 'hasLoggedIn=false', 'page=1000000']);
+
+const tokens = ['', '?page=2&limit=100', '?search=user', '?status=all', '?status=revoked'];
+
+const lists: readonly List[] = [
+  { name: 'GET /users', call: () => ({ path: '/users' }) },
+  ...paged.map((query) => ({ name: `GET /users?${query}`, call: () => ({ path: `/users?${query}` }) })),
+  { name: 'GET /users?groupIds', call: (groupIds) => ({ path: `/users?groupIds=${groupIds}` }) },
+  {
+    name: 'GET /users with every filter',
+    call: (groupIds) => {
+      const sorted = 'sortBy=createdAt&sortOrder=desc&limit=100';
+      return { path: `/users?search=u&hasLoggedIn=false&groupIds=${groupIds}&${sorted}` };
+    },
+  },
+  { name: 'GET /users/fetch/with-groups', call: () => ({ path: '/users/fetch/with-groups' }) },
+  {
+    name: 'POST /users/by-ids',
+    // For each 500 ids that somebody sends there is one look-up, however many users there are.
+    call: (_, userIds) => ({ path: '/users/by-ids', body: { userIds: userIds.slice(0, 500) } }),
+  },
+  { name: 'GET /users/email/exists', call: () => ({ path: '/users/email/exists?email=ada@example.com' }) },
+  { name: 'GET /personal-access-tokens', call: () => ({ path: '/personal-access-tokens' }) },
+  ...tokens.map((query) => {
+    const path = `/personal-access-tokens/admin${query}`;
+    return { name: `GET ${path}`, call: () => ({ path }) };
+  }),
+];
+
+describe('statements of the list routes (STORE-14)', () => {
+  let app: TestApp;
+  let admin: Client;
+  const counted = new Map<string, { few: string[]; many: string[] }>();
+
+  async function addTokens(count: number): Promise<void> {
+    const { db, newId } = app.services;
+    const row = await db.read.selectFrom('personal_access_tokens').selectAll().limit(1).executeTakeFirstOrThrow();
+    await db.transaction(async (tx) => {
+      for (let made = 0; made < count; made += 1) {
+        const hash = randomBytes(32).toString('hex');
+        await tx
+          .insertInto('personal_access_tokens')
+          .values({ ...row, id: newId(), hash })
+          .execute();
+      }
+    });
+  }
+
+  async function statementsOf({ call }: List): Promise<string[]> {
+    const { db } = app.services;
+    const groups = await db.read.selectFrom('user_groups').select('id').execute();
+    const users = await db.read.selectFrom('users').select('id').execute();
+    const { path, body } = call(
+      groups.map(({ id }) => id).join(','),
+      users.map(({ id }) => id),
+    );
+    const client = path.includes('email/exists') ? app.service() : admin;
+    const statements: string[] = [];
+    const stop = watchStatements((sql) => void statements.push(sql));
+    try {
+      const { status } = body === undefined ? await client.get(path) : await client.post(path, body);
+      expect(status).toBe(200);
+    } finally {
+      stop();
+    }
+    return statements.filter((sql) => !verification.test(sql));
+  }
+
+  async function countAll(size: 'few' | 'many'): Promise<void> {
+    for (const list of lists) {
+      const statements = await statementsOf(list);
+      counted.set(list.name, { ...(counted.get(list.name) ?? { few: [], many: [] }), [size]: statements });
+    }
+  }
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    await admin.token();
+    await addManyUsers(app, few - 1);
+    await addTokens(few - 1);
+    // The first long list opens a connection, which later ones use.
+    await admin.get('/users');
+    await countAll('few');
+    await addManyUsers(app, many - few);
+    await addTokens(many - few);
+    await countAll('many');
+  });
+  afterAll(() => app.close());
+
+  it.each(lists.map(({ name }) => name))('%s: as many with 10 rows as with 2,000, and at most 3', (name) => {
+    const { few: before, many: after } = counted.get(name) ?? { few: [], many: [] };
+    expect(after.length).toBe(before.length);
+    expect(before.length).toBeGreaterThan(0);
+    expect(before.length).toBeLessThanOrEqual(statementsMax);
+  });
+
+  it('the statements themselves are the same, but for the ids that by-ids asks for', () => {
+    for (const [name, { few: before, many: after }] of counted) {
+      const withoutIds = (sql: string) => sql.replace(/(\?, )+\?/, '?');
+      expect([name, after.map(withoutIds)]).toEqual([name, before.map(withoutIds)]);
+    }
+  });
+
+  it.each(['/users', '/users/fetch/with-groups'])('%s reads on a connection that keeps at most 2 MiB', async (path) => {
+    const kept: unknown[] = [];
+    const stop = watchStatements((sql, connection) => {
+      if (/^select .* order by ("id"|"u"\."id", "g"\."id")$/.test(sql))
+        kept.push(connection.pragma('cache_size', { simple: true }));
+    });
+    await admin.get(path);
+    stop();
+    expect(kept).toEqual([-2_048]);
+  });
+
+  it.each(['', '&search=u&hasLoggedIn=false&sortBy=createdAt&sortOrder=desc&limit=100'])(
+    '100 groupIds are looked up once, not for each user (USER-18): groupIds=…%s',
+    async (more) => {
+      const groupIds = Array.from({ length: 100 }, () => app.services.newId()).join(',');
+      const statements = await statementsOf({ name: '', call: () => ({ path: `/users?groupIds=${groupIds}${more}` }) });
+      expect(statements).toHaveLength(2);
+      const store = secondConnection(app);
+      for (const sql of statements) {
+        const parameters = Array<string>(sql.split('?').length - 1).fill('x');
+        const plan = store.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[];
+        const steps = plan.map(({ detail }) => detail);
+        expect(steps.filter((step) => step.startsWith('SEARCH m '))).toHaveLength(1);
+        expect(steps.filter((step) => /CORRELATED|^SCAN m\b/.test(step))).toEqual([]);
+      }
+      store.close();
+    },
+  );
+
+  it('what is counted is everything but the verification', () => {
+    const all = [...counted.values()].flatMap(({ few: statements }) => statements);
+    for (const sql of all) expect(sql).toMatch(/^select /);
+    expect(counted.get('GET /users')?.many).toHaveLength(1);
+    expect(counted.get('GET /users/fetch/with-groups')?.many).toHaveLength(1);
+    expect(counted.get('GET /users?page=1')?.many).toHaveLength(2);
+  });
+});
