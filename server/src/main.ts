@@ -4,6 +4,7 @@ import { compose, type Service } from './compose.ts';
 import { loadConfig } from './config/load-config.ts';
 import { StartupError } from './errors.ts';
 import { createLog } from './log.ts';
+import { lowerPoolPriority } from './pool-priority.ts';
 
 const drainMs = 10 * second;
 
@@ -66,6 +67,7 @@ function listenProblem(error: unknown, { host, port }: { host: string; port: num
 async function start(): Promise<void> {
   // Whatever the service writes is its owner's alone.
   process.umask(0o077);
+  await lowerPoolPriority();
   const config = loadConfig(process.env);
   // Whoever read the log may go away; the service goes on.
   process.stdout.on('error', () => {});
