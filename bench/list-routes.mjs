@@ -5,7 +5,8 @@ const base = '/api/v1';
 
 /**
  * Every route that answers rows of the store, as many as there are: how to ask for them, where `rows` is how many a page
- * may have and `userIds` are users of the store, and where they are in the answer.
+ * may have, `userIds` are users of the store, `groupId` and `teamId` a group and a team of theirs, and where they are in
+ * the answer.
  */
 export const listRoutes = [
   { route: 'GET /users', request: () => ({ path: '/users' }), list: (body) => body },
@@ -39,6 +40,52 @@ export const listRoutes = [
     request: ({ rows }) => ({ path: `/personal-access-tokens/admin?limit=${rows}` }),
     list: (body) => body.data,
   },
+  {
+    route: 'GET /userGroups',
+    request: ({ rows }) => ({ path: `/userGroups?limit=${rows}` }),
+    list: (body) => body.groups,
+  },
+  { route: 'GET /userGroups/stats/list', request: () => ({ path: '/userGroups/stats/list' }), list: (body) => body },
+  {
+    route: 'GET /userGroups/users/{userId}',
+    request: ({ userIds }) => ({ path: `/userGroups/users/${userIds[0]}` }),
+    list: (body) => body,
+  },
+  {
+    route: 'GET /userGroups/{groupId}',
+    request: ({ groupId }) => ({ path: `/userGroups/${groupId}` }),
+    list: (body) => body.users,
+  },
+  {
+    route: 'GET /userGroups/{groupId}/users',
+    request: ({ rows, groupId }) => ({ path: `/userGroups/${groupId}/users?limit=${rows}` }),
+    list: (body) => body.users,
+  },
+  {
+    route: 'GET /users/graph/list',
+    request: ({ rows }) => ({ path: `/users/graph/list?limit=${rows}` }),
+    list: (body) => body.users,
+  },
+  {
+    route: 'GET /users/teams/list',
+    request: ({ rows }) => ({ path: `/users/teams/list?limit=${rows}` }),
+    list: (body) => body.teams,
+  },
+  {
+    route: 'GET /teams/user/teams',
+    request: ({ rows }) => ({ path: `/teams/user/teams?limit=${rows}` }),
+    list: (body) => body.teams,
+  },
+  {
+    route: 'GET /teams/{id}',
+    request: ({ teamId }) => ({ path: `/teams/${teamId}` }),
+    list: (body) => body.team.members,
+  },
+  {
+    route: 'GET /teams/{id}/users',
+    request: ({ rows, teamId }) => ({ path: `/teams/${teamId}/users?limit=${rows}` }),
+    list: (body) => body.members,
+  },
 ];
 
 /** Routes that answer a list which does not grow with the store. */
@@ -48,6 +95,9 @@ const boundedRoutes = [
   'POST /userAccount/initAuth',
   // Who has one address.
   'GET /users/email/exists',
+  // What a change answers of the one group that it changed.
+  'PUT /userGroups/{groupId}',
+  'DELETE /userGroups/{groupId}',
 ];
 
 function answersList(schema, resolve) {

@@ -8,7 +8,16 @@ import { administrator, seededStore } from './seeded-store.mjs';
 import { timedRequest } from './timed-request.mjs';
 
 const watcher = new URL('./watch-statements.mjs', import.meta.url).href;
-const scopes = ['user:read', 'token:read', 'token:write', 'token:admin'];
+const scopes = [
+  'user:read',
+  'token:read',
+  'token:write',
+  'token:admin',
+  'usergroup:read',
+  'usergroup:write',
+  'team:read',
+  'team:write',
+];
 /** A server writes the first use of a token about a second later, and then not again for a minute. */
 const writtenBehindMs = 2500;
 const calls = 2;
@@ -41,6 +50,21 @@ async function count(server, route, place) {
   return fewest;
 }
 
+/** Makes as many groups and teams as the store is to have rows; answers a group and a team that have members. */
+async function makeGroups(caller, { rows }, userIds) {
+  const post = async (path, json) => JSON.parse((await timedRequest(caller, { method: 'POST', path, json })).body);
+  const groupIds = [];
+  for (let count = 0; count < rows; count++) {
+    groupIds.push((await post('/userGroups', { name: `Counted ${count}`, type: 'custom' }))._id);
+    await post('/teams', { name: `Counted ${count}` });
+  }
+  const some = userIds.slice(0, rows);
+  await post('/userGroups/add-users', { userIds: some, groupIds });
+  const members = some.slice(1).map((userId) => ({ userId, role: 'READER' }));
+  const { team } = await post('/teams', { name: 'All', members });
+  return { groupId: groupIds[0], teamId: team.id };
+}
+
 async function countIn(store, tell) {
   const log = join(temporaryFolder(), 'statements');
   const dataDir = await seededStore(store, tell);
@@ -59,8 +83,10 @@ async function countIn(store, tell) {
   await issueTokenFor(server.api, administrator, { scopes, name: 'another' });
   const wholeList = (await watched(caller, { path: '/users' })).statements;
   const userIds = first.body.map((user) => user._id);
+  const place = { rows: store.rows, userIds, ...(await makeGroups(caller, store, userIds)) };
+  await sleep(writtenBehindMs);
   const counts = [];
-  for (const route of listRoutes) counts.push(await count(caller, route, { rows: store.rows, userIds }));
+  for (const route of listRoutes) counts.push(await count(caller, route, place));
   await end(child);
   return { counts, wholeList, firstWholeList: first.statements };
 }

@@ -17,6 +17,9 @@ async function populate(server: ServerProcess) {
     const body = { fullName: `Person ${name}`, email: `${name}@example.com` };
     ids.push((await server.call('POST', '/users', { token: session, body })).body._id);
   }
+  const members = ids.map((userId) => ({ userId, role: 'READER' }));
+  const team = await server.call('POST', '/teams', { token: session, body: { name: 'Research', members } });
+  expect(team.status).toBe(201);
   expect((await server.call('DELETE', `/users/${ids.at(-1)}`, { token: session })).status).toBe(200);
   const made = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'kept' } });
   return { session, token: made.body.token.accessToken as string };
@@ -129,6 +132,8 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
       expect(purged.removed).toEqual({
         organizations: 1,
         users: 4,
+        teams: 1,
+        team_members: people.length,
         password_credentials: 1,
         user_groups: 3,
         group_members: before['group_members']?.length,

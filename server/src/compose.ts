@@ -8,6 +8,7 @@ import { passwordHasher } from './access/passwords.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Clock, hour, minute } from './clock.ts';
 import type { Config } from './config/config.ts';
+import { openConnector } from './connector/open-connector.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import { migrate } from './db/migrate.ts';
 import { openSqlite } from './db/sqlite.ts';
@@ -56,6 +57,7 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
         findSession: findSessionAgain,
       }),
       metrics: createMetrics(),
+      connector: config.connectorUrl === null ? null : openConnector({ url: config.connectorUrl, clock }),
     };
   } catch (error) {
     await db.close();
@@ -115,6 +117,7 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
   const hold = holdDataDir(dataDir);
   let services: Services | undefined;
   const release = async () => {
+    await services?.connector?.close();
     await services?.db.close();
     hold.release();
   };

@@ -34,6 +34,10 @@ export const refusals = {
     ...badRequest,
     text: 'The picture cannot be decoded: it is damaged, incomplete or made in an unusual way',
   },
+  connectorUsersFailed: { ...badRequest, text: 'Failed to get users' },
+  connectorTeamsFailed: { ...badRequest, text: 'Failed to get user teams' },
+  connectorRefused: { ...badRequest, text: 'The connector backend does not take this request' },
+  everyoneStays: { ...badRequest, text: 'Nobody leaves the group everyone, except by being deleted' },
   scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
 
@@ -48,6 +52,9 @@ export const refusals = {
   scopeMissing: { status: 403, code: 'INSUFFICIENT_SCOPE', text: 'Insufficient scope. Required: {scopes}' },
   administratorRequired: { status: 403, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
   administratorOrSelfRequired: { ...forbidden, text: 'Only an administrator or the user in question may do this' },
+  connectorForbidden: { ...forbidden, text: 'The connector backend does not allow this' },
+  groupManaged: { ...forbidden, text: 'This group belongs to the system and cannot be renamed or deleted' },
+  teamRightMissing: { ...forbidden, text: 'Your role in this team does not allow this' },
   sessionRequired: { ...forbidden, text: 'This takes a session, not a personal access token' },
 
   notFound: { status: 404, code: 'NOT_FOUND', text: 'Not found' },
@@ -55,6 +62,10 @@ export const refusals = {
   requestTooSlow: { status: 408, code: 'REQUEST_TIMEOUT', text: 'The request did not arrive in time' },
 
   organizationExists: { ...conflict, text: 'This system already has its organization' },
+  connectorConflict: { ...conflict, text: 'The connector backend says that this conflicts with what is there' },
+  groupNameTaken: { ...conflict, text: 'A group with this name exists already' },
+  lastAdministrator: { ...conflict, text: 'The organization needs an administrator: add another one first' },
+  teamOwnerNeeded: { ...conflict, text: 'A team needs an owner: name at least one member with the role OWNER' },
   emailTaken: { ...conflict, text: 'A user with this e-mail address exists already' },
   administratorNotDeletable: {
     ...conflict,
@@ -79,6 +90,9 @@ export const refusals = {
 
   internal: { status: 500, code: 'INTERNAL', text: 'Something went wrong on our side' },
   storeUnavailable: { ...unavailable, text: 'The store cannot be used right now: try again shortly' },
+  connectorBadAnswer: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The connector backend answered wrongly' },
+  connectorUnavailable: { ...unavailable, text: 'The connector backend cannot be reached: try again shortly' },
+  connectorTimeout: { status: 504, code: 'UPSTREAM_TIMEOUT', text: 'The connector backend took too long' },
   overloaded: { ...unavailable, text: 'Too much work at once: try again shortly' },
 } as const satisfies Record<string, Refusal>;
 
@@ -95,6 +109,8 @@ interface RefusalExtras {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly details?: readonly InputProblem[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** What another system did wrong, in our own words: logged and counted, never told to the caller. */
+  readonly cause?: string;
 }
 
 /** Thrown to refuse a request. Carries only what may be told to the caller. */
@@ -109,7 +125,8 @@ export class RefusedError extends Error {
   constructor(refusal: RefusalName, extras: RefusalExtras = {}) {
     const { status, code, text } = refusals[refusal];
     const params = extras.params ?? {};
-    super(text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim());
+    const told = text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim();
+    super(told, extras.cause === undefined ? {} : { cause: extras.cause });
     this.name = 'RefusedError';
     this.refusal = refusal;
     this.status = status;

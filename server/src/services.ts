@@ -4,6 +4,7 @@ import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
+import type { Connector } from './connector/connector.ts';
 import type { Database } from './db/database.ts';
 import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
@@ -21,4 +22,6 @@ export interface Services {
   readonly limits: Limits;
   readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;
+  /** The connector backend; `null` where the built-in team directory stands in for it. */
+  readonly connector: Connector | null;
 }

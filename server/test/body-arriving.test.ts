@@ -37,10 +37,14 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     const victim = await app.member(admin, 'victim@example.com');
     const gone = await app.member(admin, 'gone@example.com');
     await app.deleteUser(gone.userId);
+    const team = async (name: string) => (await caller.post('/teams', { name })).body.team.id;
+    const [kept, dropped] = [await team('Kept'), await team('Dropped')];
     const { tokenId: ownToken } = await caller.token();
     const { tokenId: foreignToken } = await other.token();
     const picture = new Uint8Array(onePixel());
     for (const path of ['/org/logo', '/users/dp']) await caller.upload(path, picture);
+    const groupId = (await admin.post('/userGroups', { name: 'Group', type: 'custom' })).body._id;
+    const memberships = { userIds: [other.userId], groupIds: [groupId] };
     writes = [
       { route: 'PATCH /org', path: '/org', body: { shortName: 'Late' } },
       { route: 'PUT /org', path: '/org', body: { shortName: 'Later' } },
@@ -67,6 +71,14 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       { route: 'PUT /users/:id', path: `/users/${caller.userId}`, body: { email: 'me@example.com' }, onSelf: true },
       { route: 'DELETE /users/:id', path: `/users/${victim.userId}` },
       { route: 'POST /users/:id/restore', path: `/users/${gone.userId}/restore` },
+      { route: 'POST /userGroups', path: '/userGroups', body: { name: 'Late', type: 'custom' } },
+      { route: 'PUT /userGroups/:groupId', path: `/userGroups/${groupId}`, body: { name: 'Later' } },
+      { route: 'POST /userGroups/add-users', path: '/userGroups/add-users', body: memberships },
+      { route: 'POST /userGroups/remove-users', path: '/userGroups/remove-users', body: memberships },
+      { route: 'DELETE /userGroups/:groupId', path: `/userGroups/${groupId}` },
+      { route: 'POST /teams', path: '/teams', body: { name: 'Late' } },
+      { route: 'PUT /teams/:id', path: `/teams/${kept}`, body: { name: 'Later' } },
+      { route: 'DELETE /teams/:id', path: `/teams/${dropped}` },
       { route: 'POST /personal-access-tokens', path: '/personal-access-tokens', body: { name: 'late' } },
       { route: 'DELETE /personal-access-tokens/:tokenId', path: `/personal-access-tokens/${ownToken}` },
       { route: 'DELETE /personal-access-tokens/admin/:tokenId', path: `/personal-access-tokens/admin/${foreignToken}` },

@@ -35,6 +35,18 @@ function ofMember(field: string, body: Json): readonly [string, Make] {
   return [route, ({ admin, member }) => ({ caller: admin, path: `/users/${member.userId}/${field}`, body })];
 }
 
+async function newGroup(admin: Client): Promise<string> {
+  return (await admin.post('/userGroups', { name: fresh(), type: 'custom' })).body._id;
+}
+
+function changeOfMembers(change: 'add-users' | 'remove-users'): readonly [string, Make] {
+  const make: Make = async ({ admin, member }) => {
+    const body = { userIds: [member.userId], groupIds: [await newGroup(admin)] };
+    return { caller: admin, path: `/userGroups/${change}`, body };
+  };
+  return [`POST /userGroups/${change}`, make];
+}
+
 const requests = new Map<string, Make>([
   ['PATCH /org', ({ admin }) => ({ caller: admin, path: '/org', body: { shortName: 'Short' } })],
   ['PUT /org', ({ admin }) => ({ caller: admin, path: '/org', body: { registeredName: 'Registered' } })],
@@ -99,6 +111,24 @@ const requests = new Map<string, Make>([
   [
     'POST /users/by-ids',
     ({ member }) => ({ caller: member, path: '/users/by-ids', body: { userIds: [member.userId] } }),
+  ],
+  [
+    'POST /userGroups',
+    ({ admin }) => ({ caller: admin, path: '/userGroups', body: { name: fresh(), type: 'custom' } }),
+  ],
+  [
+    'PUT /userGroups/:groupId',
+    async ({ admin }) => ({ caller: admin, path: `/userGroups/${await newGroup(admin)}`, body: { name: fresh() } }),
+  ],
+  changeOfMembers('add-users'),
+  changeOfMembers('remove-users'),
+  ['POST /teams', ({ member }) => ({ caller: member, path: '/teams', body: { name: 'Good' } })],
+  [
+    'PUT /teams/:id',
+    async ({ member }) => {
+      const { id } = (await member.post('/teams', { name: 'Good' })).body.team;
+      return { caller: member, path: `/teams/${id}`, body: { description: 'Good' } };
+    },
   ],
 ]);
 

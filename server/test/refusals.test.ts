@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, second } from '../src/clock.ts';
 import { type RefusalName, refusals } from '../src/errors.ts';
+import { answering, type Behaviour, FakeBackend, silent } from './fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from './made-pictures.ts';
 import { RawConnection, requestText, sendRaw } from './raw-http.ts';
 import { secondConnection } from './second-connection.ts';
@@ -23,6 +24,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   let member: Client;
   let limited: TestApp;
   let slow: RawConnection;
+  let backend: FakeBackend;
+  let behind: TestApp;
+  let asker: Client;
+  let hanging: Promise<Refused>;
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -32,11 +37,18 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     await limited.setUp();
     // Begun here, because it takes its time.
     slow = new RawConnection(app).send('GET / HTTP/1.1\r\n');
+    backend = await FakeBackend.start(silent);
+    behind = await TestApp.start({ CONNECTOR_BACKEND_URL: backend.url });
+    asker = await behind.setUp();
+    hanging = call(asker, 'GET', '/users/graph/list');
+    await vi.waitUntil(() => backend.requests.length === 1);
   });
   afterAll(async () => {
     slow.destroy();
     await app.close();
     await limited.close();
+    await behind.close();
+    await backend.stop();
   });
 
   async function call(client: Client, ...given: Parameters<Client['call']>): Promise<Refused> {
@@ -47,6 +59,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   async function raw(bytes: string): Promise<Refused> {
     const [answer] = (await sendRaw(app, bytes)).answers;
     return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
+  }
+
+  /** Asks for something of a connector backend that behaves like this. */
+  async function asking(behave: Behaviour, ...[method, path, options]: Parameters<Client['call']>): Promise<Refused> {
+    backend.behave = behave;
+    return call(asker, method, path, options);
   }
 
   const open = 'GET /api/v1/org/exists HTTP/1.1';
@@ -66,11 +84,23 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     return call(client, 'GET', '/users');
   }
 
+  async function systemGroup(name: string): Promise<string> {
+    const { groups } = (await admin.get('/userGroups')).body;
+    return groups.find((group: Json) => group.type === name)._id;
+  }
+
   const cases: Record<RefusalName, () => Promise<Refused>> = {
     invalidInput: () => call(admin, 'POST', '/users', { body: {} }),
     doubledHeader: () => raw(requestText(open, ['Host: a', 'Host: b'])),
     unreadableRequest: () => raw('nonsense\r\n\r\n'),
     hostMissing: () => raw(requestText(open, [])),
+    everyoneStays: async () => {
+      const body = { userIds: [member.userId], groupIds: [await systemGroup('everyone')] };
+      return call(admin, 'POST', '/userGroups/remove-users', { body });
+    },
+    connectorUsersFailed: () => asking(answering(500), 'GET', '/users/graph/list'),
+    connectorTeamsFailed: () => asking(answering(404), 'GET', '/users/teams/list'),
+    connectorRefused: () => asking(answering(400), 'POST', '/teams', { body: { name: 'x' } }),
     pictureEmpty: () => upload(Buffer.alloc(0)),
     pictureTooLarge: () => upload(madePng(10_000, 10_000, { rows: compressedZeros(10_000 * 10_001) })),
     pictureUndecodable: () => upload(onePixel().subarray(0, -20)),
@@ -99,6 +129,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
     administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    groupManaged: async () => call(admin, 'DELETE', `/userGroups/${await systemGroup('standard')}`),
+    teamRightMissing: async () => {
+      const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
+      return call(admin, 'PUT', `/teams/${id}`, { body: { name: 'Mine' } });
+    },
+    connectorForbidden: () => asking(answering(403), 'DELETE', `/teams/${anId}`),
     administratorOrSelfRequired: () =>
       call(member, 'PATCH', `/users/${admin.userId}/designation`, { body: { designation: 'Boss' } }),
     sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
@@ -110,7 +146,17 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
     },
 
+    connectorConflict: () => asking(answering(409), 'PUT', `/teams/${anId}`, { body: {} }),
     organizationExists: () => call(app.nobody, 'POST', '/org', { body: organization }),
+    teamOwnerNeeded: async () => {
+      const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
+      return call(member, 'PUT', `/teams/${id}`, { body: { members: [] } });
+    },
+    groupNameTaken: () => call(admin, 'POST', '/userGroups', { body: { name: 'ADMIN', type: 'custom' } }),
+    lastAdministrator: async () => {
+      const body = { userIds: [admin.userId], groupIds: [await systemGroup('admin')] };
+      return call(admin, 'POST', '/userGroups/remove-users', { body });
+    },
     emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
     administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
     userActive: () => call(admin, 'POST', `/users/${member.userId}/restore`),
@@ -158,6 +204,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       store.close();
       return refused;
     },
+    connectorBadAnswer: () => asking(answering(401), 'GET', `/teams/${anId}`),
+    connectorUnavailable: () => asking((socket) => void socket.destroy(), 'DELETE', `/teams/${anId}`),
+    connectorTimeout: () => hanging,
     overloaded: async () => {
       const token = await beginSignIn(app, 'ada@example.com');
       const headers = { 'x-session-token': token };

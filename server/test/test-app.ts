@@ -80,7 +80,7 @@ export class Client {
     const isJson = method !== 'HEAD' && (response.headers.get('content-type')?.startsWith('application/json') ?? false);
     const body = isJson ? JSON.parse(text) : text;
     const answer = { status: response.status, headers: response.headers, body, text, bytes };
-    if (isJson) checkAgainstContract(method, url, answer);
+    if (isJson) checkAgainstContract(method, url, { ...answer, hasBackend: this.#app.services.connector !== null });
     this.#app.remember(answer);
     return answer;
   }

@@ -10,6 +10,8 @@ const allowances = {
   badCredential: 300,
   /** Tokens made, by person. */
   mint: 300,
+  /** Teams made, by person. */
+  team: 60,
   /** Pictures uploaded, by person. */
   upload: 60,
   /** Sign-ins begun, by network. */
@@ -166,6 +168,7 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
   const windows = {
     badCredential: new Windows(clock, allowances.badCredential),
     mint: new Windows(clock, allowances.mint),
+    team: new Windows(clock, allowances.team),
     upload: new Windows(clock, allowances.upload),
     signInStart: new Windows(clock, allowances.signInStart),
     refresh: new Windows(clock, allowances.refresh),

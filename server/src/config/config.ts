@@ -14,6 +14,9 @@ const webAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .refine((address) => !address.includes('@'), 'must not hold a name or password')
   .transform((address) => address.replace(/\/+$/, ''));
+const backendAddress = webAddress
+  // Looked for in the text, because a URL forgets those that are empty.
+  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment');
 const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
 const origin = z
   .url({ protocol: /^https?$/, error: 'must be http or https origins' })
@@ -44,6 +47,7 @@ export const variables = z.object({
   FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
   DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
   DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
+  CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
   MCP_SCOPES: list
@@ -85,6 +89,8 @@ export interface Config {
   readonly baseUrl: string;
   readonly frontendUrl: string;
   readonly dataDir: string;
+  /** Without a slash at the end; `null` where the built-in team directory is used. */
+  readonly connectorUrl: string | null;
   /** Underscore included. The first is the one that new tokens show. */
   readonly displayPrefixes: readonly [string, ...string[]];
   readonly scopes: GrantableScopes;

@@ -47,6 +47,7 @@ describe('loadConfig', () => {
       baseUrl: 'http://localhost:3000',
       frontendUrl: 'http://localhost:3000',
       dataDir: './data',
+      connectorUrl: null,
       displayPrefixes: ['lkpat_'],
       jwtSharedSecret: null,
       scopedSharedSecret: null,
@@ -73,6 +74,7 @@ describe('loadConfig', () => {
       FRONTEND_URL: 'https://app.example.com/console//',
       DATA_DIR: '/var/lib/latchkey',
       PAT_PREFIX: 'acme',
+      CONNECTOR_BACKEND_URL: 'https://teams.example.com:8443/connector/',
       PAT_PREFIXES_ACCEPTED: 'old, older-1 oldest',
       JWT_ALGORITHM: 'HS256',
       JWT_SECRET: good,
@@ -90,6 +92,7 @@ describe('loadConfig', () => {
       baseUrl: 'https://id.example.com',
       frontendUrl: 'https://app.example.com/console',
       dataDir: '/var/lib/latchkey',
+      connectorUrl: 'https://teams.example.com:8443/connector',
       displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
       rateLimit: false,
       tokenRetentionDays: 1,
@@ -115,6 +118,8 @@ describe('loadConfig', () => {
     ['BASE_URL', 'id.example.com', 'must be an http or https address'],
     ['BASE_URL', 'ftp://id.example.com', 'must be an http or https address'],
     ['FRONTEND_URL', 'javascript:alert(1)', 'must be an http or https address'],
+    ['CONNECTOR_BACKEND_URL', 'teams.example.com', 'must be an http or https address'],
+    ['CONNECTOR_BACKEND_URL', 'unix:/run/teams', 'must be an http or https address'],
     ['DATABASE_URL', 'postgres://db.example.com/x', 'is not supported by this release'],
     ['PAT_PREFIX', 'a b', 'must be 1 to 32 letters, digits, _ or -'],
     ['PAT_PREFIX', 'x'.repeat(33), 'must be 1 to 32 letters, digits, _ or -'],
@@ -150,6 +155,19 @@ describe('loadConfig', () => {
       expect(line).not.toContain(secret);
       expect(line).toContain('//[secret]@db.example.com/x');
     }
+  });
+
+  it.each([
+    ['http://teams.example.com/x?key=word', 'must not hold a query or a fragment'],
+    ['http://teams.example.com/?', 'must not hold a query or a fragment'],
+    ['http://teams.example.com/#', 'must not hold a query or a fragment'],
+    ['http://user@teams.example.com', 'must not hold a name or password'],
+    ['http://user:word@teams.example.com', 'must not hold a name or password'],
+  ])('refuses CONNECTOR_BACKEND_URL=%s: an address and a path at most (CONFIG-13)', (address, allowed) => {
+    const line = refusal({ CONNECTOR_BACKEND_URL: address });
+    expect(line).toContain('CONNECTOR_BACKEND_URL is "http://');
+    expect(line).toContain(`: it ${allowed}`);
+    expect(line).not.toContain('word"');
   });
 
   it('keeps the line short and on one line, whatever the value (CONFIG-24)', () => {

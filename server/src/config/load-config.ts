@@ -139,6 +139,7 @@ export function loadConfig(environment: Environment): Config {
     baseUrl,
     frontendUrl,
     dataDir: values.DATA_DIR,
+    connectorUrl: values.CONNECTOR_BACKEND_URL ?? null,
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
     scopes: readScopes(values),
     jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,

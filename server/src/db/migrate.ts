@@ -3,6 +3,7 @@ import { StartupError } from '../errors.ts';
 import type { Database, Tx } from './database.ts';
 import * as foundation from './migrations/0001-foundation.ts';
 import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
+import * as teams from './migrations/0003-teams.ts';
 
 interface Migration {
   readonly name: string;
@@ -13,6 +14,7 @@ interface Migration {
 const migrations: readonly Migration[] = [
   { name: 'foundation', up: foundation.up },
   { name: 'people-and-pictures', up: peopleAndPictures.up },
+  { name: 'teams', up: teams.up },
 ];
 
 /** The version that this release works with. */

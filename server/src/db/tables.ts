@@ -132,6 +132,27 @@ interface Pictures {
   updated_at: Ms;
 }
 
+interface Teams {
+  id: string;
+  org_id: string;
+  name: string;
+  /** The name as it is searched by: see `foldCase`. */
+  name_key: string;
+  description: string | null;
+  /** The description as it is searched by; empty without one. */
+  description_key: string;
+  created_by: string;
+  created_at: Ms;
+  updated_at: Ms;
+}
+
+interface TeamMembers {
+  team_id: string;
+  user_id: string;
+  role: 'OWNER' | 'WRITER' | 'READER';
+  joined_at: Ms;
+}
+
 interface Outbox {
   /** Counts up in commit order, without gaps. */
   sequence: number;
@@ -182,6 +203,8 @@ export interface Tables {
   sessions: Sessions;
   session_tokens: SessionTokens;
   pictures: Pictures;
+  teams: Teams;
+  team_members: TeamMembers;
   outbox: Outbox;
   audit_log: AuditLog;
   counters: Counters;

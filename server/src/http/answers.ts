@@ -47,11 +47,19 @@ function fromFault(error: unknown, requestId: string, { log, metrics }: FaultPar
     : new RefusedError('internal');
 }
 
+/** A fault of another system: no fault of ours, and told in the log once. */
+function noteUpstreamFault({ refusal, cause }: RefusedError, requestId: string, { log, metrics }: FaultParts): void {
+  if (cause === undefined) return;
+  metrics.countUpstreamFault(refusal);
+  log.warn({ requestId, refusal, cause }, 'another system failed a request');
+}
+
 /** Turns whatever was thrown into the answer, for every route alike. */
 export function answerError(parts: FaultParts) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refused =
       error instanceof RefusedError ? error : (fromFramework(error, request) ?? fromFault(error, request.id, parts));
+    noteUpstreamFault(refused, request.id, parts);
     reply
       .code(refused.status)
       .headers(refused.headers)

@@ -33,6 +33,10 @@ import { turnEnd } from './turn-end.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** When its headers were there, by the monotonic clock. */
+    startedMs: number;
+  }
   interface FastifyContextConfig {
     /** The declaration behind a route. */
     endpoint?: AnyEndpoint;
@@ -154,6 +158,7 @@ async function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer
 function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   return (request, reply, done) => {
+    request.startedMs = performance.now();
     if (followsUnreadable(request.raw)) {
       reply.hijack();
       return;
@@ -179,7 +184,7 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
     route: request.routeOptions.url,
     status: reply.statusCode,
     network: request.ip,
-    ms: Math.round(reply.elapsedTime),
+    ms: Math.round(performance.now() - request.startedMs),
   });
 }
 
@@ -195,6 +200,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const newRequestId = requestIds();
   const app = createFastify(parts, newRequestId);
   app.decorateRequest('caller', null);
+  app.decorateRequest('startedMs', 0);
   app.addHook('onRequest', firstRules(services.config.corsOrigins));
   const atTurnEnd = turnEnd();
   app.addHook('onSend', (request, reply) => {

@@ -34,11 +34,21 @@ type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
 
 interface Shape {
   readonly policy: Policy;
+  readonly forwardsCredential?: true | undefined;
   readonly params?: z.ZodType | undefined;
   readonly query?: z.ZodType | undefined;
   readonly headers?: z.ZodType | undefined;
   readonly body?: z.ZodType | undefined;
   readonly response: Response;
+}
+
+/** What of the caller's request goes on to a backend that takes our credentials. Rules: TEAM-4 to TEAM-6. */
+export interface Forwarded {
+  /** Without a display prefix. */
+  readonly credential: Secret;
+  readonly requestId: string;
+  /** The caller's `client-name`, or `latchkey` where that is absent or not 1 to 64 of `[A-Za-z0-9._-]`. */
+  readonly clientName: string;
 }
 
 /** What a handler is given: the caller, the parsed input and where the request came from. Never a raw request. */
@@ -49,6 +59,8 @@ interface HandlerInput<S extends Shape> {
   readonly headers: Parsed<S['headers']>;
   readonly body: Parsed<S['body']>;
   readonly origin: Origin;
+  /** There where the declaration says `forwardsCredential`. */
+  readonly forwarded: [NonNullable<S['forwardsCredential']>] extends [never] ? undefined : Forwarded;
 }
 
 type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
@@ -63,6 +75,11 @@ interface Description {
   readonly root?: true;
   /** One sentence for the documentation. */
   readonly summary: string;
+  /**
+   * The operation may be answered by a backend that takes the caller's own credential: the handler is given
+   * `forwarded`, and may answer a `PassedAnswer` of any 2xx status.
+   */
+  readonly forwardsCredential?: true | undefined;
   /** Response headers that are part of the contract, each with what it is. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
   /** The heading in the documentation. */
@@ -71,8 +88,13 @@ interface Description {
   precondition?(services: Services): Promise<void>;
 }
 
+/** Who forwards a credential may also pass on what came back for it. */
+type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends [never] ? never : PassedAnswer;
+
 type Spec<S extends Shape> = Description &
-  S & { handle(services: Services, input: HandlerInput<S>): Promise<Answer<Body<S>> | WithHeaders<Body<S>>> };
+  S & {
+    handle(services: Services, input: HandlerInput<S>): Promise<Answer<Body<S>> | WithHeaders<Body<S>> | PassedFor<S>>;
+  };
 
 /** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
 export interface AnyEndpoint extends Description, Shape {
@@ -87,6 +109,20 @@ export class WithHeaders<B> {
   constructor(body: B, headers: Readonly<Record<string, string>>) {
     this.body = body;
     this.headers = headers;
+  }
+}
+
+/**
+ * The success answer of a backend, passed on with its own status, its bytes as they are: JSON, or nothing at all. Only
+ * endpoints that declare `forwardsCredential` may answer it.
+ */
+export class PassedAnswer {
+  readonly status: number;
+  readonly body: Buffer;
+
+  constructor(status: number, body: Buffer) {
+    this.status = status;
+    this.body = body;
   }
 }
 
@@ -115,9 +151,11 @@ export function endpoint<
   Query extends z.ZodType | undefined = undefined,
   Headers extends z.ZodType | undefined = undefined,
   Input extends z.ZodType | undefined = undefined,
+  Forwards extends true | undefined = undefined,
 >(
   spec: Spec<{
     readonly policy: P;
+    readonly forwardsCredential?: Forwards;
     readonly params?: Params;
     readonly query?: Query;
     readonly headers?: Headers;

@@ -4,7 +4,7 @@ import { readBearer } from '../access/bearer.ts';
 import { type InputProblem, refuseInput } from '../errors.ts';
 import type { Origin } from '../origin.ts';
 import { Secret } from '../secret.ts';
-import type { AnyEndpoint } from './endpoint.ts';
+import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
 
 const detailsMax = 20;
@@ -64,11 +64,28 @@ export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[]
     .map(({ field, message }) => ({ field, message }));
 }
 
+const clientNameForm = /^[A-Za-z0-9._-]{1,64}$/;
+const ownName = 'latchkey';
+
+/** What goes on to a backend: exactly what the caller was admitted with, and names in forms that cannot be anything else. */
+function forwardedOf({ headers, id }: EndpointRequest, displayPrefixes: readonly string[]): Forwarded {
+  const given = headers['client-name'];
+  return {
+    credential: new Secret(readBearer(headers.authorization, displayPrefixes)),
+    requestId: id,
+    clientName: typeof given === 'string' && clientNameForm.test(given) ? given : ownName,
+  };
+}
+
 /**
  * What turns an admitted request into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
+ * @param displayPrefixes what may stand before a personal access token
  */
-export function inputReader(endpoint: AnyEndpoint): (request: EndpointRequest) => never {
-  const { policy } = endpoint;
+export function inputReader(
+  endpoint: AnyEndpoint,
+  displayPrefixes: () => readonly string[],
+): (request: EndpointRequest) => never {
+  const { policy, forwardsCredential } = endpoint;
   const declared = (['params', 'query', 'headers', 'body'] as const).flatMap((part) => {
     const schema = endpoint[part];
     return schema ? [{ part, schema }] : [];
@@ -80,6 +97,7 @@ export function inputReader(endpoint: AnyEndpoint): (request: EndpointRequest) =
       caller: policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : request.caller,
       origin: new RequestOrigin(request),
     };
+    if (forwardsCredential) input['forwarded'] = forwardedOf(request, displayPrefixes());
     let problems: InputProblem[] | undefined;
     for (const { part, schema } of declared) {
       const parsed = schema.safeParse(request[part], { error: wording });

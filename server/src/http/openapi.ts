@@ -8,7 +8,18 @@ import { jsonSchema } from './schemas.ts';
 type Json = Record<string, unknown>;
 
 /** The headings of the documentation, in its order. */
-const tags = ['Organization', 'Sign-in', 'Users', 'Pictures', 'Personal access tokens', 'Services', 'Keys', 'Health'];
+const tags = [
+  'Organization',
+  'Sign-in',
+  'Users',
+  'User groups',
+  'Teams',
+  'Pictures',
+  'Personal access tokens',
+  'Services',
+  'Keys',
+  'Health',
+];
 
 const refusalSchema: Json = {
   type: 'object',
@@ -102,6 +113,20 @@ function bodyContent(body: z.ZodType): Json {
   return { 'multipart/form-data': { schema: { type: 'object', required: ['file'], properties: { file } } } };
 }
 
+const clientName = {
+  name: 'client-name',
+  in: 'header',
+  description: 'Told to the connector backend, where there is one; anything else than the pattern allows is ignored',
+  required: false,
+  schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$', default: 'latchkey' },
+};
+
+/** Where a backend may answer, its own form is all that can be promised of the body. */
+const passedAnswer = {
+  description: 'Done: what the connector backend answered, where there is one; the body is its own, or empty',
+  content: { 'application/json': { schema: {} } },
+};
+
 function answers(endpoint: AnyEndpoint): Json {
   const all = Object.entries(endpoint.response).map(([status, schema]) => {
     const { mediaType, json } = answerForms(schema);
@@ -109,11 +134,12 @@ function answers(endpoint: AnyEndpoint): Json {
       ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
       ...(mediaType === undefined ? {} : { [mediaType]: { schema: { type: 'string', format: 'binary' } } }),
     };
-    const description = status === '204' ? 'There is none' : 'Done';
+    const done = endpoint.forwardsCredential ? 'Done; with a connector backend the body is that of its answer' : 'Done';
+    const description = status === '204' ? 'There is none' : done;
     const isEmpty = Object.keys(content).length === 0;
     return [status, { description, ...answerHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
   });
-  return Object.fromEntries<unknown>(all);
+  return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedAnswer } : {}) };
 }
 
 function operation(endpoint: AnyEndpoint): Json {
@@ -121,12 +147,14 @@ function operation(endpoint: AnyEndpoint): Json {
     ...parameters('path', endpoint.params),
     ...parameters('query', endpoint.query),
     ...parameters('header', endpoint.headers),
+    ...(endpoint.forwardsCredential ? [clientName] : []),
   ];
   return {
     operationId: operationId(endpoint),
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...access(endpoint.policy),
+    ...(endpoint.forwardsCredential ? { 'x-passed-answers': true } : {}),
     ...(given.length > 0 ? { parameters: given } : {}),
     ...(endpoint.body
       ? { requestBody: { required: !endpoint.body.safeParse(undefined).success, content: bodyContent(endpoint.body) } }

@@ -45,3 +45,19 @@ export function toPagination({ page, limit }: Page, totalCount: number): z.outpu
   const totalPages = Math.ceil(totalCount / limit);
   return { page, limit, totalCount, totalPages, hasNextPage: page < totalPages, hasPrevPage: page > 1 };
 }
+
+/** What a page of the team directory says of its list, in the words of its clients. Rule: TEAM-17. */
+export const directoryPagination = z.object({
+  page: z.int(),
+  limit: z.int(),
+  total: z.int(),
+  pages: z.int(),
+  hasNext: z.boolean(),
+  hasPrev: z.boolean(),
+});
+
+/** What a page of the team directory says of a list of `total` items. */
+export function toDirectoryPagination(page: Page, total: number): z.output<typeof directoryPagination> {
+  const { totalPages: pages, hasNextPage: hasNext, hasPrevPage: hasPrev } = toPagination(page, total);
+  return { page: page.page, limit: page.limit, total, pages, hasNext, hasPrev };
+}

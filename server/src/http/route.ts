@@ -6,7 +6,7 @@ import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
 import { type Authenticators, admission, countBadCredential } from './admission.ts';
 import type { BodyBudgets } from './body-budget.ts';
-import { type AnyEndpoint, addressOf, InBatches, WithHeaders } from './endpoint.ts';
+import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader } from './input.ts';
 import { answerForms, isUpload } from './media.ts';
@@ -53,7 +53,12 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
     return batchBody(answer, serialize, onFault);
   }
 
-  function write(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+  function passed({ status: code, body }: PassedAnswer, reply: FastifyReply) {
+    reply.code(code);
+    return body.length === 0 ? reply.send() : reply.type('application/json; charset=utf-8').send(body);
+  }
+
+  function written(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     const isNothing = mayBeNothing && answer === undefined;
     const code = isNothing ? nothing : status;
     if (code !== 200) reply.code(code);
@@ -64,6 +69,10 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
     if (answer instanceof InBatches) return inBatches(answer, request, reply);
     if (mediaType !== undefined && answer instanceof Uint8Array) reply.type(mediaType);
     return isNothing ? reply.send() : answer;
+  }
+
+  function write(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    return answer instanceof PassedAnswer ? passed(answer, reply) : written(answer, request, reply);
   }
   return { status, json, write };
 }
@@ -86,7 +95,7 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const { authenticate, services, log, budgets } = parts;
   if (!endpoint.policy) throw new Error(`${endpoint.method} ${endpoint.path} declares no policy`);
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
-  const readInput = inputReader(endpoint);
+  const readInput = inputReader(endpoint, () => services.config.displayPrefixes);
   const { status, json, write } = answerWriter(endpoint, log);
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,

@@ -44,6 +44,12 @@ export function queryNumber({ min, max }: { readonly min: number; readonly max: 
     .meta({ type: 'integer', minimum: min, maximum: max });
 }
 
+/** A moment in the query: a date, or a date and time with its offset from UTC; milliseconds since 1970 come out. */
+export const queryMoment = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be a date and time such as 2026-11-27T20:17:00Z')
+  .transform((text) => Date.parse(text))
+  .meta({ type: 'string', format: 'date-time' });
+
 /** The answer of operations that only say that they were done. */
 export const messageAnswer = z.object({ message: z.string() });
 

@@ -4,6 +4,8 @@ import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
 export interface Metrics {
   countActivity(action: string): void;
   countFault(kind: 'internal' | 'store' | 'last-used'): void;
+  /** What another system did wrong, by the refusal that came of it. */
+  countUpstreamFault(refusal: string): void;
   /** The text exposition format, and its content type. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -24,9 +26,16 @@ export function createMetrics(): Metrics {
     labelNames: ['kind'],
     registers: [registry],
   });
+  const upstreamFaults = new Counter({
+    name: 'latchkey_upstream_faults_total',
+    help: 'Faults of other systems that requests needed, by the refusal that came of them',
+    labelNames: ['refusal'],
+    registers: [registry],
+  });
   return {
     countActivity: (action) => activity.inc({ action }),
     countFault: (kind) => faults.inc({ kind }),
+    countUpstreamFault: (refusal) => upstreamFaults.inc({ refusal }),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }

@@ -3,17 +3,15 @@ import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
 import type { NewRow } from '../../db/tables.ts';
 import type { Services } from '../../services.ts';
-import { foldCase } from '../../text/plain-text.ts';
-import { type DefaultGroup, defaultGroups } from './group.ts';
+import { type DefaultGroup, defaultGroups, newGroupRow } from './group.ts';
+import { insertGroups, selectDefaultGroupId } from './group-store.ts';
 import {
   deleteMemberships,
-  insertGroups,
   insertMember,
   insertMembers,
-  selectDefaultGroupId,
   selectFirstAdministrator,
   selectIsMember,
-} from './group-store.ts';
+} from './member-store.ts';
 
 /** Makes the groups that come with an organization. Rule: ORG-10. */
 export async function createDefaultGroups(
@@ -69,9 +67,9 @@ export async function createGroup(
   const { orgId, name, userIds } = group;
   const nowMs = clock.now();
   const id = newId();
-  const row = { id, org_id: orgId, slug: await nextSlug(tx, 'usergroup'), name, name_key: foldCase(name) };
-  const state = { type: 'custom', is_system: 0, is_deleted: 0, created_at: nowMs, updated_at: nowMs } as const;
-  await insertGroups(tx, [{ ...row, ...state }]);
+  await insertGroups(tx, [
+    newGroupRow({ id, orgId, slug: await nextSlug(tx, 'usergroup'), name, type: 'custom' }, nowMs),
+  ]);
   if (userIds.length > 0) await insertMembers(tx, id, userIds);
 }
 

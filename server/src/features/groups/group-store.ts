@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/people.ts';
+import { contains } from '../../db/search.ts';
 import type { NewRow } from '../../db/tables.ts';
-import type { DefaultGroup } from './group.ts';
+import type { DefaultGroup, StoredGroup } from './group.ts';
 
 /** Adds groups. */
 export async function insertGroups(tx: Tx, groups: readonly NewRow<'user_groups'>[]): Promise<void> {
@@ -20,47 +20,95 @@ export async function selectDefaultGroupId(tx: Tx, orgId: string, type: DefaultG
   return id;
 }
 
-/** Adds members, as many as one statement takes; none of them may be one already. */
-export async function insertMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<void> {
-  const rows = userIds.map((userId) => ({ group_id: groupId, user_id: userId }));
-  await tx.insertInto('group_members').values(rows).execute();
+function activeGroups(read: Reader, orgId: string) {
+  return read.selectFrom('user_groups').where('user_groups.org_id', '=', orgId).where('user_groups.is_deleted', '=', 0);
 }
 
-/** The first active administrator of an organization; `undefined` without one. */
-export function selectFirstAdministrator(read: Reader, orgId: string): Promise<Person | undefined> {
-  return read
-    .selectFrom('user_groups as g')
-    .innerJoin('group_members as m', 'm.group_id', 'g.id')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .where('g.org_id', '=', orgId)
-    .where('g.type', '=', 'admin')
-    .where('u.is_deleted', '=', 0)
-    .orderBy('u.id')
-    .select(['u.id', 'u.org_id as orgId', 'u.email', 'u.full_name as fullName'])
-    .executeTakeFirst();
+/** One group that isn't deleted. */
+export function selectGroup(read: Reader, orgId: string, id: string): Promise<StoredGroup | undefined> {
+  return activeGroups(read, orgId).where('id', '=', id).selectAll().executeTakeFirst();
 }
 
-/** Adds a member, if it isn't one already. */
-export async function insertMember(tx: Tx, groupId: string, userId: string): Promise<void> {
-  await tx
-    .insertInto('group_members')
-    .values({ group_id: groupId, user_id: userId })
-    .onConflict((oc) => oc.doNothing())
+/** The groups among some ids that aren't deleted. */
+export function selectGroupsByIds(read: Reader, orgId: string, ids: readonly string[]): Promise<StoredGroup[]> {
+  return activeGroups(read, orgId).where('id', 'in', ids).selectAll().execute();
+}
+
+/** The group that has a folded name, deleted ones left aside. */
+export function selectGroupByName(read: Reader, orgId: string, nameKey: string): Promise<StoredGroup | undefined> {
+  return activeGroups(read, orgId).where('name_key', '=', nameKey).selectAll().executeTakeFirst();
+}
+
+/** The groups of one person. */
+export function selectGroupsOf(read: Reader, orgId: string, userId: string) {
+  return activeGroups(read, orgId)
+    .innerJoin('group_members as m', 'm.group_id', 'user_groups.id')
+    .where('m.user_id', '=', userId)
+    .orderBy('user_groups.id')
+    .select(['user_groups.id as _id', 'user_groups.name', 'user_groups.type'])
     .execute();
 }
 
-/** Whether somebody is a member. */
-export async function selectIsMember(tx: Tx, groupId: string, userId: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('group_members')
-    .where('group_id', '=', groupId)
-    .where('user_id', '=', userId)
-    .select('user_id')
-    .executeTakeFirst();
-  return row !== undefined;
+/** What the group list is narrowed to. */
+interface GroupFilter {
+  readonly orgId: string;
+  /** Folded: see `foldCase`. */
+  readonly search: string | undefined;
+  /** Milliseconds since 1970; the moments themselves included. */
+  readonly createdAfterMs: number | undefined;
+  readonly createdBeforeMs: number | undefined;
 }
 
-/** Takes somebody out of every group. */
-export async function deleteMemberships(tx: Tx, userId: string): Promise<void> {
-  await tx.deleteFrom('group_members').where('user_id', '=', userId).execute();
+function filteredGroups(read: Reader, { orgId, search, createdAfterMs, createdBeforeMs }: GroupFilter) {
+  let query = activeGroups(read, orgId);
+  if (search) query = query.where(contains('user_groups.name_key', search));
+  if (createdAfterMs !== undefined) query = query.where('user_groups.created_at', '>=', createdAfterMs);
+  if (createdBeforeMs !== undefined) query = query.where('user_groups.created_at', '<=', createdBeforeMs);
+  return query;
+}
+
+/** How many groups a filter leaves. */
+export async function countGroups(read: Reader, filter: GroupFilter): Promise<number> {
+  const row = await filteredGroups(read, filter)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return row.total;
+}
+
+/** One page of groups in order of creation, each with the number of its members. */
+export function selectGroupPage(
+  read: Reader,
+  filter: GroupFilter,
+  { offset, limit }: { readonly offset: number; readonly limit: number },
+): Promise<(StoredGroup & { readonly userCount: number })[]> {
+  return filteredGroups(read, filter)
+    .orderBy('user_groups.id')
+    .limit(limit)
+    .offset(offset)
+    .selectAll('user_groups')
+    .select((eb) =>
+      eb
+        .selectFrom('group_members as m')
+        .whereRef('m.group_id', '=', 'user_groups.id')
+        .select((inner) => inner.fn.countAll<number>().as('count'))
+        .$asScalar()
+        .$notNull()
+        .as('userCount'),
+    )
+    .execute();
+}
+
+/** How many members each group has, by name. */
+export function selectGroupSizes(read: Reader, orgId: string) {
+  return activeGroups(read, orgId)
+    .leftJoin('group_members as m', 'm.group_id', 'user_groups.id')
+    .groupBy(['user_groups.id', 'user_groups.name'])
+    .orderBy('user_groups.id')
+    .select(['user_groups.name', (eb) => eb.fn.count<number>('m.user_id').as('users')])
+    .execute();
+}
+
+/** Writes all of a group anew. */
+export async function updateGroup(tx: Tx, group: StoredGroup): Promise<void> {
+  await tx.updateTable('user_groups').set(group).where('id', '=', group.id).execute();
 }

@@ -1,5 +1,102 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { foldCase } from '../../text/plain-text.ts';
+
 /** The groups that come with an organization, which nobody can delete. Rule: ORG-10. */
 export const defaultGroups = ['admin', 'everyone', 'standard'] as const;
 
 /** The type, and the name, of such a group. */
 export type DefaultGroup = (typeof defaultGroups)[number];
+
+const groupItem = z.object({
+  _id: idAnswer,
+  slug: z.string(),
+  name: z.string(),
+  type: z.enum(['admin', 'standard', 'everyone', 'custom']),
+  orgId: idAnswer,
+  isSystem: z.boolean(),
+  isDeleted: z.boolean(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+});
+
+/** A group as it goes out, with the ids of its members. Rules: GROUP-1, GROUP-9. */
+export const groupRecord = groupItem.extend({ users: z.array(idAnswer) });
+
+/** A group in a list. Rule: GROUP-4. */
+export const groupListItem = groupItem.extend({ userCount: z.int() });
+
+/** A group as the store has it. */
+export interface StoredGroup {
+  readonly id: string;
+  readonly org_id: string;
+  readonly slug: string;
+  readonly name: string;
+  readonly name_key: string;
+  readonly type: 'admin' | 'standard' | 'everyone' | 'custom';
+  readonly is_system: 0 | 1;
+  readonly is_deleted: 0 | 1;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+function toItem(group: StoredGroup) {
+  return {
+    _id: group.id,
+    slug: group.slug,
+    name: group.name,
+    type: group.type,
+    orgId: group.org_id,
+    isSystem: group.is_system === 1,
+    isDeleted: group.is_deleted === 1,
+    createdAt: toTimestamp(group.created_at),
+    updatedAt: toTimestamp(group.updated_at),
+  };
+}
+
+/** A group with the ids of its members. */
+export function toGroupRecord(group: StoredGroup, users: readonly string[]) {
+  return { ...toItem(group), users: [...users] };
+}
+
+/** A group with the number of its members. */
+export function toGroupListItem(group: StoredGroup & { readonly userCount: number }) {
+  return { ...toItem(group), userCount: group.userCount };
+}
+
+/**
+ * The group, if it can be changed by people. Throws `notFound` for what is not there, and `groupManaged` for one of
+ * those that came with the organization. Rules: GROUP-11 to GROUP-13.
+ */
+export function requireChangeable(group: StoredGroup | undefined): StoredGroup {
+  if (!group) throw new RefusedError('notFound');
+  if (group.is_system === 1) throw new RefusedError('groupManaged');
+  return group;
+}
+
+/** The row of a new group, which people can change. */
+export function newGroupRow(
+  group: {
+    readonly id: string;
+    readonly orgId: string;
+    readonly slug: string;
+    readonly name: string;
+    readonly type: 'standard' | 'custom';
+  },
+  nowMs: number,
+): StoredGroup {
+  return {
+    id: group.id,
+    org_id: group.orgId,
+    slug: group.slug,
+    name: group.name,
+    name_key: foldCase(group.name),
+    type: group.type,
+    is_system: 0,
+    is_deleted: 0,
+    created_at: nowMs,
+    updated_at: nowMs,
+  };
+}

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { onePixel } from '../../../test/made-pictures.ts';
 import { storedRows } from '../../../test/second-connection.ts';
 import { neutral } from '../../../test/sign-in.ts';
-import { type Answer, type Client, organization, password, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, type Json, organization, password, TestApp } from '../../../test/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { isUpload } from '../../http/media.ts';
 import { routes } from '../../routes.gen.ts';
@@ -76,6 +76,9 @@ describe('A7: after DELETE /org', () => {
     ({ refreshToken } = (await app.signInTokens(organization.contactEmail)).body);
     const begun = await app.nobody.post('/userAccount/initAuth', { email: organization.contactEmail });
     halfSignedIn = begun.headers.get('x-session-token') ?? '';
+    // What is written behind requests is written before the rows are compared.
+    const isWritten = () => storedRows(app)['personal_access_tokens']?.every((row: Json) => row.last_used_at !== null);
+    await vi.waitUntil(isWritten, { timeout: 10_000 });
     await app.deleteOrganization();
     before = storedRows(app);
   });

@@ -52,6 +52,8 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     personal_access_tokens: tx.deleteFrom('personal_access_tokens').where('org_id', '=', orgId),
     pictures: tx.deleteFrom('pictures').where('org_id', '=', orgId),
     password_credentials: tx.deleteFrom('password_credentials').where('user_id', 'in', users),
+    team_members: tx.deleteFrom('team_members').where('user_id', 'in', users),
+    teams: tx.deleteFrom('teams').where('org_id', '=', orgId),
     group_members: tx.deleteFrom('group_members').where('user_id', 'in', users),
     user_groups: tx.deleteFrom('user_groups').where('org_id', '=', orgId),
     users: tx.deleteFrom('users').where('org_id', '=', orgId),

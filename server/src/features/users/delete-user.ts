@@ -6,6 +6,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { isInDefaultGroup, leaveAllGroups } from '../groups/contract.ts';
 import { endCredentials } from '../sessions/contract.ts';
+import { leaveAllTeams } from '../teams/contract.ts';
 import { deletedUser } from './user.ts';
 import { selectUserById, updateUser } from './user-store.ts';
 
@@ -30,6 +31,7 @@ export const deleteUser = endpoint({
       const nowMs = services.clock.now();
       await updateUser(tx, deletedUser(user, caller.userId, nowMs));
       await leaveAllGroups(tx, id);
+      await leaveAllTeams(tx, services, { userId: id, orgId, actor: caller, origin });
       await endCredentials(tx, { userId: id, nowMs });
       const payload = { orgId, userId: id, email: user.email };
       await appendEvents(tx, services, [{ eventType: 'userDeleted', payload }]);

@@ -1,0 +1,195 @@
+// People and teams in memory, in the shapes that a connector backend answers.
+import { randomBytes } from 'node:crypto';
+
+const roles = ['OWNER', 'WRITER', 'READER'];
+
+/** A refusal: its status, and what is said. */
+export class Refusal extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Upper case first: that makes two letters of a sharp s. */
+function fold(text) {
+  return text.normalize('NFC').toUpperCase().toLowerCase();
+}
+
+function has(search, ...texts) {
+  return search === '' || texts.some((text) => fold(text).includes(fold(search)));
+}
+
+function byName(a, b) {
+  const [one, other] = [fold(a.name) + a.userId, fold(b.name) + b.userId];
+  return one < other ? -1 : 1;
+}
+
+function page(items, { page: number, limit }) {
+  const pages = Math.ceil(items.length / limit);
+  return {
+    items: items.slice((number - 1) * limit, number * limit),
+    pagination: {
+      page: number,
+      limit,
+      total: items.length,
+      pages,
+      hasNext: number < pages,
+      hasPrev: number > 1,
+    },
+  };
+}
+
+/** Everybody and every team, of all organizations. */
+export class Directory {
+  people = new Map();
+  teamsById = new Map();
+  now;
+
+  constructor(now) {
+    this.now = now;
+  }
+
+  /** Somebody who is there; what is known already stays unless it is said anew. */
+  know({ userId, orgId, ...said }) {
+    const known = this.people.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
+    const given = Object.entries(said).filter(([, value]) => value !== undefined);
+    this.people.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
+  }
+
+  /** Somebody who is gone, out of every team too. */
+  forget(userId) {
+    this.people.delete(userId);
+    for (const team of this.teamsById.values()) team.members = team.members.filter((one) => one.userId !== userId);
+  }
+
+  #person(userId) {
+    return this.people.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
+  }
+
+  users({ orgId }, { search, ...asked }) {
+    const people = [...this.people.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
+    const { items, pagination } = page(people.sort(byName), asked);
+    const users = items.map(({ userId, name, email, sinceMs }) => ({
+      id: userId,
+      userId,
+      orgId,
+      name,
+      email,
+      isActive: true,
+      createdAtTimestamp: sinceMs,
+      updatedAtTimestamp: sinceMs,
+    }));
+    return { users, pagination };
+  }
+
+  teams(caller, { search, ...asked }) {
+    const mine = [...this.teamsById.values()].filter(
+      ({ orgId, members, name, description }) =>
+        orgId === caller.orgId &&
+        members.some(({ userId }) => userId === caller.userId) &&
+        has(search, name, description ?? ''),
+    );
+    const { items, pagination } = page(mine.reverse(), asked);
+    return { teams: items.map((team) => this.#record(team, caller)), pagination };
+  }
+
+  members(caller, id, { search, ...asked }) {
+    const all = this.#members(this.#require(caller, id, 'canRead'));
+    const found = all.filter(({ userName, userEmail }) => has(search, userName, userEmail));
+    const { items, pagination } = page(found, asked);
+    return { members: items, pagination };
+  }
+
+  team(caller, id) {
+    return this.#record(this.#require(caller, id, 'canRead'), caller);
+  }
+
+  create(caller, { name, description = null, members = [] }) {
+    const nowMs = this.now();
+    const others = this.#checked(caller, members).filter(({ userId }) => userId !== caller.userId);
+    const all = [{ userId: caller.userId, role: 'OWNER' }, ...others].map((one) => ({ ...one, joinedAt: nowMs }));
+    const id = randomBytes(12).toString('hex');
+    const { userId, orgId } = caller;
+    const team = { id, orgId, name, description, members: all, creatorId: userId, createdMs: nowMs, updatedMs: nowMs };
+    this.teamsById.set(id, team);
+    return this.#record(team, caller);
+  }
+
+  update(caller, id, { name, description, members }) {
+    const team = this.#require(caller, id, members ? 'canManageMembers' : 'canEdit');
+    if (members) {
+      const joined = new Map(team.members.map(({ userId, joinedAt }) => [userId, joinedAt]));
+      const all = this.#checked(caller, members);
+      if (!all.some(({ role }) => role === 'OWNER')) throw new Refusal(409, 'A team needs an owner');
+      team.members = all.map((one) => ({ ...one, joinedAt: joined.get(one.userId) ?? this.now() }));
+    }
+    if (name !== undefined) team.name = name;
+    if (description !== undefined) team.description = description;
+    team.updatedMs = this.now();
+    return this.#record(team, caller);
+  }
+
+  remove(caller, id) {
+    this.teamsById.delete(this.#require(caller, id, 'canDelete').id);
+  }
+
+  #checked({ orgId }, members) {
+    for (const { userId, role } of members) {
+      if (!roles.includes(role)) throw new Refusal(400, 'No role of a team');
+      if (this.people.get(userId)?.orgId !== orgId) throw new Refusal(400, 'Nobody here has this id');
+    }
+    return members.map(({ userId, role }) => ({ userId, role }));
+  }
+
+  #rights(team, { userId }) {
+    const role = team.members.find((one) => one.userId === userId)?.role;
+    const { isAdmin } = this.#person(userId);
+    return {
+      canRead: role !== undefined || isAdmin,
+      canEdit: role === 'OWNER' || role === 'WRITER',
+      canDelete: role === 'OWNER' || isAdmin,
+      canManageMembers: role === 'OWNER',
+    };
+  }
+
+  #require(caller, id, right) {
+    const team = this.teamsById.get(id);
+    if (team?.orgId !== caller.orgId) throw new Refusal(404, 'Not found');
+    const rights = this.#rights(team, caller);
+    if (!rights.canRead) throw new Refusal(404, 'Not found');
+    if (!rights[right]) throw new Refusal(403, 'Not allowed');
+    return team;
+  }
+
+  #members(team) {
+    return team.members
+      .map((one) => ({ ...this.#person(one.userId), ...one }))
+      .sort(byName)
+      .map(({ userId, name, email, role, joinedAt }) => ({
+        id: userId,
+        userId,
+        userName: name,
+        userEmail: email,
+        role,
+        joinedAt,
+        isOwner: role === 'OWNER',
+      }));
+  }
+
+  #record(team, caller) {
+    const { canRead: _, ...rights } = this.#rights(team, caller);
+    return {
+      id: team.id,
+      name: team.name,
+      description: team.description,
+      createdByUser: team.creatorId,
+      orgId: team.orgId,
+      memberCount: team.members.length,
+      members: this.#members(team),
+      createdAtTimestamp: team.createdMs,
+      updatedAtTimestamp: team.updatedMs,
+      ...rights,
+    };
+  }
+}

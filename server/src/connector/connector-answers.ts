@@ -1,0 +1,91 @@
+import { isUtf8 } from 'node:buffer';
+import { type RefusalName, RefusedError } from '../errors.ts';
+import { PassedAnswer } from '../http/endpoint.ts';
+import type { ConnectorAnswer } from './connector.ts';
+import { refuseAnswer } from './connector-refusals.ts';
+
+/** The statuses that say what was wrong with the request, as our own refusals. */
+const keptRefusals: Readonly<Record<number, RefusalName>> = {
+  400: 'connectorRefused',
+  403: 'connectorForbidden',
+  404: 'notFound',
+  409: 'connectorConflict',
+};
+
+const levelsMax = 100;
+const valuesMax = 200_000;
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const brackets: readonly [string, number][] = [
+  ['[{', 1],
+  [']}', -1],
+];
+/** What each byte does to the level, outside of text. */
+const levelSteps = new Int8Array(256);
+for (const [characters, step] of brackets) for (const byte of Buffer.from(characters)) levelSteps[byte] = step;
+
+/** The place of the quotation mark that ends a text. */
+function endOfText(body: Buffer, start: number): number {
+  let place = start;
+  while (place < body.length && body[place] !== quote) place += body[place] === backslash ? 2 : 1;
+  return place;
+}
+
+/**
+ * Whether parsing would hold everybody else up for seconds, as 10 MB of nothing but brackets do. No list that is asked
+ * for is nested like that, or has so many values.
+ */
+function isTooIntricate(body: Buffer): boolean {
+  let level = 0;
+  let values = 0;
+  for (let place = 0; place < body.length; place += 1) {
+    const byte = body[place] ?? 0;
+    if (byte === quote) place = endOfText(body, place + 1);
+    else if (byte === comma) values += 1;
+    else {
+      const step = levelSteps[byte] ?? 0;
+      level += step;
+      if (step > 0) values += 1;
+    }
+    if (level > levelsMax || values > valuesMax) return true;
+  }
+  return false;
+}
+
+/** Judged by content, whatever the backend calls it (RFC 8259, section 8.1: UTF-8, no byte order mark). */
+function isJson(body: Buffer): boolean {
+  if (!isUtf8(body) || isTooIntricate(body)) return false;
+  try {
+    JSON.parse(body.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What the connector backend answered to a list, as our answer. Throws `failed` for any status but 200, and
+ * `connectorBadAnswer` (502) for a 200 that is not JSON. Rules: TEAM-9 to TEAM-11.
+ */
+export function passList(
+  { status, body }: ConnectorAnswer,
+  failed: 'connectorUsersFailed' | 'connectorTeamsFailed',
+): PassedAnswer {
+  if (status !== 200) throw new RefusedError(failed, { cause: `it answered ${status}` });
+  if (!isJson(body)) throw refuseAnswer('its answer is not JSON');
+  return new PassedAnswer(status, body);
+}
+
+/**
+ * What the connector backend answered to an operation on one team, as our answer: any 2xx with JSON or without a body.
+ * Keeps 400, 403, 404 and 409 as refusals of our own, and throws `connectorBadAnswer` (502) for everything else, 401
+ * included: it is not our caller's session that is wrong. Rule: TEAM-12.
+ */
+export function passOperation({ status, body }: ConnectorAnswer): PassedAnswer {
+  const kept = keptRefusals[status];
+  if (kept) throw new RefusedError(kept);
+  if (status < 200 || status > 299) throw refuseAnswer(`it answered ${status}`);
+  if (body.length > 0 && !isJson(body)) throw refuseAnswer('its answer is not JSON');
+  return new PassedAnswer(status, body);
+}

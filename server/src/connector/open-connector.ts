@@ -1,0 +1,170 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Dispatcher, Pool } from 'undici';
+import { type Clock, second } from '../clock.ts';
+import { RefusedError } from '../errors.ts';
+import { Attempt } from './attempt.ts';
+import { circuitBreaker } from './circuit-breaker.ts';
+import type { Connector, ConnectorAnswer, ConnectorRequest } from './connector.ts';
+import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
+
+const exchangeMsMax = 10 * second;
+const connectionsMax = 32;
+/** Beyond those that have a connection; whoever comes then is told to try again. */
+const waitingMax = 64;
+/** Of one person, under way and waiting. */
+const ofOneMax = 8;
+/** A GET whose connection fails is sent again after each of these. */
+const pausesMs = [100, 300] as const;
+/** Refused, or reset: whatever the pool calls it when the other side closes. */
+const connectionLost = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+const segmentForm = /^(?:[A-Za-z0-9_~.-]|%[0-9A-Fa-f]{2})+$/;
+const separators = /[/\\\0]/;
+
+interface ConnectorOptions {
+  /** The backend's address, with a path where it has one and without a slash at the end. */
+  readonly url: string;
+  /** What the pauses of the circuit breaker are measured by. */
+  readonly clock: Clock;
+  /** For a whole exchange, waiting included; 10 seconds. */
+  readonly timeoutMs?: number;
+}
+
+function refuseBusy(): RefusedError {
+  return new RefusedError('overloaded', { headers: { 'retry-after': '1' } });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** What the connection's error is for our caller. A mistake of our own stays what it is. */
+function refusalFor(error: unknown, hasStarted: boolean): unknown {
+  const code = codeOf(error);
+  if (error instanceof RefusedError || code === 'UND_ERR_INVALID_ARG') return error;
+  const cause = `${code} ${error instanceof Error ? error.message : ''}`.trim();
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return refuseTimeout(cause);
+  const isAnswer = hasStarted || code.startsWith('HPE_');
+  return isAnswer ? refuseAnswer(cause) : refuseUnavailable(cause);
+}
+
+/** The path of an operation, which no id in it can leave. */
+function checkPath(path: string): void {
+  const isPlain = (segment: string) => {
+    if (!segmentForm.test(segment)) return false;
+    const text = decodeURIComponent(segment);
+    return text !== '.' && text !== '..' && !separators.test(text);
+  };
+  if (!path.slice(1).split('/').every(isPlain)) throw new Error('not a path of the connector backend');
+}
+
+function optionsFor(basePath: string, request: ConnectorRequest): Dispatcher.DispatchOptions {
+  const { method, path, query = {}, body, credential, requestId, clientName } = request;
+  checkPath(path);
+  const pairs = Object.entries(query).map(
+    ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
+  );
+  return {
+    method,
+    path: basePath + path + (pairs.length > 0 ? `?${pairs.join('&')}` : ''),
+    headers: {
+      authorization: `Bearer ${credential.expose()}`,
+      'content-type': 'application/json',
+      'x-request-id': requestId,
+      'client-name': clientName,
+      // What isn't compressed cannot be a bomb.
+      'accept-encoding': 'identity',
+    },
+    body: body === undefined ? null : JSON.stringify(body),
+  };
+}
+
+interface Sending {
+  readonly pool: Pool;
+  readonly options: Dispatcher.DispatchOptions;
+  readonly signal: AbortSignal;
+  /** Each is added when it begins. */
+  readonly attempts: Attempt[];
+}
+
+/** Sends a request, a GET again where the connection fails before anything of an answer came. Rule: TEAM-8. */
+async function send({ pool, options, signal, attempts }: Sending): Promise<ConnectorAnswer> {
+  for (let count = 0; ; count += 1) {
+    const attempt = new Attempt(signal);
+    attempts.push(attempt);
+    pool.dispatch(options, attempt);
+    try {
+      return await attempt.answer;
+    } catch (error) {
+      const pauseMs = pausesMs[count];
+      const mayTryAgain = options.method === 'GET' && !attempt.hasStarted && connectionLost.has(codeOf(error));
+      if (pauseMs === undefined || !mayTryAgain) throw refusalFor(error, attempt.hasStarted);
+      await pause(pauseMs, undefined, { signal }).catch(() => {
+        throw signal.reason;
+      });
+    }
+  }
+}
+
+/**
+ * The client of a connector backend. Nothing is connected before the first exchange; connections, and requests that
+ * wait for one, are bounded. Rules: TEAM-4 to TEAM-8, TEAM-11, TEAM-30.
+ */
+export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: ConnectorOptions): Connector {
+  const { origin, pathname } = new URL(url);
+  const basePath = pathname.replace(/\/+$/, '');
+  const pool = new Pool(origin, {
+    connections: connectionsMax,
+    pipelining: 1,
+    // One time for the whole exchange stands for those of its parts.
+    connect: { timeout: timeoutMs },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  const breaker = circuitBreaker(clock);
+  const senders = new Map<string, number>();
+  let underWay = 0;
+
+  function enter(sender: string | undefined): void {
+    if (sender !== undefined) senders.set(sender, (senders.get(sender) ?? 0) + 1);
+  }
+
+  function leave(sender: string | undefined): void {
+    if (sender === undefined) return;
+    const left = (senders.get(sender) ?? 1) - 1;
+    if (left > 0) senders.set(sender, left);
+    else senders.delete(sender);
+  }
+
+  async function exchange(request: ConnectorRequest): Promise<ConnectorAnswer> {
+    const options = optionsFor(basePath, request);
+    const controller = new AbortController();
+    const attempts: Attempt[] = [];
+    // Who only ever waited for a turn says nothing of the backend.
+    const isQueued = underWay >= connectionsMax;
+    const isOurs = () => isQueued && !attempts.at(-1)?.hasConnected;
+    const late = () => controller.abort(isOurs() ? refuseBusy() : refuseTimeout(`after ${timeoutMs} ms`));
+    const timer = setTimeout(late, timeoutMs);
+    underWay += 1;
+    enter(request.sender);
+    try {
+      return await send({ pool, options, signal: controller.signal, attempts });
+    } finally {
+      // An answer that says no may still be arriving, and one that was given up may still wait for its connection.
+      const release = () => {
+        clearTimeout(timer);
+        underWay -= 1;
+        leave(request.sender);
+      };
+      void Promise.resolve(attempts.at(-1)?.released).then(release);
+    }
+  }
+
+  return {
+    exchange: async (request) => {
+      const isOverOwn = (senders.get(request.sender ?? '') ?? 0) >= ofOneMax;
+      if (isOverOwn || underWay >= connectionsMax + waitingMax) throw refuseBusy();
+      return breaker.run(() => exchange(request), request.sender);
+    },
+    close: () => pool.destroy(),
+  };
+}

@@ -1,0 +1,32 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { selectGroupsByIds } from './group-store.ts';
+import { insertMissingMembers, selectActiveIds } from './member-store.ts';
+import { membershipBody, requireAllKnown, requireScopeFor } from './membership-change.ts';
+
+/** Rules: GROUP-14, GROUP-15, SCOPE-19. */
+export const addMembers = endpoint({
+  method: 'POST',
+  path: '/userGroups/add-users',
+  tag: 'User groups',
+  summary: 'Add each of some users to each of some groups, all or nothing',
+  policy: { who: 'admin', scope: 'usergroup:write' },
+  body: membershipBody,
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body: { userIds, groupIds }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const groups = await selectGroupsByIds(tx, orgId, groupIds);
+      requireScopeFor(groups, caller.kind === 'token' ? caller.scopes : null);
+      requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
+      for (const { id: subjectId } of groups) {
+        await insertMissingMembers(tx, subjectId, userIds);
+        const record = { action: 'group.members-added', orgId, actor: caller, subjectId, origin } as const;
+        await appendAudit(tx, services, { ...record, details: { userIds } });
+      }
+    });
+    return { message: 'Users added to groups successfully' };
+  },
+});

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { nextSlug } from '../../db/counters.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { foldCase, plainText } from '../../text/plain-text.ts';
+import { groupRecord, newGroupRow, toGroupRecord } from './group.ts';
+import { insertGroups, selectGroupByName } from './group-store.ts';
+
+/** Rules: GROUP-1 to GROUP-3. */
+export const createGroup = endpoint({
+  method: 'POST',
+  path: '/userGroups',
+  tag: 'User groups',
+  summary: 'Create a group without members',
+  policy: { who: 'admin', scope: 'usergroup:write' },
+  body: z.object({
+    name: plainText()
+      .describe('No other group may have it, in any case')
+      .meta({ examples: ['Research'] }),
+    type: z.enum(['standard', 'custom']).meta({ examples: ['custom'] }),
+  }),
+  response: { 201: groupRecord },
+  async handle(services, { caller, body: { name, type }, origin }) {
+    const { orgId } = caller;
+    const group = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      if (await selectGroupByName(tx, orgId, foldCase(name))) throw new RefusedError('groupNameTaken');
+      const slug = await nextSlug(tx, 'usergroup');
+      const made = newGroupRow({ id: services.newId(), orgId, slug, name, type }, services.clock.now());
+      await insertGroups(tx, [made]);
+      const record = { action: 'group.created', orgId, actor: caller, subjectId: made.id, origin } as const;
+      await appendAudit(tx, services, { ...record, details: { name, type } });
+      return made;
+    });
+    return toGroupRecord(group, []);
+  },
+});

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { groupRecord, requireChangeable, toGroupRecord } from './group.ts';
+import { selectGroup, updateGroup } from './group-store.ts';
+import { deleteAllMembers } from './member-store.ts';
+
+/** Rule: GROUP-12. */
+export const deleteGroup = endpoint({
+  method: 'DELETE',
+  path: '/userGroups/:groupId',
+  tag: 'User groups',
+  summary: 'Delete a group; nobody is in it any more',
+  policy: { who: 'admin', scope: 'usergroup:write' },
+  params: z.object({ groupId: id }),
+  response: { 200: groupRecord },
+  async handle(services, { caller, params: { groupId }, origin }) {
+    const { orgId } = caller;
+    const group = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const before = requireChangeable(await selectGroup(tx, orgId, groupId));
+      const after = { ...before, is_deleted: 1 as const, updated_at: services.clock.now() };
+      await updateGroup(tx, after);
+      await deleteAllMembers(tx, groupId);
+      const record = { action: 'group.deleted', orgId, actor: caller, subjectId: groupId, origin } as const;
+      await appendAudit(tx, services, { ...record, details: { name: before.name } });
+      return after;
+    });
+    return toGroupRecord(group, []);
+  },
+});

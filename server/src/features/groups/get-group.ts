@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { groupRecord, toGroupRecord } from './group.ts';
+import { selectGroup } from './group-store.ts';
+import { selectMemberIds } from './member-store.ts';
+
+/** Rule: GROUP-9. */
+export const getGroup = endpoint({
+  method: 'GET',
+  path: '/userGroups/:groupId',
+  tag: 'User groups',
+  summary: 'Get one group with the ids of its members',
+  policy: { who: 'member', scope: 'usergroup:read' },
+  params: z.object({ groupId: id }),
+  response: { 200: groupRecord },
+  async handle({ db }, { caller: { orgId }, params: { groupId } }) {
+    const group = await selectGroup(db.read, orgId, groupId);
+    if (!group) throw new RefusedError('notFound');
+    return toGroupRecord(group, await selectMemberIds(db.read, groupId));
+  },
+});

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { id, idAnswer } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { searchText } from '../../text/plain-text.ts';
+import { selectGroup } from './group-store.ts';
+import { countMembers, selectMemberPage } from './member-store.ts';
+
+const member = z.object({
+  _id: idAnswer,
+  fullName: z.string(),
+  email: emailAnswer,
+  profilePicture: z.null().describe('Pictures are never part of a list'),
+});
+
+/** Rule: GROUP-10. */
+export const listGroupMembers = endpoint({
+  method: 'GET',
+  path: '/userGroups/:groupId/users',
+  tag: 'User groups',
+  summary: 'List the members of a group, by name',
+  policy: { who: 'member', scope: 'usergroup:read' },
+  params: z.object({ groupId: id }),
+  query: z.object({
+    ...pageQuery,
+    search: searchText.describe('Only members with this text in their name or e-mail address, in any case'),
+  }),
+  response: { 200: z.object({ users: z.array(member), pagination }) },
+  async handle({ db }, { caller: { orgId }, params: { groupId }, query }) {
+    if (!(await selectGroup(db.read, orgId, groupId))) throw new RefusedError('notFound');
+    const which = { groupId, search: query.search };
+    const page = pageOf(query);
+    const totalCount = await countMembers(db.read, which);
+    const users = await selectMemberPage(db.read, which, page);
+    return {
+      users: users.map((user) => ({ ...user, profilePicture: null })),
+      pagination: toPagination(page, totalCount),
+    };
+  },
+});

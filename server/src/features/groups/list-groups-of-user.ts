@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, idAnswer } from '../../http/schemas.ts';
+import { selectGroupsOf } from './group-store.ts';
+
+/** Rule: GROUP-8. */
+export const listGroupsOfUser = endpoint({
+  method: 'GET',
+  path: '/userGroups/users/:userId',
+  tag: 'User groups',
+  summary: 'List the groups that a user is in',
+  policy: { who: 'member', scope: 'usergroup:read' },
+  params: z.object({ userId: id }),
+  response: { 200: z.array(z.object({ _id: idAnswer, name: z.string(), type: z.string() })) },
+  async handle({ db }, { caller: { orgId }, params: { userId } }) {
+    const person = await selectActivePerson(db.read, userId);
+    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    return selectGroupsOf(db.read, orgId, userId);
+  },
+});

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { type InputProblem, RefusedError, refuseInput, refuseScope } from '../../errors.ts';
+import { id } from '../../http/schemas.ts';
+import type { StoredGroup } from './group.ts';
+
+/** Few enough that the one transaction is short. */
+const pairsMax = 10_000;
+const groupsMax = 100;
+const namedMax = 20;
+
+const ids = z
+  .array(id)
+  .min(1)
+  .transform((given) => [...new Set(given)])
+  .meta({ examples: [['0123456789abcdef01234567']] });
+
+/** Whom to add to, or remove from, which groups: everybody to each. Rules: GROUP-14, GROUP-15. */
+export const membershipBody = z
+  .object({
+    userIds: ids,
+    groupIds: ids.refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`),
+  })
+  .refine(({ userIds, groupIds }) => userIds.length * groupIds.length <= pairsMax, {
+    path: ['userIds'],
+    error: `must not make more than ${pairsMax} memberships together with groupIds`,
+  });
+
+function unknown(field: 'userIds' | 'groupIds', wanted: readonly string[], known: ReadonlySet<string>): InputProblem[] {
+  return wanted.flatMap((one, place) =>
+    known.has(one) ? [] : [{ field: `body.${field}.${place}`, message: `${one} does not exist` }],
+  );
+}
+
+/** Throws `invalidInput`, naming those that do not exist, unless all do. Rule: GROUP-15. */
+export function requireAllKnown(
+  wanted: { readonly userIds: readonly string[]; readonly groupIds: readonly string[] },
+  known: { readonly userIds: readonly string[]; readonly groups: readonly StoredGroup[] },
+): void {
+  const problems = [
+    ...unknown('userIds', wanted.userIds, new Set(known.userIds)),
+    ...unknown('groupIds', wanted.groupIds, new Set(known.groups.map((group) => group.id))),
+  ];
+  if (problems.length > 0) throw refuseInput(...problems.slice(0, namedMax));
+}
+
+/**
+ * Who is in the `admin` group decides who administrates: a token has to have the scope for that as well. Throws the 403
+ * that names it. Rule: SCOPE-19.
+ * @param scopes of the token; `null` for a session
+ */
+export function requireScopeFor(groups: readonly StoredGroup[], scopes: ReadonlySet<string> | null): void {
+  const isAboutAdmins = groups.some(({ type }) => type === 'admin');
+  if (isAboutAdmins && scopes && !scopes.has('org:admin')) throw refuseScope(['org:admin']);
+}
+
+/** Nobody leaves `everyone` but by deletion. Rule: GROUP-16. */
+export function refuseLeavingEveryone(groups: readonly StoredGroup[]): void {
+  if (groups.some(({ type }) => type === 'everyone')) throw new RefusedError('everyoneStays');
+}

@@ -1,0 +1,36 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { selectGroupsByIds } from './group-store.ts';
+import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
+import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeFor } from './membership-change.ts';
+
+/** Rules: GROUP-14 to GROUP-17, SCOPE-19. */
+export const removeMembers = endpoint({
+  method: 'POST',
+  path: '/userGroups/remove-users',
+  tag: 'User groups',
+  summary: 'Remove each of some users from each of some groups, all or nothing',
+  policy: { who: 'admin', scope: 'usergroup:write' },
+  body: membershipBody,
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body: { userIds, groupIds }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const groups = await selectGroupsByIds(tx, orgId, groupIds);
+      requireScopeFor(groups, caller.kind === 'token' ? caller.scopes : null);
+      requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
+      refuseLeavingEveryone(groups);
+      for (const { id: subjectId, type } of groups) {
+        await deleteMembers(tx, subjectId, userIds);
+        const isLeft = type !== 'admin' || (await countMembers(tx, { groupId: subjectId, search: undefined })) > 0;
+        if (!isLeft) throw new RefusedError('lastAdministrator');
+        const record = { action: 'group.members-removed', orgId, actor: caller, subjectId, origin } as const;
+        await appendAudit(tx, services, { ...record, details: { userIds } });
+      }
+    });
+    return { message: 'Users removed from groups successfully' };
+  },
+});

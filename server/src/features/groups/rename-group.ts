@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { foldCase, plainText } from '../../text/plain-text.ts';
+import { groupRecord, requireChangeable, toGroupRecord } from './group.ts';
+import { selectGroup, selectGroupByName, updateGroup } from './group-store.ts';
+import { selectMemberIds } from './member-store.ts';
+
+/** Rules: GROUP-3, GROUP-11. */
+export const renameGroup = endpoint({
+  method: 'PUT',
+  path: '/userGroups/:groupId',
+  tag: 'User groups',
+  summary: 'Rename a group',
+  policy: { who: 'admin', scope: 'usergroup:write' },
+  params: z.object({ groupId: id }),
+  body: z.object({
+    name: plainText()
+      .describe('No other group may have it, in any case')
+      .meta({ examples: ['Research'] }),
+  }),
+  response: { 200: groupRecord },
+  async handle(services, { caller, params: { groupId }, body: { name }, origin }) {
+    const { orgId } = caller;
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const before = requireChangeable(await selectGroup(tx, orgId, groupId));
+      const name_key = foldCase(name);
+      const namesake = await selectGroupByName(tx, orgId, name_key);
+      if (namesake && namesake.id !== groupId) throw new RefusedError('groupNameTaken');
+      const after = { ...before, name, name_key, updated_at: services.clock.now() };
+      await updateGroup(tx, after);
+      const record = { action: 'group.renamed', orgId, actor: caller, subjectId: groupId, origin } as const;
+      await appendAudit(tx, services, { ...record, details: { from: before.name, to: name } });
+      return toGroupRecord(after, await selectMemberIds(tx, groupId));
+    });
+  },
+});

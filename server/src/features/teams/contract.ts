@@ -1,0 +1,35 @@
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { batchRows } from '../../db/batches.ts';
+import type { Tx } from '../../db/database.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { deleteMemberships, selectHeirs, updateToOwners } from './member-store.ts';
+
+/**
+ * Takes somebody who is deleted out of every team. Where nobody else owns one, the member with the highest role for the
+ * longest time becomes its owner; a team that nobody is left in stays, for administrators to delete. Rules: USER-35,
+ * TEAM-25.
+ */
+export async function leaveAllTeams(
+  tx: Tx,
+  services: Pick<Services, 'clock' | 'newId' | 'metrics'>,
+  act: { readonly userId: string; readonly orgId: string; readonly actor: Principal; readonly origin: Origin },
+): Promise<void> {
+  const { userId, orgId, actor, origin } = act;
+  const heirs = await selectHeirs(tx, userId);
+  await deleteMemberships(tx, userId);
+  for (let start = 0; start < heirs.length; start += batchRows) {
+    const some = heirs.slice(start, start + batchRows);
+    await updateToOwners(tx, some);
+    const records = some.map((heir) => ({
+      action: 'team.updated' as const,
+      orgId,
+      actor,
+      subjectId: heir.teamId,
+      origin,
+      details: { owner: heir.userId, after: userId },
+    }));
+    await appendAudit(tx, services, ...records);
+  }
+}

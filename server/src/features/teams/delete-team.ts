@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
+import { passOperation } from '../../connector/connector-answers.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { deleteAllMembers } from './member-store.ts';
+import { requireRight, succeeded, success } from './team.ts';
+import { deleteTeamRow, selectTeam } from './team-store.ts';
+
+/** Rules: TEAM-3, TEAM-12, TEAM-19 to TEAM-21. */
+export const deleteTeam = endpoint({
+  method: 'DELETE',
+  path: '/teams/:id',
+  tag: 'Teams',
+  summary: 'Delete a team',
+  policy: { who: 'member', scope: 'team:write' },
+  forwardsCredential: true,
+  params: z.object({ id }),
+  response: { 200: z.object(success) },
+  async handle(services, { caller, params: { id }, origin, forwarded }) {
+    const backend = {
+      method: 'DELETE',
+      path: `/api/v1/entity/team/${id}`,
+      pass: passOperation,
+    } satisfies BackendOperation;
+    return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
+      const { orgId } = caller;
+      await services.db.transaction(async (tx) => {
+        await services.confirm(tx, caller, 'member');
+        const { role, name } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');
+        // Whoever was an administrator at admission may be none by now.
+        if (role !== 'OWNER') await services.confirm(tx, caller, 'admin');
+        await deleteAllMembers(tx, id);
+        await deleteTeamRow(tx, id);
+        const record = { action: 'team.deleted', orgId, actor: caller, subjectId: id, origin } as const;
+        await appendAudit(tx, services, { ...record, details: { name } });
+      });
+      return succeeded('Team deleted successfully');
+    });
+  },
+});

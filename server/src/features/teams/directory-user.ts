@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { idAnswer } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { milliseconds } from './team.ts';
+
+/** Somebody who can be in teams, as it goes out. Rule: TEAM-14. */
+export const directoryUser = z.object({
+  id: idAnswer,
+  userId: idAnswer,
+  orgId: idAnswer,
+  name: z.string(),
+  email: emailAnswer,
+  isActive: z.boolean().describe('Always true: deleted users are not listed'),
+  createdAtTimestamp: milliseconds,
+  updatedAtTimestamp: milliseconds,
+});
+
+interface FoundUser {
+  readonly id: string;
+  readonly orgId: string;
+  readonly name: string;
+  readonly email: string;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+/** An active user as the team directory shows one; both ids are that of the user. */
+export function toDirectoryUser({ createdAtMs, updatedAtMs, ...user }: FoundUser): z.output<typeof directoryUser> {
+  return {
+    ...user,
+    userId: user.id,
+    isActive: true,
+    createdAtTimestamp: createdAtMs,
+    updatedAtTimestamp: updatedAtMs,
+  };
+}

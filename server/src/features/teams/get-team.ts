@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
+import { passOperation } from '../../connector/connector-answers.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { selectMembers } from './member-store.ts';
+import { requireRight, succeeded, teamAnswer, toTeamRecord } from './team.ts';
+import { selectTeam } from './team-store.ts';
+
+/** Rules: TEAM-3, TEAM-12, TEAM-20, TEAM-21. */
+export const getTeam = endpoint({
+  method: 'GET',
+  path: '/teams/:id',
+  tag: 'Teams',
+  summary: 'Get one team with all its members',
+  policy: { who: 'member', scope: 'team:read' },
+  forwardsCredential: true,
+  params: z.object({ id }),
+  response: { 200: teamAnswer },
+  async handle(services, { caller, params: { id }, forwarded }) {
+    const backend = {
+      method: 'GET',
+      path: `/api/v1/entity/team/${id}`,
+      pass: passOperation,
+    } satisfies BackendOperation;
+    return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
+      const team = requireRight(await selectTeam(services.db.read, id, caller), caller.isAdmin, 'canRead');
+      const members = await selectMembers(services.db.read, [id]);
+      return { ...succeeded('Team fetched successfully'), team: toTeamRecord(team, members, caller) };
+    });
+  },
+});

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
+import { passList } from '../../connector/connector-answers.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
+import { directoryUser, toDirectoryUser } from './directory-user.ts';
+import { directorySearch, foldedSearch, sentQuery, succeeded, success } from './team.ts';
+import { countDirectoryUsers, selectDirectoryUserPage } from './team-store.ts';
+
+/** Rules: TEAM-1, TEAM-9, TEAM-14. */
+export const listDirectoryUsers = endpoint({
+  method: 'GET',
+  path: '/users/graph/list',
+  tag: 'Teams',
+  summary: 'List the people who can be in teams, by name',
+  policy: { who: 'member', scope: 'user:read' },
+  forwardsCredential: true,
+  query: z.object({
+    ...pageQuery,
+    search: directorySearch.describe('Only people with this text in their name or e-mail address, in any case'),
+  }),
+  response: { 200: z.object({ ...success, users: z.array(directoryUser), pagination: directoryPagination }) },
+  async handle(services, { caller, query, forwarded }) {
+    const backend = {
+      method: 'GET',
+      path: '/api/v1/entity/user/list',
+      query: sentQuery(query),
+      pass: (answer) => passList(answer, 'connectorUsersFailed'),
+    } satisfies BackendOperation;
+    return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
+      const filter = { orgId: caller.orgId, search: foldedSearch(query) };
+      const page = pageOf(query);
+      const total = await countDirectoryUsers(services.db.read, filter);
+      const users = await selectDirectoryUserPage(services.db.read, filter, page);
+      return {
+        ...succeeded('Users fetched successfully'),
+        users: users.map(toDirectoryUser),
+        pagination: toDirectoryPagination(page, total),
+      };
+    });
+  },
+});

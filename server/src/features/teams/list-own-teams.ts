@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
+import { passList } from '../../connector/connector-answers.ts';
+import { endpoint, type Forwarded } from '../../http/endpoint.ts';
+import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
+import type { Services } from '../../services.ts';
+import { selectFirstMembers } from './member-store.ts';
+import {
+  byTeam,
+  directorySearch,
+  foldedSearch,
+  sentQuery,
+  succeeded,
+  success,
+  teamRecord,
+  toListedTeam,
+} from './team.ts';
+import { countTeamsOf, selectTeamPageOf } from './team-store.ts';
+
+/** Of each team; GET /teams/:id/users has them all. */
+const membersShown = 50;
+
+const query = z.object({
+  ...pageQuery,
+  search: directorySearch.describe('Only teams with this text in their name or description, in any case'),
+});
+const response = {
+  200: z.object({ ...success, teams: z.array(teamRecord), pagination: directoryPagination }),
+};
+
+interface Asked {
+  readonly caller: Principal;
+  readonly query: z.output<typeof query>;
+  readonly forwarded: Forwarded;
+}
+
+async function handle(services: Services, { caller, query: asked, forwarded }: Asked) {
+  const backend = {
+    method: 'GET',
+    path: '/api/v1/entity/user/teams',
+    query: sentQuery(asked),
+    pass: (answer) => passList(answer, 'connectorTeamsFailed'),
+  } satisfies BackendOperation;
+  return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
+    const filter = { orgId: caller.orgId, userId: caller.userId, search: foldedSearch(asked) };
+    const page = pageOf(asked);
+    const total = await countTeamsOf(services.db.read, filter);
+    const teams = await selectTeamPageOf(services.db.read, filter, page);
+    const teamIds = teams.map(({ id }) => id);
+    const membersOf = byTeam(await selectFirstMembers(services.db.read, teamIds, membersShown));
+    return {
+      ...succeeded('User teams fetched successfully'),
+      teams: teams.map((team) => toListedTeam(team, membersOf(team.id), caller)),
+      pagination: toDirectoryPagination(page, total),
+    };
+  });
+}
+
+/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26. */
+export const listTeamsOfUser = endpoint({
+  method: 'GET',
+  path: '/users/teams/list',
+  tag: 'Teams',
+  summary: "List the caller's teams with all their members, newest first",
+  policy: { who: 'member', scope: 'team:read' },
+  forwardsCredential: true,
+  query,
+  response,
+  handle,
+});
+
+/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26. */
+export const listOwnTeams = endpoint({
+  method: 'GET',
+  path: '/teams/user/teams',
+  tag: 'Teams',
+  summary: "List the caller's teams, as /users/teams/list does",
+  policy: { who: 'member', scope: 'team:read' },
+  forwardsCredential: true,
+  query,
+  response,
+  handle,
+});

@@ -1,0 +1,22 @@
+import { foldCase } from '../../text/plain-text.ts';
+import type { NamedMember, StoredTeam } from './team.ts';
+
+/** What a name and a description are searched by. */
+export function searchKeys({ name, description }: Pick<StoredTeam, 'name' | 'description'>) {
+  return { name_key: foldCase(name), description_key: foldCase(description ?? '') };
+}
+
+interface TeamChange {
+  readonly name: string | undefined;
+  /** `null`: none any more. */
+  readonly description: string | null | undefined;
+  readonly members: readonly NamedMember[] | undefined;
+}
+
+/** A team after a change, and the names of what was given; without any, the team is as it was. Rule: TEAM-22. */
+export function changedTeam(team: StoredTeam, change: TeamChange, nowMs: number) {
+  const fields = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+  if (fields.length === 0) return { after: team, fields };
+  const { name = team.name, description = team.description } = change;
+  return { after: { ...team, name, description, ...searchKeys({ name, description }), updated_at: nowMs }, fields };
+}

@@ -1,0 +1,119 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import { contains } from '../../db/search.ts';
+import type { StoredTeam, TeamRole } from './team.ts';
+
+/** Whose teams are listed, and what they are narrowed to. */
+interface TeamFilter {
+  readonly orgId: string;
+  readonly userId: string;
+  /** Folded: see `foldCase`. */
+  readonly search: string | undefined;
+}
+
+interface Page {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+function teamsOf(read: Reader, { orgId, userId, search }: TeamFilter) {
+  const query = read
+    .selectFrom('team_members as m')
+    .innerJoin('teams as t', 't.id', 'm.team_id')
+    .where('m.user_id', '=', userId)
+    .where('t.org_id', '=', orgId);
+  if (!search) return query;
+  return query.where((eb) => eb.or([contains('t.name_key', search), contains('t.description_key', search)]));
+}
+
+/** How many teams of a person a search leaves. */
+export async function countTeamsOf(read: Reader, filter: TeamFilter): Promise<number> {
+  const row = await teamsOf(read, filter)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return row.total;
+}
+
+/** One page of the teams of a person, newest first, and what the person is in each. */
+export function selectTeamPageOf(
+  read: Reader,
+  filter: TeamFilter,
+  { offset, limit }: Page,
+): Promise<(StoredTeam & { readonly role: TeamRole })[]> {
+  return teamsOf(read, filter)
+    .orderBy('m.team_id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .selectAll('t')
+    .select('m.role')
+    .execute();
+}
+
+/** One team, and what somebody is in it; `null` for nothing. */
+export function selectTeam(
+  read: Reader,
+  id: string,
+  { orgId, userId }: { readonly orgId: string; readonly userId: string },
+): Promise<(StoredTeam & { readonly role: TeamRole | null }) | undefined> {
+  return read
+    .selectFrom('teams as t')
+    .leftJoin('team_members as m', (join) => join.onRef('m.team_id', '=', 't.id').on('m.user_id', '=', userId))
+    .where('t.id', '=', id)
+    .where('t.org_id', '=', orgId)
+    .selectAll('t')
+    .select('m.role')
+    .executeTakeFirst();
+}
+
+/** Adds a team. */
+export async function insertTeam(tx: Tx, team: StoredTeam): Promise<void> {
+  await tx.insertInto('teams').values(team).execute();
+}
+
+/** Writes anew what can be changed of a team. */
+export async function updateTeam(tx: Tx, team: StoredTeam): Promise<void> {
+  const { name, name_key, description, description_key, updated_at } = team;
+  await tx
+    .updateTable('teams')
+    .set({ name, name_key, description, description_key, updated_at })
+    .where('id', '=', team.id)
+    .execute();
+}
+
+/** Deletes a team that nobody is in any more. */
+export async function deleteTeamRow(tx: Tx, id: string): Promise<void> {
+  await tx.deleteFrom('teams').where('id', '=', id).execute();
+}
+
+/** Whom the user list is narrowed to. */
+interface UserFilter {
+  readonly orgId: string;
+  /** Folded: see `foldCase`. */
+  readonly search: string | undefined;
+}
+
+function activeUsers(read: Reader, { orgId, search }: UserFilter) {
+  const query = read.selectFrom('users').where('org_id', '=', orgId).where('is_deleted', '=', 0);
+  if (!search) return query;
+  return query.where((eb) => eb.or([contains('name_key', search), contains('email', search)]));
+}
+
+/** How many active users a search leaves. */
+export async function countDirectoryUsers(read: Reader, filter: UserFilter): Promise<number> {
+  const row = await activeUsers(read, filter)
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return row.total;
+}
+
+/** One page of active users, by name. The page is cut on an index, and only its rows are read. */
+export function selectDirectoryUserPage(read: Reader, filter: UserFilter, { offset, limit }: Page) {
+  const ids = activeUsers(read, filter).orderBy('name_key').orderBy('id').limit(limit).offset(offset).select('id');
+  return read
+    .selectFrom('users')
+    .where('id', 'in', ids)
+    .orderBy('name_key')
+    .orderBy('id')
+    .select(['id', 'org_id as orgId', 'full_name as name', 'email'])
+    .select(['created_at as createdAtMs', 'updated_at as updatedAtMs'])
+    .execute();
+}

@@ -1,0 +1,234 @@
+import { z } from 'zod';
+import type { NewRow } from '../../db/tables.ts';
+import { type InputProblem, RefusedError, refuseInput } from '../../errors.ts';
+import { id, idAnswer } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+import { foldCase, plainText } from '../../text/plain-text.ts';
+
+const membersMax = 1_000;
+const namedMax = 20;
+
+const roles = ['OWNER', 'WRITER', 'READER'] as const;
+/** What somebody may do in a team. Rule: TEAM-19. */
+export type TeamRole = (typeof roles)[number];
+
+/** A team as the store has it. */
+export interface StoredTeam {
+  readonly id: string;
+  readonly org_id: string;
+  readonly name: string;
+  readonly name_key: string;
+  readonly description: string | null;
+  readonly description_key: string;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** Somebody in a team, and who that is. */
+export interface TeamMember {
+  readonly teamId: string;
+  readonly userId: string;
+  readonly userName: string;
+  readonly userEmail: string;
+  readonly role: TeamRole;
+  readonly joinedAtMs: number;
+}
+
+/** Who is to be in a team. */
+export interface NamedMember {
+  readonly userId: string;
+  readonly role: TeamRole;
+}
+
+/** Who asks. */
+interface Caller {
+  readonly userId: string;
+  readonly isAdmin: boolean;
+}
+
+/** A moment of the team directory. */
+export const milliseconds = z.int().describe('Milliseconds since 1970');
+
+/** Somebody in a team as it goes out; `id` is that of the user. Rule: TEAM-16. */
+export const memberRecord = z.object({
+  id: idAnswer,
+  userId: idAnswer,
+  userName: z.string(),
+  userEmail: emailAnswer,
+  role: z.enum(roles),
+  joinedAt: milliseconds,
+  isOwner: z.boolean(),
+});
+
+/** A team as it goes out, with all its members by name, and with what the caller may do. Rule: TEAM-15. */
+export const teamRecord = z.object({
+  id: idAnswer,
+  name: z.string(),
+  description: z.string().nullable(),
+  createdByUser: idAnswer,
+  orgId: idAnswer,
+  memberCount: z.int(),
+  members: z.array(memberRecord),
+  createdAtTimestamp: milliseconds,
+  updatedAtTimestamp: milliseconds,
+  canEdit: z.boolean(),
+  canDelete: z.boolean(),
+  canManageMembers: z.boolean(),
+});
+
+/** What every answer of the team directory begins with. */
+export const success = { status: z.literal('success'), message: z.string() };
+
+/** The beginning of an answer. */
+export function succeeded(message: string): { readonly status: 'success'; readonly message: string } {
+  return { status: 'success', message };
+}
+
+/** The answer that holds one team. */
+export const teamAnswer = z.object({ ...success, team: teamRecord });
+
+/** A team's name in a request. */
+export const teamName = plainText().meta({ examples: ['Research'] });
+
+/** The members of a team in a request: nobody twice. */
+export const namedMembers = z
+  .array(z.object({ userId: id, role: z.enum(roles) }))
+  .max(membersMax)
+  .superRefine((named, context) => {
+    const seen = new Set<string>();
+    for (const [place, { userId }] of named.entries()) {
+      if (seen.has(userId)) context.addIssue({ code: 'custom', path: [place, 'userId'], message: 'is named twice' });
+      seen.add(userId);
+    }
+  })
+  .meta({ examples: [[{ userId: '0123456789abcdef01234567', role: 'READER' }]] });
+
+/** What a list of the team directory is searched for, not folded yet: a backend is given what was asked of us. */
+export const directorySearch = plainText({ min: 0 }).optional();
+
+/** What the built-in directory searches for. */
+export function foldedSearch({ search }: { readonly search?: string | undefined }): string | undefined {
+  return search && foldCase(search);
+}
+
+/** A validated query as a backend is asked it: what was given, and nothing else. Rule: TEAM-4. */
+export function sentQuery(query: Readonly<Record<string, string | number | undefined>>): Record<string, string> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+}
+
+/** The members of a new team: those that were named, and its creator as its owner, whatever the list says. Rule: TEAM-18. */
+export function withCreator(named: readonly NamedMember[], creatorId: string): NamedMember[] {
+  const others = named.filter(({ userId }) => userId !== creatorId);
+  if (others.length >= membersMax) {
+    const message = `must have at most ${membersMax} items, the creator of the team included`;
+    throw refuseInput({ field: 'body.members', message });
+  }
+  return [{ userId: creatorId, role: 'OWNER' }, ...others];
+}
+
+/** Throws `teamOwnerNeeded` where nobody would own the team. Rule: TEAM-23. */
+export function requireOwner(named: readonly NamedMember[]): void {
+  if (!named.some(({ role }) => role === 'OWNER')) throw new RefusedError('teamOwnerNeeded');
+}
+
+/** Throws `invalidInput`, naming those that do not exist, unless all named people do. Rule: TEAM-24. */
+export function requireAllKnown(named: readonly NamedMember[], knownIds: readonly string[]): void {
+  const known = new Set(knownIds);
+  const problems = named.flatMap(({ userId }, place): InputProblem[] =>
+    known.has(userId) ? [] : [{ field: `body.members.${place}.userId`, message: `${userId} does not exist` }],
+  );
+  if (problems.length > 0) throw refuseInput(...problems.slice(0, namedMax));
+}
+
+/** The rows of members that are named. */
+export function toMemberRows(
+  teamId: string,
+  named: readonly NamedMember[],
+  joinedAtMs: (userId: string) => number,
+): NewRow<'team_members'>[] {
+  return named.map(({ userId, role }) => ({
+    team_id: teamId,
+    user_id: userId,
+    role,
+    joined_at: joinedAtMs(userId),
+  }));
+}
+
+/** What somebody may do with a team; `role` is `null` for whoever isn't in it. Rules: TEAM-19, TEAM-20. */
+function rightsOf(role: TeamRole | null, isAdmin: boolean) {
+  const isOwner = role === 'OWNER';
+  return {
+    canRead: role !== null || isAdmin,
+    canEdit: isOwner || role === 'WRITER',
+    canDelete: isOwner || isAdmin,
+    canManageMembers: isOwner,
+  };
+}
+
+/**
+ * The team, if the caller has the right. Throws `notFound` for whoever may not even read it, and `teamRightMissing`
+ * for the others. Rule: TEAM-21.
+ */
+export function requireRight<T extends { readonly role: TeamRole | null }>(
+  team: T | undefined,
+  isAdmin: boolean,
+  right: keyof ReturnType<typeof rightsOf>,
+): T {
+  const rights = rightsOf(team?.role ?? null, isAdmin);
+  if (!team || !rights.canRead) throw new RefusedError('notFound');
+  if (!rights[right]) throw new RefusedError('teamRightMissing');
+  return team;
+}
+
+/** Somebody in a team as it goes out. */
+export function toMemberRecord({ userId, userName, userEmail, role, joinedAtMs }: TeamMember) {
+  return { id: userId, userId, userName, userEmail, role, joinedAt: joinedAtMs, isOwner: role === 'OWNER' };
+}
+
+/** The members of each of some teams, in the order in which they come. */
+export function byTeam<T extends TeamMember>(members: readonly T[]): (teamId: string) => readonly T[] {
+  const found = new Map<string, T[]>();
+  for (const member of members) {
+    const others = found.get(member.teamId);
+    if (others) others.push(member);
+    else found.set(member.teamId, [member]);
+  }
+  return (teamId) => found.get(teamId) ?? [];
+}
+
+/** A team in a list: of its members those that are given, and how many there are. */
+export function toListedTeam(
+  { role, ...team }: StoredTeam & { readonly role: TeamRole },
+  members: readonly (TeamMember & { readonly memberCount: number })[],
+  caller: Caller,
+): z.output<typeof teamRecord> {
+  const { canEdit, canDelete, canManageMembers } = rightsOf(role, caller.isAdmin);
+  const memberCount = members[0]?.memberCount ?? 0;
+  return { ...toTeamRecord(team, members, caller), memberCount, canEdit, canDelete, canManageMembers };
+}
+
+/** A team as it goes out. */
+export function toTeamRecord(
+  team: StoredTeam,
+  members: readonly TeamMember[],
+  caller: Caller,
+): z.output<typeof teamRecord> {
+  const role = members.find(({ userId }) => userId === caller.userId)?.role ?? null;
+  const { canEdit, canDelete, canManageMembers } = rightsOf(role, caller.isAdmin);
+  return {
+    id: team.id,
+    name: team.name,
+    description: team.description,
+    createdByUser: team.created_by,
+    orgId: team.org_id,
+    memberCount: members.length,
+    members: members.map(toMemberRecord),
+    createdAtTimestamp: team.created_at,
+    updatedAtTimestamp: team.updated_at,
+    canEdit,
+    canDelete,
+    canManageMembers,
+  };
+}
