@@ -11,10 +11,13 @@ describe('health', () => {
   });
   afterAll(() => app.close());
 
-  it.each(paths)('200: %s answers anybody, before there is an organization (ORG-30, USER-42, RUN-4)', async (path) => {
-    const { status, body } = await app.nobody.get(path);
-    expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
-  });
+  it.each(paths)(
+    '200: %s answers anybody, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4)',
+    async (path) => {
+      const { status, body } = await app.nobody.get(path);
+      expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
+    },
+  );
 
   it.each(paths)('200: %s looks at no credential and at no query (HTTP-7)', async (path) => {
     expect((await app.with('not-a-token').get(`${path}?page=x`)).status).toBe(200);
