@@ -16,7 +16,7 @@ function sourceFiles() {
       readdirSync(join(root, source), { recursive: true, encoding: 'utf8' }).map((path) => `${source}/${path}`),
     )
     .filter((path) => path.endsWith('.ts'))
-    .sort();
+    .sort((a, b) => (a < b ? -1 : 1));
 }
 
 async function cruiseSource(files) {

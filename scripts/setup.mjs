@@ -157,7 +157,7 @@ function buildFingerprint() {
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort();
+    .sort((a, b) => (a < b ? -1 : 1));
   return sha256(
     [...settings, ...sources].map((path) => `${path} ${sha256(readText(join(root, path)) ?? '')}`).join('\n'),
   );
