@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { type Clock, second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
+import { Shares } from '../shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorAnswer, ConnectorRequest } from './connector.ts';
@@ -121,19 +122,8 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
     bodyTimeout: 0,
   });
   const breaker = circuitBreaker(clock);
-  const senders = new Map<string, number>();
+  const senders = new Shares();
   let underWay = 0;
-
-  function enter(sender: string | undefined): void {
-    if (sender !== undefined) senders.set(sender, (senders.get(sender) ?? 0) + 1);
-  }
-
-  function leave(sender: string | undefined): void {
-    if (sender === undefined) return;
-    const left = (senders.get(sender) ?? 1) - 1;
-    if (left > 0) senders.set(sender, left);
-    else senders.delete(sender);
-  }
 
   async function exchange(request: ConnectorRequest): Promise<ConnectorAnswer> {
     const options = optionsFor(basePath, request);
@@ -145,7 +135,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
     const late = () => controller.abort(isOurs() ? refuseBusy() : refuseTimeout(`after ${timeoutMs} ms`));
     const timer = setTimeout(late, timeoutMs);
     underWay += 1;
-    enter(request.sender);
+    if (request.sender !== undefined) senders.take(request.sender);
     try {
       return await send({ pool, options, signal: controller.signal, attempts });
     } finally {
@@ -153,7 +143,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
       const release = () => {
         clearTimeout(timer);
         underWay -= 1;
-        leave(request.sender);
+        if (request.sender !== undefined) senders.giveBack(request.sender);
       };
       void Promise.resolve(attempts.at(-1)?.released).then(release);
     }
@@ -161,7 +151,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
 
   return {
     exchange: async (request) => {
-      const isOverOwn = (senders.get(request.sender ?? '') ?? 0) >= ofOneMax;
+      const isOverOwn = senders.of(request.sender ?? '') >= ofOneMax;
       if (isOverOwn || underWay >= connectionsMax + waitingMax) throw refuseBusy();
       return breaker.run(() => exchange(request), request.sender);
     },

@@ -3,6 +3,7 @@ import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
+import { Shares } from '../shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
@@ -25,7 +26,7 @@ export class BatchReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
   /** Lists under way, by whom they are for. */
-  readonly #running = new Map<string, number>();
+  readonly #running = new Shares();
   #count = 0;
   #busySinceMs = 0;
   #isClosed = false;
@@ -47,21 +48,18 @@ export class BatchReader {
   }
 
   #begin(reader: string): Sqlite.Database {
-    const own = this.#running.get(reader) ?? 0;
     const nowMs = performance.now();
     const isGapDue = this.#count > 0 && nowMs - this.#busySinceMs > withoutGapMs;
-    if (this.#count >= atOnceMax || own >= ofOneMax || isGapDue) throw refuseMore();
+    if (this.#count >= atOnceMax || this.#running.of(reader) >= ofOneMax || isGapDue) throw refuseMore();
     const connection = this.#idle.pop() ?? this.#open();
     if (this.#count === 0) this.#busySinceMs = nowMs;
     this.#count += 1;
-    this.#running.set(reader, own + 1);
+    this.#running.take(reader);
     return connection;
   }
 
   #end(reader: string, connection: Sqlite.Database): void {
-    const left = (this.#running.get(reader) ?? 1) - 1;
-    if (left > 0) this.#running.set(reader, left);
-    else this.#running.delete(reader);
+    this.#running.giveBack(reader);
     this.#count -= 1;
     if (this.#isClosed || this.#idle.length >= idleMax) connection.close();
     else this.#idle.push(connection);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { RefusedError } from '../errors.ts';
+import { Shares } from '../shares.ts';
 
 /** So small a body may always arrive: what a connection itself takes is of the same size. */
 const freeBytes = 16_384;
@@ -18,7 +19,7 @@ function expectedBytes({ headers }: IncomingMessage, limit: number): number {
  */
 class BodyBudget {
   readonly #bytesMax: number;
-  readonly #bySender = new Map<string, number>();
+  readonly #bySender = new Shares();
   #all = 0;
 
   constructor(bytesMax: number) {
@@ -33,20 +34,17 @@ class BodyBudget {
   reserve(message: IncomingMessage, limit: number, sender: string): () => void {
     const bytes = expectedBytes(message, limit);
     if (bytes <= freeBytes) return () => {};
-    const own = this.#bySender.get(sender) ?? 0;
-    if (this.#all + bytes > this.#bytesMax || own + bytes > ofOneBytesMax) {
+    if (this.#all + bytes > this.#bytesMax || this.#bySender.of(sender) + bytes > ofOneBytesMax) {
       throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
     }
     this.#all += bytes;
-    this.#bySender.set(sender, own + bytes);
+    this.#bySender.take(sender, bytes);
     return () => this.#giveBack(sender, bytes);
   }
 
   #giveBack(sender: string, bytes: number): void {
     this.#all -= bytes;
-    const left = (this.#bySender.get(sender) ?? 0) - bytes;
-    if (left > 0) this.#bySender.set(sender, left);
-    else this.#bySender.delete(sender);
+    this.#bySender.giveBack(sender, bytes);
   }
 }
 

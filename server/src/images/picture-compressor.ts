@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import sharp from 'sharp';
 import { RefusedError } from '../errors.ts';
+import { Shares } from '../shares.ts';
 import { decodePicture } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
 import { isPng, type PictureHeader, readPictureHeader } from './picture-header.ts';
@@ -40,7 +41,7 @@ export function pictureCompressor(): PictureCompressor {
   const limit = pLimit(concurrent);
   // Two of those that take hundreds of megabytes never meet.
   const heavyLimit = pLimit(1);
-  const senders = new Map<string, number>();
+  const senders = new Shares();
 
   async function convert(upload: Buffer, header: PictureHeader): Promise<Buffer> {
     return encodePicture(await decodePicture(upload, header));
@@ -58,19 +59,16 @@ export function pictureCompressor(): PictureCompressor {
 
   return {
     compress: async (bytes, sender) => {
-      const own = senders.get(sender) ?? 0;
-      if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax || own >= ofOneMax) {
+      if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax || senders.of(sender) >= ofOneMax) {
         throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
       }
-      senders.set(sender, own + 1);
+      senders.take(sender);
       const given = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const upload = isPng(given) ? withoutTexts(given) : given;
       try {
         return await work(upload);
       } finally {
-        const left = (senders.get(sender) ?? 1) - 1;
-        if (left > 0) senders.set(sender, left);
-        else senders.delete(sender);
+        senders.giveBack(sender);
       }
     },
   };
