@@ -37,6 +37,15 @@ const listLines = {
   ],
 };
 
+function inviteLines({ id, values, longestMs, waitShares, mails }) {
+  const waits = waitShares.map((share) => `${Math.round(share * 100)} %`).join(', ');
+  return [
+    `${id}: took ${values.map((seconds) => `${seconds.toFixed(2)} s`).join(', ')}; at most ${mails.openMost} connections to the mail server at once`,
+    `${id}: the longest that anybody else waited meanwhile: ${longestMs.map(milliseconds).join(', ')}`,
+    `${id}: the service or the mail server was ready and waited for a core ${waits} of the time`,
+  ];
+}
+
 function statementLines({ id, routes }) {
   return routes.map(({ route, few, many }) => {
     const told = ({ statements, rows }) => `${statements.length} for ${rows} rows`;
@@ -49,6 +58,7 @@ const linesOf = {
   cpu: () => [],
   uploads: uploadLines,
   list: (outcome) => listLines[outcome.part](outcome),
+  invite: inviteLines,
   statements: statementLines,
 };
 

@@ -9,7 +9,8 @@ const entryPoint = fileURLToPath(new URL('../dist/server/src/main.js', import.me
 const startSecondsMax = 30;
 const administrator = { email: 'ada@example.com', password: 'Analytical-engine-1843' };
 
-function freePort() {
+/** A port at which nothing listens right now. */
+export function freePort() {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);
@@ -46,7 +47,8 @@ async function post(url, { headers = {}, body }) {
   return { headers: answer.headers, body: text === '' ? {} : JSON.parse(text) };
 }
 
-async function signIn(api, { email, password }) {
+/** Signs somebody (`{ email, password }`) in at `api` (the address with /api/v1); answers the session's token. */
+export async function signIn(api, { email, password }) {
   const begun = await post(`${api}/userAccount/initAuth`, { body: { email } });
   const done = await post(`${api}/userAccount/authenticate`, {
     headers: { 'x-session-token': begun.headers.get('x-session-token') },

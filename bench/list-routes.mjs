@@ -62,6 +62,11 @@ export const listRoutes = [
     list: (body) => body.users,
   },
   {
+    route: 'GET /users/invitations',
+    request: ({ rows }) => ({ path: `/users/invitations?limit=${rows}` }),
+    list: (body) => body.invitations,
+  },
+  {
     route: 'GET /users/graph/list',
     request: ({ rows }) => ({ path: `/users/graph/list?limit=${rows}` }),
     list: (body) => body.users,

@@ -12,6 +12,7 @@
 // with 64 to 66 % of its own. Bare Fastify is the ceiling that the budgets are ratios to, so a generator at its own limit
 // flatters every other server. autocannon also reports latencies in whole milliseconds; the median here is about one.
 import { readFileSync } from 'node:fs';
+import { waitSecondsOf } from './core-wait.mjs';
 import { KeepAliveConnection } from './keep-alive-connection.mjs';
 import { Pace } from './pace.mjs';
 import { percentile } from './statistics.mjs';
@@ -23,15 +24,6 @@ function cpuSecondsOf(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').pop().split(' ');
     return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-  } catch {
-    return null;
-  }
-}
-
-/** Seconds for which the process's event loop was ready to run and had no core, or null where the kernel doesn't tell. */
-function waitSecondsOf(pid) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e9;
   } catch {
     return null;
   }

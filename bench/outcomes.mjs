@@ -65,6 +65,13 @@ export function listOutcome(row, { whole, counted }) {
   return { ...row, value, median: median(values), values, ...details, holds: holds(row, value) };
 }
 
+/** The outcome of P11: the budget is about the slowest invitation. */
+export function inviteOutcome(row, { seconds, longestMs, waitShares, mails }) {
+  const value = Math.max(...seconds);
+  const disturbed = Math.max(...waitShares) > undisturbedWaitShare;
+  return { ...row, value, values: seconds, longestMs, waitShares, mails, disturbed, holds: holds(row, value) };
+}
+
 /** The outcome of P14: by how many statements the route grows that grows most. */
 export function statementsOutcome(row, { routes }) {
   const value = Math.max(...routes.map(({ few, many }) => many.statements.length - few.statements.length));

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { issueTokenFor, startServer } from './latchkey.mjs';
+import { issueTokenFor, signIn, startServer } from './latchkey.mjs';
 import { listRoutes } from './list-routes.mjs';
 import { end, temporaryFolder } from './processes.mjs';
 import { administrator, seededStore } from './seeded-store.mjs';
@@ -10,6 +10,7 @@ import { timedRequest } from './timed-request.mjs';
 const watcher = new URL('./watch-statements.mjs', import.meta.url).href;
 const scopes = [
   'user:read',
+  'user:invite',
   'token:read',
   'token:write',
   'token:admin',
@@ -65,6 +66,17 @@ async function makeGroups(caller, { rows }, userIds) {
   return { groupId: groupIds[0], teamId: team.id };
 }
 
+/** Invites as many people as the store is to have rows, each by a link to copy, which takes a session. */
+async function makeInvitations(caller, { rows }) {
+  const authorization = `Bearer ${await signIn(caller.api, administrator)}`;
+  for (let count = 0; count < rows; count++) {
+    const json = { fullName: `Invited ${count}`, email: `invited-${count}@example.com` };
+    const { _id } = JSON.parse((await timedRequest(caller, { method: 'POST', path: '/users', json })).body);
+    const path = `/users/${_id}/invite-link`;
+    await timedRequest({ ...caller, headers: { authorization } }, { method: 'POST', path });
+  }
+}
+
 async function countIn(store, tell) {
   const log = join(temporaryFolder(), 'statements');
   const dataDir = await seededStore(store, tell);
@@ -84,6 +96,7 @@ async function countIn(store, tell) {
   const wholeList = (await watched(caller, { path: '/users' })).statements;
   const userIds = first.body.map((user) => user._id);
   const place = { rows: store.rows, userIds, ...(await makeGroups(caller, store, userIds)) };
+  await makeInvitations(caller, store);
   await sleep(writtenBehindMs);
   const counts = [];
   for (const route of listRoutes) counts.push(await count(caller, route, place));

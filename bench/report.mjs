@@ -36,10 +36,11 @@ const cellsOf = {
     ...latencies(outcome),
   }),
   list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
+  invite: ({ value, unit }) => ({ ours: `${significant(value)} ${unit}` }),
   statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
 };
 
-const budgetUnits = { load: '', cpu: ' us', uploads: '', list: '', statements: '' };
+const budgetUnits = { load: '', cpu: ' us', uploads: '', list: '', invite: '', statements: '' };
 
 function budgetText({ kind, budget, unit }) {
   if (budget === null) return '-';
@@ -62,7 +63,7 @@ function warnings(outcomes) {
     const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
     return found.map(({ id }) => id).join(', ');
   };
-  const [load, uploads] = [disturbed(['load']), disturbed(['uploads'])];
+  const [load, uploads, invite] = [disturbed(['load']), disturbed(['uploads']), disturbed(['invite'])];
   return [
     ...(load === ''
       ? []
@@ -73,6 +74,11 @@ function warnings(outcomes) {
       ? []
       : [
           `${uploads}: without uploads the server waited for a core more than ${undisturbedWaitShare * 100} % of the time or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
+        ]),
+    ...(invite === ''
+      ? []
+      : [
+          `${invite}: the service or the mail server waited for a core more than ${undisturbedWaitShare * 100} % of the time, so the machine was not quiet`,
         ]),
   ];
 }

@@ -4,9 +4,18 @@ import { installPeers } from './install.mjs';
 import { requireEveryList } from './list-routes.mjs';
 import { measureLoad } from './load.mjs';
 import { help, readOptions } from './options.mjs';
-import { cpuOutcome, listOutcome, loadOutcome, statementsOutcome, unmeasured, uploadsOutcome } from './outcomes.mjs';
+import {
+  cpuOutcome,
+  inviteOutcome,
+  listOutcome,
+  loadOutcome,
+  statementsOutcome,
+  unmeasured,
+  uploadsOutcome,
+} from './outcomes.mjs';
 import { measureUploads } from './p8-uploads.mjs';
 import { measureUserList } from './p9-user-list.mjs';
+import { measureInvite } from './p11-invite.mjs';
 import { countStatements } from './p14-statements.mjs';
 import { endEverything, runNode } from './processes.mjs';
 import { table, writeResults } from './report.mjs';
@@ -43,6 +52,7 @@ const measurements = [
     measure: async (_, options) => ({ counted: await countStatements(options) }),
     outcome: listOutcome,
   },
+  { of: (row) => row.kind === 'invite', measure: (_, options) => measureInvite(options), outcome: inviteOutcome },
   { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
 ];
 

@@ -1,12 +1,13 @@
 import { Agent, request } from 'node:http';
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const oneConnection = new Agent({ keepAlive: true, maxSockets: 1 });
 
 /**
  * Sends one request to `api` (the address with /api/v1) and reads the answer as fast as it comes. Returns
- * `{ body, firstByteMs, totalMs }`, the first byte being the body's; throws when the status is no 2xx.
+ * `{ body, firstByteMs, totalMs }`, the first byte being the body's; throws when the status is no 2xx. All
+ * requests share one connection but those with an `agent` of their own.
  */
-export function timedRequest({ api, headers }, { method = 'GET', path, json }) {
+export function timedRequest({ api, headers, agent = oneConnection }, { method = 'GET', path, json }) {
   const payload = json === undefined ? undefined : JSON.stringify(json);
   const type = payload === undefined ? {} : { 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {

@@ -5,6 +5,7 @@ const verbs = [
   'accept',
   'add',
   'authenticate',
+  'change',
   'check',
   'complete',
   'confirm',

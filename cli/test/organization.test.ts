@@ -21,8 +21,18 @@ async function populate(server: ServerProcess) {
   const team = await server.call('POST', '/teams', { token: session, body: { name: 'Research', members } });
   expect(team.status).toBe(201);
   expect((await server.call('DELETE', `/users/${ids.at(-1)}`, { token: session })).status).toBe(200);
+  const invited = await server.call('POST', `/users/${ids[0]}/invite-link`, { token: session });
+  const mailServer = { host: 'smtp.example.com', from: 'no-reply@example.com' };
+  expect((await server.call('PUT', '/settings/smtp', { token: session, body: mailServer })).status).toBe(200);
   const made = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'kept' } });
-  return { session, token: made.body.token.accessToken as string };
+  const link = invited.body.link.split('#token=')[1] as string;
+  return { session, token: made.body.token.accessToken as string, link };
+}
+
+/** What a link answers to a password that is too short: nothing is used up. */
+async function tryLink(server: ServerProcess, link: string): Promise<number> {
+  return (await server.call('POST', '/userAccount/password/reset/token', { token: link, body: { password: 'x' } }))
+    .status;
 }
 
 async function deleteOrganization(server: ServerProcess, token: string): Promise<void> {
@@ -58,7 +68,10 @@ function expectToldAnew(dataDir: string, before: Json[]): void {
   expect(after.slice(before.length)).toEqual(expected);
 }
 
-async function expectOnlyNewSignIn(server: ServerProcess, old: { session: string; token: string }): Promise<void> {
+async function expectOnlyNewSignIn(
+  server: ServerProcess,
+  old: { session: string; token: string; link: string },
+): Promise<void> {
   const statuses = await Promise.all(
     [old.session, old.token].map(async (token) => {
       const { status, body } = await server.call('GET', '/org', { token });
@@ -69,6 +82,7 @@ async function expectOnlyNewSignIn(server: ServerProcess, old: { session: string
     [401, 'SESSION_EXPIRED'],
     [401, 'TOKEN_REVOKED'],
   ]);
+  expect(await tryLink(server, old.link)).toBe(410);
   const { accessToken } = await server.signIn();
   const answer = await server.call('GET', '/org', { token: accessToken });
   expect(answer).toMatchObject({ status: 200, body: { slug: 'org-1001', isDeleted: false } });
@@ -122,7 +136,9 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
     withDirectory(async (dataDir) => {
       let server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const old = await populate(server);
+      expect(await tryLink(server, old.link)).toBe(400);
       await deleteOrganization(server, old.session);
+      expect(await tryLink(server, old.link)).toBe(401);
       expect((await server.call('POST', '/org', { body: organization })).status).toBe(409);
       const before = tablesOf(join(dataDir, 'latchkey.db'));
       if (kind === 'a stopped') await server.end('SIGTERM');
@@ -139,6 +155,8 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         group_members: before['group_members']?.length,
         auth_configs: 1,
         personal_access_tokens: 1,
+        one_time_links: 1,
+        settings: 1,
         sessions: 1,
         session_tokens: 2,
         pictures: before['pictures']?.length,
@@ -161,6 +179,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
       for (const token of [old.session, old.token]) {
         expect((await server.call('GET', '/org', { token })).status).toBe(401);
       }
+      expect(await tryLink(server, old.link)).toBe(401);
       expect(await server.call('POST', '/org', { body: organization })).toMatchObject({
         status: 200,
         body: { slug: 'org-1002' },

@@ -1,28 +1,36 @@
 import type { Logger } from 'pino';
 import { authenticator } from './access/authenticator.ts';
 import { callerConfirmation } from './access/confirmation.ts';
+import { type Encryption, openEncryption } from './access/encryption.ts';
 import { openSigningKeys } from './access/keys.ts';
 import { lastUsed } from './access/last-used.ts';
 import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
-import { type Clock, hour, minute } from './clock.ts';
+import { type Background, background } from './background.ts';
+import { type Clock, hour, minute, second } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { openConnector } from './connector/open-connector.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
+import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openSqlite } from './db/sqlite.ts';
+import { pruneLinks } from './features/links/contract.ts';
 import { findSession, findSessionAgain, pruneSessions } from './features/sessions/contract.ts';
+import { mailSettingsReader } from './features/settings/contract.ts';
 import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { pictureCompressor } from './images/picture-compressor.ts';
-import { createMetrics } from './metrics/metrics.ts';
+import { type MailService, openMailService } from './mail/mail-service.ts';
+import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
 
 const pruneEveryMs = hour;
 const firstPruneMs = minute;
+/** Below the ten seconds after which the process gives up. */
+const closeMsMax = 9 * second;
 
 interface Surroundings {
   readonly config: Config;
@@ -38,16 +46,41 @@ export interface Service {
   close(): Promise<void>;
 }
 
-async function openServices({ config, clock }: Surroundings): Promise<Services> {
-  const db = openSqlite(config.dataDir);
+interface Outgoing {
+  readonly background: Background;
+  readonly mail: MailService;
+}
+
+/** What leaves this process behind requests. */
+function openOutgoing(
+  { config, clock, log }: Surroundings,
+  parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
+): Outgoing {
+  const behind = background(log);
+  const settings = mailSettingsReader({ config, ...parts });
+  return {
+    background: behind,
+    mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
+  };
+}
+
+async function openServices(surroundings: Surroundings): Promise<Services> {
+  const { config, clock } = surroundings;
+  const { dataDir } = config;
+  const db = openSqlite(dataDir);
   try {
     await migrate(db, clock);
+    const encryption = openEncryption({ dataDir, key: config.encryptionKey });
+    const metrics = createMetrics();
     return {
+      ...openOutgoing(surroundings, { db, encryption, metrics }),
+      encryption,
+      metrics,
       config,
       clock,
       db,
       newId: idGenerator(clock),
-      keys: await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret }),
+      keys: await openSigningKeys({ dataDir, clock, sharedSecret: config.jwtSharedSecret }),
       passwords: await passwordHasher(),
       pictures: pictureCompressor(),
       limits: limits({ on: config.rateLimit, clock }),
@@ -56,7 +89,6 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
         findToken: (read, id) => findTokenAgain(config, read, id),
         findSession: findSessionAgain,
       }),
-      metrics: createMetrics(),
       connector: config.connectorUrl === null ? null : openConnector({ url: config.connectorUrl, clock }),
     };
   } catch (error) {
@@ -72,8 +104,12 @@ async function openServices({ config, clock }: Surroundings): Promise<Services> 
 function startPruning(services: Services, log: Logger): () => void {
   const prune = async () => {
     try {
-      const removed = { tokens: await pruneTokens(services), sessions: await pruneSessions(services) };
-      if (removed.tokens + removed.sessions > 0) log.info(removed, 'removed what ended long ago');
+      const removed = {
+        tokens: await pruneTokens(services),
+        sessions: await pruneSessions(services),
+        links: await pruneLinks(services),
+      };
+      if (removed.tokens + removed.sessions + removed.links > 0) log.info(removed, 'removed what ended long ago');
     } catch (error) {
       log.warn({ err: error }, 'what ended long ago could not be removed; it will be tried again');
     }
@@ -100,9 +136,12 @@ async function composeOn(services: Services, { config, clock, log }: Surrounding
   const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log });
   const stopPruning = startPruning(services, log);
   const close = async () => {
+    const begunMs = performance.now();
     stopPruning();
     await app.close();
-    await uses.close();
+    // A mail server that hangs must not cost what is written behind requests.
+    const leftMs = Math.max(0, closeMsMax - (performance.now() - begunMs));
+    await Promise.all([services.background.close(leftMs), uses.close()]);
   };
   return { app, services, close };
 }
@@ -118,6 +157,7 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
   let services: Services | undefined;
   const release = async () => {
     await services?.connector?.close();
+    await services?.mail.close();
     await services?.db.close();
     hold.release();
   };

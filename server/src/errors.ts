@@ -5,6 +5,8 @@ interface Refusal {
   readonly code: string;
   /** The public sentence. `{name}` is filled from the refusal's parameters; secrets never go in. */
   readonly text: string;
+  /** The body is `{ errorMessage }` and nothing else, where the specification says so. Rule: ERR-4. */
+  readonly spelling?: 'errorMessage';
 }
 
 const badRequest = { status: 400, code: 'BAD_REQUEST' };
@@ -37,6 +39,11 @@ export const refusals = {
   connectorUsersFailed: { ...badRequest, text: 'Failed to get users' },
   connectorTeamsFailed: { ...badRequest, text: 'Failed to get user teams' },
   connectorRefused: { ...badRequest, text: 'The connector backend does not take this request' },
+  inviteAccepted: { ...badRequest, text: 'User has already accepted the invite' },
+  mailNotConfigured: {
+    ...badRequest,
+    text: 'Mail is not configured: set SMTP_URL (and MAIL_FROM), or store the mail server with PUT /api/v1/settings/smtp',
+  },
   everyoneStays: { ...badRequest, text: 'Nobody leaves the group everyone, except by being deleted' },
   scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
@@ -52,6 +59,8 @@ export const refusals = {
   scopeMissing: { status: 403, code: 'INSUFFICIENT_SCOPE', text: 'Insufficient scope. Required: {scopes}' },
   administratorRequired: { status: 403, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
   administratorOrSelfRequired: { ...forbidden, text: 'Only an administrator or the user in question may do this' },
+  businessRequired: { ...forbidden, text: 'This takes an organization with a business account' },
+  inviteLinksOff: { ...forbidden, text: 'Copying invitation links is switched off here (INVITE_LINKS)' },
   connectorForbidden: { ...forbidden, text: 'The connector backend does not allow this' },
   groupManaged: { ...forbidden, text: 'This group belongs to the system and cannot be renamed or deleted' },
   teamRightMissing: { ...forbidden, text: 'Your role in this team does not allow this' },
@@ -71,11 +80,18 @@ export const refusals = {
     ...conflict,
     text: 'This user is an administrator: remove the person from the admin group first, then delete',
   },
+  everybodyActive: {
+    ...conflict,
+    text: 'Nobody is left to invite: every e-mail already has an active account',
+    spelling: 'errorMessage',
+  },
   userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {
     ...conflict,
     text: 'A deleted user has this e-mail address: restore that user instead of creating another',
   },
+
+  linkGone: { status: 410, code: 'GONE', text: 'This link was used, replaced or is past its time: ask for a new one' },
 
   bodyTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The body is larger than {limit} bytes' },
   fileTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The file is larger than {limit} bytes' },
@@ -90,11 +106,23 @@ export const refusals = {
 
   internal: { status: 500, code: 'INTERNAL', text: 'Something went wrong on our side' },
   storeUnavailable: { ...unavailable, text: 'The store cannot be used right now: try again shortly' },
+  inviteMailFailed: {
+    status: 502,
+    code: 'UPSTREAM_BAD_ANSWER',
+    text: 'The invite mail could not be sent. Please check the SMTP configuration',
+  },
+  testMailFailed: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The test mail did not go out: {said}' },
   connectorBadAnswer: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The connector backend answered wrongly' },
   connectorUnavailable: { ...unavailable, text: 'The connector backend cannot be reached: try again shortly' },
   connectorTimeout: { status: 504, code: 'UPSTREAM_TIMEOUT', text: 'The connector backend took too long' },
   overloaded: { ...unavailable, text: 'Too much work at once: try again shortly' },
 } as const satisfies Record<string, Refusal>;
+
+/** Whether a refusal is told as `{ errorMessage }`. Rule: ERR-4. */
+export function hasErrorMessage(refusal: RefusalName): boolean {
+  const known: Refusal = refusals[refusal];
+  return known.spelling === 'errorMessage';
+}
 
 /** The name of a refusal, used inside the code only. */
 export type RefusalName = keyof typeof refusals;
@@ -109,6 +137,8 @@ interface RefusalExtras {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly details?: readonly InputProblem[];
   readonly headers?: Readonly<Record<string, string>>;
+  /** What the body tells besides, under names of its own. */
+  readonly more?: Readonly<Record<string, unknown>>;
   /** What another system did wrong, in our own words: logged and counted, never told to the caller. */
   readonly cause?: string;
 }
@@ -119,6 +149,8 @@ export class RefusedError extends Error {
   readonly status: number;
   readonly code: string;
   readonly details: readonly InputProblem[] | undefined;
+  /** What the body tells besides the refusal. */
+  readonly more: Readonly<Record<string, unknown>>;
   /** Response headers that belong to this refusal, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
@@ -132,6 +164,7 @@ export class RefusedError extends Error {
     this.status = status;
     this.code = code;
     this.details = extras.details;
+    this.more = extras.more ?? {};
     this.headers = extras.headers ?? {};
   }
 }

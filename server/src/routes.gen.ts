@@ -10,6 +10,11 @@ import { listGroups } from './features/groups/list-groups.ts';
 import { removeMembers } from './features/groups/remove-members.ts';
 import { renameGroup } from './features/groups/rename-group.ts';
 import { areaHealth, checkLive, checkReady } from './features/health/check-health.ts';
+import { inviteUsers } from './features/invitations/invite-users.ts';
+import { issueInviteLink } from './features/invitations/issue-invite-link.ts';
+import { listInvitations } from './features/invitations/list-invitations.ts';
+import { resendInvite } from './features/invitations/resend-invite.ts';
+import { revokeInvitation } from './features/invitations/revoke-invitation.ts';
 import { getJwks } from './features/keys/get-jwks.ts';
 import { checkOrgExists } from './features/org/check-org-exists.ts';
 import { createOrg } from './features/org/create-org.ts';
@@ -22,9 +27,16 @@ import { getDisplayPicture, getLogo } from './features/pictures/get-picture.ts';
 import { removeDisplayPicture, removeLogo } from './features/pictures/remove-picture.ts';
 import { uploadDisplayPicture, uploadLogo } from './features/pictures/upload-picture.ts';
 import { authenticateUser } from './features/sessions/authenticate-user.ts';
+import { changePassword } from './features/sessions/change-password.ts';
 import { logOut } from './features/sessions/log-out.ts';
 import { refreshSession } from './features/sessions/refresh-session.ts';
+import { requestPasswordReset } from './features/sessions/request-password-reset.ts';
+import { resetPassword } from './features/sessions/reset-password.ts';
 import { startSignIn } from './features/sessions/start-sign-in.ts';
+import { deleteMailSettings } from './features/settings/delete-mail-settings.ts';
+import { getMailSettings } from './features/settings/get-mail-settings.ts';
+import { setMailSettings } from './features/settings/set-mail-settings.ts';
+import { testMailSettings } from './features/settings/test-mail-settings.ts';
 import { createTeam } from './features/teams/create-team.ts';
 import { deleteTeam } from './features/teams/delete-team.ts';
 import { getTeam } from './features/teams/get-team.ts';
@@ -73,6 +85,10 @@ export const routes: readonly AnyEndpoint[] = [
   listAllTokens,        // GET     /personal-access-tokens/admin           admin        token:admin
   revokeAnyToken,       // DELETE  /personal-access-tokens/admin/:tokenId  admin        token:admin
   listScopes,           // GET     /personal-access-tokens/scopes          member       token:read
+  deleteMailSettings,   // DELETE  /settings/smtp                          admin        org:admin
+  getMailSettings,      // GET     /settings/smtp                          admin        org:admin
+  setMailSettings,      // PUT     /settings/smtp                          admin        session only
+  testMailSettings,     // POST    /settings/smtp/test                     admin        org:admin
   createTeam,           // POST    /teams                                  member       team:write
   deleteTeam,           // DELETE  /teams/:id                              member       team:write
   getTeam,              // GET     /teams/:id                              member       team:read
@@ -82,6 +98,9 @@ export const routes: readonly AnyEndpoint[] = [
   authenticateUser,     // POST    /userAccount/authenticate               anyone
   startSignIn,          // POST    /userAccount/initAuth                   anyone
   logOut,               // POST    /userAccount/logout/manual              member       session only
+  requestPasswordReset, // POST    /userAccount/password/forgot            anyone
+  changePassword,       // POST    /userAccount/password/reset             member       session only
+  resetPassword,        // POST    /userAccount/password/reset/token       holder
   refreshSession,       // POST    /userAccount/refresh/token              holder
   listGroups,           // GET     /userGroups                             member       usergroup:read
   createGroup,          // POST    /userGroups                             admin        usergroup:write
@@ -100,7 +119,11 @@ export const routes: readonly AnyEndpoint[] = [
   updateUser,           // PUT     /users/:id                              adminOrSelf  user:write
   ...updateUserField,   // PATCH   /users/:id/<field>                      adminOrSelf  user:write
   checkAdministrator,   // GET     /users/:id/adminCheck                   admin        user:read
+  revokeInvitation,     // DELETE  /users/:id/invitation                   admin        user:delete
+  issueInviteLink,      // POST    /users/:id/invite-link                  admin        session only
+  resendInvite,         // POST    /users/:id/resend-invite                admin        user:invite
   restoreUser,          // POST    /users/:id/restore                      admin        user:invite
+  inviteUsers,          // POST    /users/bulk/invite                      admin        user:invite
   listUsersByIds,       // POST    /users/by-ids                           member       user:read
   removeDisplayPicture, // DELETE  /users/dp                               member       user:write
   getDisplayPicture,    // GET     /users/dp                               member       user:read
@@ -109,5 +132,6 @@ export const routes: readonly AnyEndpoint[] = [
   listUsersWithGroups,  // GET     /users/fetch/with-groups                member       user:read
   listDirectoryUsers,   // GET     /users/graph/list                       member       user:read
   getInternalUser,      // GET     /users/internal/:id                     service      USER_LOOKUP
+  listInvitations,      // GET     /users/invitations                      admin        user:read
   listTeamsOfUser,      // GET     /users/teams/list                       member       team:read
 ];

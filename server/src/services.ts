@@ -1,13 +1,16 @@
 import type { ConfirmCaller } from './access/confirmation.ts';
+import type { Encryption } from './access/encryption.ts';
 import type { SigningKeys } from './access/keys.ts';
 import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
+import type { Background } from './background.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Connector } from './connector/connector.ts';
 import type { Database } from './db/database.ts';
 import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
+import type { MailService } from './mail/mail-service.ts';
 import type { Metrics } from './metrics/metrics.ts';
 
 /** What handlers work with. A handler takes what it needs and nothing else reaches it. */
@@ -18,6 +21,9 @@ export interface Services {
   readonly db: Database;
   readonly keys: SigningKeys;
   readonly passwords: PasswordHasher;
+  readonly encryption: Encryption;
+  readonly mail: MailService;
+  readonly background: Background;
   readonly pictures: PictureCompressor;
   readonly limits: Limits;
   readonly confirm: ConfirmCaller;

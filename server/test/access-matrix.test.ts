@@ -3,6 +3,7 @@ import { catalogue } from '../src/access/scopes.ts';
 import type { AnyEndpoint } from '../src/http/endpoint.ts';
 import { addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
+import { MailServer } from './mail-server.ts';
 import { type Client, TestApp } from './test-app.ts';
 
 const nobodysId = '0123456789abcdef01234567';
@@ -36,6 +37,7 @@ function summary(statuses: ReadonlyMap<string, readonly string[]>): string {
 }
 
 describe('access matrix', () => {
+  let mails: MailServer;
   let app: TestApp;
   let admin: Client;
   let member: Client;
@@ -45,7 +47,8 @@ describe('access matrix', () => {
   const services = new Map<string, Client>();
 
   beforeAll(async () => {
-    app = await TestApp.start();
+    mails = await MailServer.start();
+    app = await TestApp.start({ SMTP_URL: mails.url });
     admin = await app.setUp();
     member = await app.member(admin, memberEmail);
     for (const { name } of catalogue) {
@@ -58,7 +61,10 @@ describe('access matrix', () => {
     removedsToken = await removed.token();
     await app.deleteUser(removed.userId);
   });
-  afterAll(() => app.close());
+  afterAll(async () => {
+    await app.close();
+    await mails.stop();
+  });
 
   /** What a caller gets. Bodies are empty: whoever is let through meets validation, or changes nothing of what others ask for. */
   async function statusFor(endpoint: AnyEndpoint, client: Client, id = nobodysId): Promise<string> {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compactJwt, hmac } from './jwt.ts';
+import { MailServer, tokenIn } from './mail-server.ts';
 import { beginSignIn, claimsOf } from './sign-in.ts';
 import { type Client, password, TestApp } from './test-app.ts';
 
@@ -12,15 +13,19 @@ const kinds = [
   'x-session-token',
   'service token',
   'service token with a display prefix',
+  'secret of a reset link',
+  'secret of an invitation link',
 ] as const;
 type Kind = (typeof kinds)[number];
 
 describe('a credential of one kind where another belongs', () => {
+  let mails: MailServer;
   let app: TestApp;
   let admin: Client;
   const credentials = new Map<Kind, string>();
   beforeAll(async () => {
-    app = await TestApp.start();
+    mails = await MailServer.start();
+    app = await TestApp.start({ SMTP_URL: mails.url });
     admin = await app.setUp();
     const { body: pair } = await app.signInTokens(email);
     const { credential } = await admin.token({ expiryDays: 'never' });
@@ -32,8 +37,16 @@ describe('a credential of one kind where another belongs', () => {
     const service = app.service(['USER_LOOKUP', 'FETCH_CONFIG']).credential ?? '';
     credentials.set('service token', service);
     credentials.set('service token with a display prefix', `lkpat_${service}`);
+    await app.nobody.post('/userAccount/password/forgot', { email });
+    credentials.set('secret of a reset link', tokenIn(await mails.mailTo(email)));
+    const { _id } = (await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' })).body;
+    const { link } = (await admin.post(`/users/${_id}/invite-link`)).body;
+    credentials.set('secret of an invitation link', link.split('#token=')[1]);
   });
-  afterAll(() => app.close());
+  afterAll(async () => {
+    await app.close();
+    await mails.stop();
+  });
 
   const doors: readonly { name: string; open: readonly Kind[]; knock: (value: string) => Promise<number> }[] = [
     {
@@ -60,6 +73,15 @@ describe('a credential of one kind where another belongs', () => {
       name: 'a route of administrators',
       open: ['session', 'token with prefix', 'token without prefix'],
       knock: async (value) => (await app.with(value).patch('/org', {})).status,
+    },
+    {
+      name: 'the route that sets a password by a link',
+      open: ['secret of a reset link', 'secret of an invitation link'],
+      // Too short: whose link it is not finds out before. And nothing is used up.
+      knock: async (value) => {
+        const { status } = await app.with(value).post('/userAccount/password/reset/token', { password: 'x' });
+        return status === 400 ? 200 : status;
+      },
     },
     {
       name: 'the header x-session-token',

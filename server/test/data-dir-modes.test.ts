@@ -17,9 +17,8 @@ describe('the files of a server', () => {
         const token = await server.setUp();
         await server.call('POST', '/personal-access-tokens', { token, body: { name: 'used' } });
         const files = readdirSync(dataDir);
-        expect(files).toEqual(
-          expect.arrayContaining(['latchkey.db', 'latchkey.db-wal', 'latchkey.db-shm', 'signing-keys.json']),
-        );
+        const keys = ['signing-keys.json', 'encryption-key'];
+        expect(files).toEqual(expect.arrayContaining(['latchkey.db', 'latchkey.db-wal', 'latchkey.db-shm', ...keys]));
         expect(mode(dataDir)).toBe(0o700);
         for (const file of files) expect([file, mode(join(dataDir, file))]).toEqual([file, 0o600]);
         await server.end('SIGTERM');

@@ -41,6 +41,8 @@ export const people = [
 ] as const;
 export const userIds = people.map((_, place) => idOf(100 + place));
 export const [adaId = '', asaId = ''] = userIds;
+/** The last of the people: the only one who has never logged in. */
+export const newcomerId = userIds.at(-1) ?? '';
 const goneId = idOf(200);
 export const emailOf = (place: number) => (place === 0 ? 'ada@example.com' : `person-${place}@example.com`);
 
@@ -83,7 +85,8 @@ function fill(store: Sqlite.Database, passwordHash: string): void {
     [goneId, 'GÖNE', 'gone@x.io'],
   ];
   for (const [place, [id, full_name, email]] of everybody.entries()) {
-    const state = { has_logged_in: 1, is_deleted: id === goneId ? 1 : 0, deleted_by: id === goneId ? adaId : null };
+    const has_logged_in = Number(![goneId, newcomerId].includes(id ?? ''));
+    const state = { has_logged_in, is_deleted: id === goneId ? 1 : 0, deleted_by: id === goneId ? adaId : null };
     const address = place === 1 ? '{"city":"Malmö"}' : null;
     insert('users', { id, org_id: orgId, slug: `user-${1001 + place}`, email, full_name, address, ...state, ...times });
     if (id !== goneId) insert('group_members', { group_id: groupIds.everyone, user_id: id });

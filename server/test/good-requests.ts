@@ -2,10 +2,11 @@ import { addressOf } from '../src/http/endpoint.ts';
 import { isUpload } from '../src/http/media.ts';
 import { routes } from '../src/routes.gen.ts';
 import { beginSignIn } from './sign-in.ts';
-import { type Answer, type Client, type Json, password, type TestApp } from './test-app.ts';
+import { type Answer, Client, type Json, password, type TestApp } from './test-app.ts';
 
 /** Who and what requests are made with. */
 export interface World {
+  /** Has a mail server. */
   readonly app: TestApp;
   readonly admin: Client;
   readonly member: Client;
@@ -13,12 +14,14 @@ export interface World {
 }
 
 /** A request that succeeds. */
-interface GoodRequest {
+export interface GoodRequest {
   readonly caller: Client;
   /** Below /api/v1. */
   readonly path: string;
   readonly body: Json;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whose password it sets, to the one in the body. */
+  readonly setsPasswordOf?: string;
 }
 
 type Make = (world: World) => GoodRequest | Promise<GoodRequest>;
@@ -45,6 +48,17 @@ function changeOfMembers(change: 'add-users' | 'remove-users'): readonly [string
     return { caller: admin, path: `/userGroups/${change}`, body };
   };
   return [`POST /userGroups/${change}`, make];
+}
+
+/** What people choose in place of the password of tests. */
+export const newPassword = 'Brand-New-Horse-8';
+
+/** Somebody new and the secret of a link for them. */
+async function invited({ app, admin }: World): Promise<{ readonly holder: Client; readonly email: string }> {
+  const email = fresh();
+  const { _id } = (await admin.post('/users', { fullName: 'Good', email })).body;
+  const { link } = (await admin.post(`/users/${_id}/invite-link`)).body;
+  return { holder: new Client(app, link.split('#token=')[1], _id), email };
 }
 
 const requests = new Map<string, Make>([
@@ -91,7 +105,43 @@ const requests = new Map<string, Make>([
       return { caller: await app.signIn(memberEmail), path: '/userAccount/logout/manual', body: { all: false } };
     },
   ],
+  [
+    'POST /userAccount/password/forgot',
+    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/password/forgot', body: { email } }),
+  ],
+  [
+    'POST /userAccount/password/reset',
+    async ({ app, admin }) => {
+      const email = fresh();
+      const body = { currentPassword: password, newPassword };
+      const caller = await app.member(admin, email);
+      return { caller, path: '/userAccount/password/reset', body, setsPasswordOf: email };
+    },
+  ],
+  [
+    'POST /userAccount/password/reset/token',
+    async (world) => {
+      const { holder: caller, email } = await invited(world);
+      const body = { password: newPassword };
+      return { caller, path: '/userAccount/password/reset/token', body, setsPasswordOf: email };
+    },
+  ],
+  [
+    'PUT /settings/smtp',
+    ({ admin }) => ({
+      caller: admin,
+      path: '/settings/smtp',
+      body: { host: 'smtp.example.com', username: 'mailer', password: 'good', from: 'no-reply@example.com' },
+    }),
+  ],
   ['POST /users', ({ admin }) => ({ caller: admin, path: '/users', body: { fullName: 'Good', email: fresh() } })],
+  [
+    'POST /users/bulk/invite',
+    async ({ admin }) => {
+      const body = { emails: [fresh()], groupIds: [await newGroup(admin)] };
+      return { caller: admin, path: '/users/bulk/invite', body };
+    },
+  ],
   [
     'PUT /users/:id',
     ({ admin, member, memberEmail: email }) => ({ caller: admin, path: `/users/${member.userId}`, body: { email } }),

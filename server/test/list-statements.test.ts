@@ -26,6 +26,7 @@ const paged = [
   'sortBy=createdAt',
 ].concat(['sortOrder=desc', 'hasLoggedIn=true', 'hasLoggedIn=false', 'page=1000000']);
 
+const invitations = ['', '?page=2&limit=100', '?search=user', '?status=pending', '?status=failed&search=%25_'];
 const tokens = ['', '?page=2&limit=100', '?search=user', '?status=all', '?status=revoked'];
 
 const lists: readonly List[] = [
@@ -51,6 +52,10 @@ const lists: readonly List[] = [
     const path = `/personal-access-tokens/admin${query}`;
     return { name: `GET ${path}`, call: () => ({ path }) };
   }),
+  ...invitations.map((query) => {
+    const path = `/users/invitations${query}`;
+    return { name: `GET ${path}`, call: () => ({ path }) };
+  }),
 ];
 
 describe('statements of the list routes (STORE-14)', () => {
@@ -68,6 +73,20 @@ describe('statements of the list routes (STORE-14)', () => {
           .insertInto('personal_access_tokens')
           .values({ ...row, id: newId(), hash })
           .execute();
+      }
+    });
+  }
+
+  /** Invites everybody who was not yet: a row in the store, as after a mail that leads to the sign-in page. */
+  async function inviteAll(): Promise<void> {
+    const { db, newId } = app.services;
+    const invited = db.read.selectFrom('one_time_links').select('user_id');
+    const users = await db.read.selectFrom('users').where('id', 'not in', invited).select(['id', 'org_id']).execute();
+    await db.transaction(async (tx) => {
+      for (const { id: user_id, org_id } of users) {
+        const state = { purpose: 'invitation', is_returning: 0, delivery: 'sent', is_current: 1 } as const;
+        const row = { id: newId(), org_id, user_id, created_at: app.clock.now(), ...state };
+        await tx.insertInto('one_time_links').values(row).execute();
       }
     });
   }
@@ -105,11 +124,13 @@ describe('statements of the list routes (STORE-14)', () => {
     await admin.token();
     await addManyUsers(app, few - 1);
     await addTokens(few - 1);
+    await inviteAll();
     // The first long list opens a connection, which later ones use.
     await admin.get('/users');
     await countAll('few');
     await addManyUsers(app, many - few);
     await addTokens(many - few);
+    await inviteAll();
     await countAll('many');
   });
   afterAll(() => app.close());
@@ -163,5 +184,6 @@ describe('statements of the list routes (STORE-14)', () => {
     expect(counted.get('GET /users')?.many).toHaveLength(1);
     expect(counted.get('GET /users/fetch/with-groups')?.many).toHaveLength(1);
     expect(counted.get('GET /users?page=1')?.many).toHaveLength(2);
+    expect(counted.get('GET /users/invitations')?.many).toHaveLength(2);
   });
 });

@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { Logger } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { mintRawLinkToken } from '../src/features/links/link.ts';
 import { createLog, maskCredentials } from '../src/log.ts';
 
 const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
+/** The secret of a link in a mail. */
+const linkSecret = `lkl_${'Ab3-_'.repeat(8)}xyz`;
 const hash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b/dWRWJTmaaJObG';
 
 /** What a log writes while `use` has it. */
@@ -77,6 +80,27 @@ describe('createLog', () => {
     expect(text).not.toContain('RdescudvJCsgt3ub');
     expect(text).toContain('/org?token=[secret]&x=1');
   });
+
+  it('masks the secret of a link, in whatever it stands (LINK-1, PASSWORD-6)', async () => {
+    const link = `https://id.example.com/reset-password#token=${linkSecret}`;
+    const text = await written((log) => {
+      log.info(`mailed ${link}`);
+      log.info({ deep: { url: link, list: [linkSecret, `Bearer ${linkSecret}`] } }, 'nested');
+      log.error({ err: new Error(`550 not wanted: <a href="${link}">\r\n${linkSecret}`) }, 'failed');
+      log.info({ [linkSecret]: encodeURIComponent(link) }, 'named');
+    });
+    for (const line of text.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
+    expect(text).not.toContain('lkl_');
+    expect(text).not.toContain(linkSecret.slice(4, 20));
+    expect(text).toContain('mailed https://id.example.com/reset-password#token=[secret]');
+  });
+
+  it('masks what links really have for a secret (LINK-1)', () => {
+    const [one, other] = [mintRawLinkToken().expose(), mintRawLinkToken().expose()];
+    expect(one).toMatch(/^lkl_[\w-]{43}$/);
+    expect(other).not.toBe(one);
+    expect(maskCredentials(`${one}, ${other}.`)).toBe('[secret], [secret].');
+  });
 });
 
 describe('maskCredentials', () => {
@@ -88,13 +112,13 @@ describe('maskCredentials', () => {
   });
 
   it('leaves everything else alone', () => {
-    const plain = 'GET /api/v1/org 200 65f0c0ffee65f0c0ffee65f0 eyJ a.b.c argon2id v1.2.3';
+    const plain = 'GET /api/v1/org 200 65f0c0ffee65f0c0ffee65f0 eyJ lkl_ lkl_x a.b.c argon2id v1.2.3';
     expect(maskCredentials(plain)).toBe(plain);
   });
 
   it('takes time that grows with the text only', () => {
     const startedAt = performance.now();
-    for (const piece of ['eyJ', 'eyJaaaaaaaa.', 'a_', '$argon2id$']) maskCredentials(piece.repeat(100_000));
+    for (const piece of ['eyJ', 'eyJaaaaaaaa.', 'a_', '$argon2id$', 'lkl_']) maskCredentials(piece.repeat(100_000));
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

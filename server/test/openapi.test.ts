@@ -146,9 +146,25 @@ describe('OpenAPI document', () => {
     expect(Object.keys(document.components.responses.Refusal.content)).toEqual(['application/json']);
   });
 
-  it('errorMessage is said only where a rule has it: by GET /users/dp (ERR-4)', () => {
+  it('errorMessage is said only where a rule has it, as the one thing in a body (ERR-4, INVITE-13, PICTURE-6)', () => {
     const saying = routes.filter((endpoint) => JSON.stringify(operationOf(endpoint)).includes('errorMessage'));
-    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /users/dp']);
+    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /users/bulk/invite', 'GET /users/dp']);
     expect(JSON.stringify(document.components)).not.toContain('errorMessage');
+    const { schema } = document.paths['/api/v1/users/bulk/invite'].post.responses['409'].content['application/json'];
+    expect(schema).toEqual({
+      type: 'object',
+      required: ['errorMessage'],
+      properties: { errorMessage: { type: 'string' } },
+      additionalProperties: false,
+    });
+  });
+
+  it('a refusal may name the addresses that mail did not go out to, beside what every refusal has (ERR-2, INVITE-14)', () => {
+    const { schemas } = document.components;
+    const { required, properties, additionalProperties } = schemas.Refusal;
+    expect(required).toEqual(['message', 'error']);
+    expect(Object.keys(properties).sort()).toEqual(['error', 'failed', 'message']);
+    expect(properties.failed).toMatchObject({ type: 'array', items: { type: 'string', format: 'email' } });
+    expect(additionalProperties).toBe(false);
   });
 });

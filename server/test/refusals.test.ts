@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, second } from '../src/clock.ts';
-import { type RefusalName, refusals } from '../src/errors.ts';
+import { hasErrorMessage, type RefusalName, refusals } from '../src/errors.ts';
 import { answering, type Behaviour, FakeBackend, silent } from './fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from './made-pictures.ts';
+import { MailServer } from './mail-server.ts';
 import { RawConnection, requestText, sendRaw } from './raw-http.ts';
 import { secondConnection } from './second-connection.ts';
 import { attemptSignIn, beginSignIn } from './sign-in.ts';
@@ -28,6 +29,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   let behind: TestApp;
   let asker: Client;
   let hanging: Promise<Refused>;
+  let mails: MailServer;
+  let mailing: TestApp;
+  let inviter: Client;
+  let plain: TestApp;
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -42,12 +47,20 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     asker = await behind.setUp();
     hanging = call(asker, 'GET', '/users/graph/list');
     await vi.waitUntil(() => backend.requests.length === 1);
+    mails = await MailServer.start();
+    mailing = await TestApp.start({ SMTP_URL: mails.url });
+    inviter = await mailing.setUp();
+    plain = await TestApp.start({ SMTP_URL: mails.url, INVITE_LINKS: 'off' });
+    await plain.nobody.post('/org', { ...organization, accountType: 'individual' });
   });
   afterAll(async () => {
     slow.destroy();
     await app.close();
     await limited.close();
     await behind.close();
+    await mailing.close();
+    await plain.close();
+    await mails.stop();
     await backend.stop();
   });
 
@@ -84,6 +97,18 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     return call(client, 'GET', '/users');
   }
 
+  /** Invites somebody by mail. */
+  const invite = (email: string, client = inviter) =>
+    call(client, 'POST', '/users/bulk/invite', { body: { emails: [email] } });
+
+  /** The outcome of a call while the mail server refuses every recipient. */
+  async function unmailed(what: () => Promise<Refused>): Promise<Refused> {
+    mails.faults = { refuse: () => 550 };
+    const refused = await what();
+    mails.faults = {};
+    return refused;
+  }
+
   async function systemGroup(name: string): Promise<string> {
     const { groups } = (await admin.get('/userGroups')).body;
     return groups.find((group: Json) => group.type === name)._id;
@@ -101,6 +126,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     connectorUsersFailed: () => asking(answering(500), 'GET', '/users/graph/list'),
     connectorTeamsFailed: () => asking(answering(404), 'GET', '/users/teams/list'),
     connectorRefused: () => asking(answering(400), 'POST', '/teams', { body: { name: 'x' } }),
+    inviteAccepted: () => call(inviter, 'POST', `/users/${inviter.userId}/resend-invite`),
+    mailNotConfigured: () => invite('guest@example.com', admin),
     pictureEmpty: () => upload(Buffer.alloc(0)),
     pictureTooLarge: () => upload(madePng(10_000, 10_000, { rows: compressedZeros(10_000 * 10_001) })),
     pictureUndecodable: () => upload(onePixel().subarray(0, -20)),
@@ -129,6 +156,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
     administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    businessRequired: async () => invite('guest@example.com', await plain.signIn('ada@example.com')),
+    inviteLinksOff: async () => call(await plain.signIn('ada@example.com'), 'POST', `/users/${anId}/invite-link`),
     groupManaged: async () => call(admin, 'DELETE', `/userGroups/${await systemGroup('standard')}`),
     teamRightMissing: async () => {
       const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
@@ -159,11 +188,20 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
     emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
     administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
+    everybodyActive: () => invite('ada@example.com'),
     userActive: () => call(admin, 'POST', `/users/${member.userId}/restore`),
     emailOfDeletedUser: async () => {
       const gone = await app.member(admin, 'gone@example.com');
       await app.deleteUser(gone.userId);
       return call(admin, 'POST', '/users', newcomer('gone@example.com'));
+    },
+
+    linkGone: async () => {
+      const { _id } = (await inviter.post('/users', newcomer('linked@example.com').body)).body;
+      const { link } = (await inviter.post(`/users/${_id}/invite-link`)).body;
+      await inviter.post(`/users/${_id}/invite-link`);
+      const holder = mailing.with(link.split('#token=')[1]);
+      return call(holder, 'POST', '/userAccount/password/reset/token', { body: { password } });
     },
 
     bodyTooLarge: () => call(app.nobody, 'POST', '/users', { raw: 'x'.repeat(1_048_577) }),
@@ -204,6 +242,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       store.close();
       return refused;
     },
+    inviteMailFailed: () => unmailed(() => invite('unreached@example.com')),
+    testMailFailed: () => unmailed(() => call(inviter, 'POST', '/settings/smtp/test')),
     connectorBadAnswer: () => asking(answering(401), 'GET', `/teams/${anId}`),
     connectorUnavailable: () => asking((socket) => void socket.destroy(), 'DELETE', `/teams/${anId}`),
     connectorTimeout: () => hanging,
@@ -233,7 +273,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   const last: RefusalName = 'requestTooSlow';
   const names = (Object.keys(refusals) as RefusalName[]).filter((name) => name !== last);
 
-  it.each([...names, last])('%s', async (name) => {
+  // Its body is spelled out; see below.
+  const spelledOut: RefusalName = 'everybodyActive';
+
+  it.each([...names.filter((name) => name !== spelledOut), last])('%s', async (name) => {
     const { status, code, text } = refusals[name];
     const refused = await cases[name]();
     expect([refused.status, refused.body.error.code]).toEqual([status, code]);
@@ -242,12 +285,23 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     expect(refused.body.error.requestId).toBe(refused.header('x-request-id'));
     expect(refused.header('cache-control')).toBe('no-store');
     expect('details' in refused.body.error).toBe(code === 'VALIDATION_ERROR');
-    expect(Object.keys(refused.body).sort()).toEqual(['error', 'message']);
+    const { failed, ...common } = refused.body;
+    expect(failed).toEqual(name === 'inviteMailFailed' ? ['unreached@example.com'] : undefined);
+    expect(Object.keys(common).sort()).toEqual(['error', 'message']);
     expect(refused.header('www-authenticate') !== undefined).toBe(status === 401 || code === 'INSUFFICIENT_SCOPE');
     expect(refused.header('allow') !== undefined).toBe(status === 405);
     const wait = Number(refused.header('retry-after') ?? Number.NaN);
     expect(wait > 0).toBe(status === 429 || status === 503);
     expect(refused.header('ratelimit-remaining')).toBe(status === 429 ? '0' : undefined);
+  });
+
+  it(`${spelledOut}: in the one spelling errorMessage (ERR-4)`, async () => {
+    const { status, text } = refusals[spelledOut];
+    const refused = await cases[spelledOut]();
+    expect([refused.status, refused.body]).toEqual([status, { errorMessage: text }]);
+    expect(refused.header('x-request-id')).toBeTypeOf('string');
+    expect(refused.header('cache-control')).toBe('no-store');
+    expect((Object.keys(refusals) as RefusalName[]).filter(hasErrorMessage)).toEqual([spelledOut]);
   });
 
   it('faults were logged, each once and with its request id, and told neutrally (ERR-6, ERR-25)', async () => {

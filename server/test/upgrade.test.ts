@@ -16,6 +16,7 @@ import {
   idOf,
   leaveFirstRelease,
   manyTokens,
+  newcomerId,
   orgId,
   people,
   type Rows,
@@ -82,6 +83,21 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     for (const { full_name, name_key } of after['users'] ?? []) expect(name_key).toBe(foldCase(full_name));
     expect(after['personal_access_tokens']).toHaveLength(6 + manyTokens);
     for (const { name, name_key } of after['personal_access_tokens'] ?? []) expect(name_key).toBe(foldCase(name));
+  });
+
+  it('whoever has logged in before has signed in, and nobody else (USER-31)', () => {
+    const users = after['users'] ?? [];
+    const known = users.filter(({ has_logged_in }) => has_logged_in === 1);
+    expect([known.length, users.length]).toEqual([people.length - 1, people.length + 1]);
+    for (const { signed_in_at, updated_at } of known) expect(signed_in_at).toBe(updated_at);
+    for (const user of users.filter((one) => !known.includes(one))) expect(user.signed_in_at).toBeNull();
+  });
+
+  it('200: a link to copy is for whoever has never been in, of before too (INVITE-26)', async () => {
+    const link = async (id: string) => (await ada.post(`/users/${id}/invite-link`)).status;
+    expect([await link(newcomerId), await link(asaId), await link(userIds[2] ?? '')]).toEqual([201, 400, 400]);
+    const { body } = await ada.get('/users/invitations');
+    expect(body.invitations.map(({ userId }: Json) => userId)).toEqual([newcomerId]);
   });
 
   it('200: tokens and sessions of before go on, with and without the display prefix', async () => {

@@ -1,11 +1,12 @@
 import { hkdfSync, randomUUID } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import { StartupError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
+import { readPrivately, writePrivately } from './private-file.ts';
 
 /** A public key as it is published (RFC 8037). */
 interface PublicKey {
@@ -40,19 +41,6 @@ const storedKeys = z.object({
     .min(1),
 });
 
-function writePrivately(file: string, content: string): void {
-  const unfinished = `${file}.${randomUUID()}`;
-  const handle = openSync(unfinished, 'wx', 0o600);
-  writeSync(handle, content);
-  fsyncSync(handle);
-  closeSync(handle);
-  renameSync(unfinished, file);
-  // The new name, too, must survive a power cut.
-  const directory = openSync(dirname(file), 'r');
-  fsyncSync(directory);
-  closeSync(directory);
-}
-
 async function newKeyFile(file: string): Promise<void> {
   const { privateKey } = await generateKeyPair('Ed25519', { extractable: true });
   writePrivately(file, `${JSON.stringify({ keys: [{ ...(await exportJWK(privateKey)), kid: randomUUID() }] })}\n`);
@@ -63,13 +51,9 @@ function damaged(file: string): StartupError {
 }
 
 function readKeyFile(file: string): z.infer<typeof storedKeys> {
-  if ((statSync(file).mode & 0o077) !== 0) {
-    throw new StartupError(
-      `The key file ${file} can be read by others: run chmod 600 on it, or replace it if it leaked`,
-    );
-  }
+  const content = readPrivately(file);
   try {
-    return storedKeys.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return storedKeys.parse(JSON.parse(content));
   } catch {
     throw damaged(file);
   }

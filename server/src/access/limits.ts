@@ -2,9 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { type Clock, minute, second, toTimestamp } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 
-const windowMs = minute;
-
-/** What is counted, and how often a key may do it in a minute. High enough for people and scripts that mean well. */
+/** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
 const allowances = {
   /** Credentials that failed verification, by network. */
   badCredential: 300,
@@ -18,7 +16,20 @@ const allowances = {
   signInStart: 300,
   /** Refreshes, by person. */
   refresh: 300,
+  /** Requests to invite people, by person. */
+  invite: 60,
+  /** Requests for the recovery of a password, by network. */
+  recovery: 60,
+  /** Recovery mails, by the person who gets them; in the time that the link of each works, so that the last one does. */
+  recoveryMail: 3,
+  /** Mails to try the settings out, by person. */
+  testMail: 10,
+  /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
+  emailNotice: 3,
 } as const;
+
+/** Counted in another time than a minute. */
+const windowsMs: Partial<Record<keyof typeof allowances, number>> = { recoveryMail: 20 * minute };
 
 /** How many keys are remembered of each thing counted; the oldest are forgotten first. */
 const keysMax = 50_000;
@@ -32,6 +43,8 @@ const failuresKeptMs = 60 * minute;
 export interface Limits {
   /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
   count(what: keyof typeof allowances, key: string): void;
+  /** Counts one act and answers whether it is within the allowance, for what is to be left out in silence beyond it. */
+  tryCount(what: keyof typeof allowances, key: string): boolean;
   /**
    * Counts a try to sign in as failed until it succeeds, so that many at once are held back like many in a row. Throws
    * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44.
@@ -39,6 +52,8 @@ export interface Limits {
   trySignIn(email: string, network: string): void;
   /** Takes a counted try back, and forgets the account's failures from this network. */
   signInSucceeded(email: string, network: string): void;
+  /** Forgets the account's failures from this network, for somebody who proved otherwise whose account it is. */
+  forgive(email: string, network: string): void;
   /** Takes a counted try back that failed through no fault of the caller's. */
   signInUndecided(email: string, network: string): void;
 }
@@ -75,32 +90,34 @@ function forgetOldest(byKey: Map<string, unknown>): void {
 class Windows {
   readonly #clock: Clock;
   readonly #allowance: number;
+  readonly #windowMs: number;
   readonly #byKey = new Map<string, { count: number; readonly endsMs: number }>();
 
-  constructor(clock: Clock, allowance: number) {
+  constructor(clock: Clock, what: keyof typeof allowances) {
     this.#clock = clock;
-    this.#allowance = allowance;
+    this.#allowance = allowances[what];
+    this.#windowMs = windowsMs[what] ?? minute;
   }
 
-  count(key: string): void {
+  /** Seconds until the key may go on; 0 while it is within the allowance. */
+  count(key: string): number {
     const nowMs = this.#clock.now();
     const known = this.#byKey.get(key);
     // A clock that was set back must not hold anybody back for longer than a window.
-    const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs;
-    const window = isOpen ? known : { count: 0, endsMs: nowMs + windowMs };
+    const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= this.#windowMs;
+    const window = isOpen ? known : { count: 0, endsMs: nowMs + this.#windowMs };
     window.count += 1;
     if (!isOpen) {
       this.#byKey.delete(key);
       this.#byKey.set(key, window);
       forgetOldest(this.#byKey);
     }
-    if (window.count <= this.#allowance) return;
-    const seconds = Math.ceil((window.endsMs - nowMs) / second);
-    throw new RefusedError('tooManyRequests', {
-      params: { seconds },
-      headers: limitHeaders(this.#allowance, seconds),
-    });
+    return window.count <= this.#allowance ? 0 : Math.ceil((window.endsMs - nowMs) / second);
   }
+}
+
+function refuseTooMany(allowance: number, seconds: number): RefusedError {
+  return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(allowance, seconds) });
 }
 
 interface Failures {
@@ -157,8 +174,10 @@ class SlowDown {
 
 const noLimits: Limits = {
   count: () => {},
+  tryCount: () => true,
   trySignIn: () => {},
   signInSucceeded: () => {},
+  forgive: () => {},
   signInUndecided: () => {},
 };
 
@@ -166,12 +185,17 @@ const noLimits: Limits = {
 export function limits({ on, clock }: { readonly on: boolean; readonly clock: Clock }): Limits {
   if (!on) return noLimits;
   const windows = {
-    badCredential: new Windows(clock, allowances.badCredential),
-    mint: new Windows(clock, allowances.mint),
-    team: new Windows(clock, allowances.team),
-    upload: new Windows(clock, allowances.upload),
-    signInStart: new Windows(clock, allowances.signInStart),
-    refresh: new Windows(clock, allowances.refresh),
+    badCredential: new Windows(clock, 'badCredential'),
+    mint: new Windows(clock, 'mint'),
+    team: new Windows(clock, 'team'),
+    upload: new Windows(clock, 'upload'),
+    signInStart: new Windows(clock, 'signInStart'),
+    refresh: new Windows(clock, 'refresh'),
+    invite: new Windows(clock, 'invite'),
+    recovery: new Windows(clock, 'recovery'),
+    recoveryMail: new Windows(clock, 'recoveryMail'),
+    testMail: new Windows(clock, 'testMail'),
+    emailNotice: new Windows(clock, 'emailNotice'),
   };
   const accounts = new SlowDown(clock, freeFailures);
   // A network may hold many people who each mistype: it is slowed down later than one account is.
@@ -179,7 +203,11 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
   const accountKey = (email: string, network: string) => `${email} ${networkOf(network)}`;
 
   return {
-    count: (what, key) => windows[what].count(key),
+    count: (what, key) => {
+      const seconds = windows[what].count(key);
+      if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+    },
+    tryCount: (what, key) => windows[what].count(key) === 0,
     trySignIn: (email, network) => {
       accounts.admit(accountKey(email, network));
       networks.admit(networkOf(network));
@@ -190,6 +218,7 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
       accounts.forget(accountKey(email, network));
       networks.uncount(networkOf(network));
     },
+    forgive: (email, network) => accounts.forget(accountKey(email, network)),
     signInUndecided: (email, network) => {
       accounts.uncount(accountKey(email, network));
       networks.uncount(networkOf(network));

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { GrantableScopes } from '../access/scopes.ts';
+import type { MailSender, MailServer } from '../mail/mail.ts';
+import { mailSender, smtpUrl } from '../mail/mail-address.ts';
 import { Secret } from '../secret.ts';
 
 const splitList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '');
@@ -61,6 +63,19 @@ export const variables = z.object({
     .describe('How tokens are signed'),
   JWT_SECRET: sharedSecret.optional().describe('Shared secret for HS256'),
   SCOPED_JWT_SECRET: sharedSecret.optional().describe('Shared secret of trusted services'),
+  ENCRYPTION_KEY: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits: generate them, e.g. openssl rand -hex 32')
+    .refine((text) => new Set(text).size >= secretKindsMin, 'must not repeat a few digits')
+    .transform((text) => new Secret(text))
+    .optional()
+    .describe('Encrypts stored settings'),
+  SMTP_URL: smtpUrl.optional().describe('The mail server, as smtp://user:password@host:port'),
+  MAIL_FROM: mailSender.optional().describe('Whom mail comes from'),
+  INVITE_LINKS: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether administrators may copy invitation links'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
   TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
   TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
@@ -97,6 +112,14 @@ export interface Config {
   readonly jwtSharedSecret: Secret | null;
   /** What trusted services sign their scoped tokens with. */
   readonly scopedSharedSecret: Secret | null;
+  /** What stored settings are encrypted with; `null`: a key of our own, in the data directory. */
+  readonly encryptionKey: Secret | null;
+  /** The mail server that environment or file name; `null`: what an administrator stored, if anything. */
+  readonly mailServer: MailServer | null;
+  /** Whom mail comes from, whatever server it goes to; `null`: as the server's settings say. */
+  readonly mailFrom: MailSender | null;
+  /** Whether administrators may copy invitation links. Rule: INVITE-23. */
+  readonly inviteLinks: boolean;
   readonly rateLimit: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];

@@ -63,6 +63,34 @@ describe('secrets that are shared with others', () => {
   });
 });
 
+describe('the key that stored settings are encrypted with', () => {
+  const key = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+
+  it('takes 64 hexadecimal digits in either case; without any there is none (CONFIG-7)', () => {
+    for (const value of [key, key.toUpperCase()]) {
+      expect(loadConfig({ ENCRYPTION_KEY: value }).encryptionKey?.expose()).toBe(value);
+    }
+    for (const environment of [{}, { ENCRYPTION_KEY: '' }]) expect(loadConfig(environment).encryptionKey).toBeNull();
+  });
+
+  it.each([key.slice(1), `${key}0`, `${key.slice(1)}g`, `0x${key.slice(2)}`, good, `${key}\n${key}`])(
+    'refuses anything else, and does not show it: %s (CONFIG-7, CONFIG-24)',
+    (value) => {
+      expect(() => loadConfig({ ENCRYPTION_KEY: value })).toThrow(
+        /^ENCRYPTION_KEY is \[secret\]: it must be 64 hexadecimal digits: generate them, e\.g\. openssl rand -hex 32$/,
+      );
+    },
+  );
+
+  it('refuses one that nobody generated (CONFIG-7)', () => {
+    for (const value of ['0'.repeat(64), '0123'.repeat(16)]) {
+      expect(() => loadConfig({ ENCRYPTION_KEY: value })).toThrow(
+        'ENCRYPTION_KEY is [secret]: it must not repeat a few digits',
+      );
+    }
+  });
+});
+
 describe('the scopes that may be granted', () => {
   let directory: string;
   beforeAll(() => {

@@ -8,6 +8,7 @@ import { loadConfig } from './load-config.ts';
 
 const good = 'kX9vQ2mZ7pL4wR8tB1nC6yD3sF5gH0jA';
 const other = 'Zr4uT8yB2nM6kW0qE9aS3dF7gH1jK5lP';
+const encryption = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 
 let directory: string;
 const startedIn = process.cwd();
@@ -39,7 +40,7 @@ function refusal(environment: Readonly<Record<string, string>>): string {
 }
 
 describe('loadConfig', () => {
-  it('has a default for everything (CONFIG-1 to CONFIG-3, CONFIG-5, CONFIG-6, CONFIG-8, CONFIG-12, CONFIG-14 to CONFIG-19)', () => {
+  it('has a default for everything (CONFIG-1 to CONFIG-3, CONFIG-5, CONFIG-6, CONFIG-8, CONFIG-11, CONFIG-12, CONFIG-14 to CONFIG-19, CONFIG-28)', () => {
     const { scopes, ...rest } = loadConfig({});
     expect(rest).toEqual({
       host: '127.0.0.1',
@@ -51,6 +52,10 @@ describe('loadConfig', () => {
       displayPrefixes: ['lkpat_'],
       jwtSharedSecret: null,
       scopedSharedSecret: null,
+      encryptionKey: null,
+      mailServer: null,
+      mailFrom: null,
+      inviteLinks: true,
       rateLimit: true,
       tokenRetentionDays: 365,
       trustProxy: [],
@@ -61,11 +66,13 @@ describe('loadConfig', () => {
     expect(scopes.infos).toEqual(catalogue);
   });
 
-  it('takes every variable (CONFIG-1 to CONFIG-19)', () => {
+  it('takes every variable (CONFIG-1 to CONFIG-19, CONFIG-28, CONFIG-29)', () => {
     const {
       scopes: _,
       jwtSharedSecret,
       scopedSharedSecret,
+      encryptionKey,
+      mailServer,
       ...rest
     } = loadConfig({
       HOST: '0.0.0.0',
@@ -79,6 +86,10 @@ describe('loadConfig', () => {
       JWT_ALGORITHM: 'HS256',
       JWT_SECRET: good,
       SCOPED_JWT_SECRET: other,
+      ENCRYPTION_KEY: encryption,
+      SMTP_URL: 'smtps://mailer:pa55word@smtp.example.com',
+      MAIL_FROM: 'Example <no-reply@example.com>',
+      INVITE_LINKS: 'off',
       RATE_LIMIT: 'off',
       TOKEN_RETENTION_DAYS: '1',
       TRUST_PROXY: '10.0.0.7, 10.1.0.0/16 ::1,fd00::/8',
@@ -94,6 +105,8 @@ describe('loadConfig', () => {
       dataDir: '/var/lib/latchkey',
       connectorUrl: 'https://teams.example.com:8443/connector',
       displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
+      mailFrom: { name: 'Example', address: 'no-reply@example.com' },
+      inviteLinks: false,
       rateLimit: false,
       tokenRetentionDays: 1,
       trustProxy: ['10.0.0.7', '10.1.0.0/16', '::1', 'fd00::/8'],
@@ -102,7 +115,11 @@ describe('loadConfig', () => {
       metrics: 'off',
     });
     expect([jwtSharedSecret?.expose(), scopedSharedSecret?.expose()]).toEqual([good, other]);
-    expect([String(jwtSharedSecret), String(scopedSharedSecret)]).toEqual(['[secret]', '[secret]']);
+    expect(encryptionKey?.expose()).toBe(encryption);
+    const secrets = [jwtSharedSecret, scopedSharedSecret, encryptionKey, mailServer?.login?.password];
+    expect(secrets.map(String)).toEqual(secrets.map(() => '[secret]'));
+    const server = { host: 'smtp.example.com', port: 465, security: 'tls', login: { username: 'mailer' } };
+    expect(mailServer).toMatchObject(server);
   });
 
   it('bases the public address on the port (CONFIG-2)', () => {
@@ -135,6 +152,9 @@ describe('loadConfig', () => {
     ['CORS_ORIGINS', 'https://good.example.com file:///etc', 'must be http or https origins'],
     ['LOG_LEVEL', 'verbose', 'must be trace, debug, info, warn, error, fatal or silent'],
     ['METRICS', 'yes', 'must be local, on or off'],
+    ['INVITE_LINKS', 'true', 'must be on or off'],
+    ['SMTP_URL', 'smtp.example.com', 'must be smtp://user:password@host:port or smtps://…'],
+    ['MAIL_FROM', 'Example no-reply@example.com', 'must be an address such as Example <no-reply@example.com>'],
   ];
   it.each(wrong)(
     'refuses %s=%s in one line with name, value and what is allowed (CONFIG-24)',
@@ -155,6 +175,24 @@ describe('loadConfig', () => {
       expect(line).not.toContain(secret);
       expect(line).toContain('//[secret]@db.example.com/x');
     }
+  });
+
+  it.each([
+    ['ada:pa55word@smtp.example.com:587', '[secret]@smtp.example.com:587'],
+    ['smtp:/ada:pa55word@smtp.example.com', '[secret]@smtp.example.com'],
+    ['smtps:ada:pa55word@smtp.example.com', '[secret]@smtp.example.com'],
+    ['imap://ada:pa55word@smtp.example.com', 'imap://[secret]@smtp.example.com'],
+    ['smtp://ada:pa55word@x@smtp.example.com/x', 'smtp://[secret]@smtp.example.com/x'],
+    ['smtp://ada:%pa55word@smtp.example.com', 'smtp://[secret]@smtp.example.com'],
+    ['smtp://ada:pa55word@smtp.example.com:0', 'smtp://[secret]@smtp.example.com:0'],
+    ['smtp://:pa55word@smtp.example.com', 'smtp://[secret]@smtp.example.com'],
+    ['smtp://ada:pa55word', 'smtp://ada:[secret]'],
+    ['smtp://ada:pa55word%40smtp.example.com:587', 'smtp://ada:[secret]'],
+    ['smtp://smtp.example.com?password=pa55word', 'smtp://smtp.example.com?[secret]'],
+    ['smtp://smtp.example.com:99999', 'smtp://smtp.example.com:99999'],
+  ])('masks the password in SMTP_URL=%s, whatever is wrong with it (CONFIG-11, CONFIG-24)', (address, told) => {
+    expect(refusal({ SMTP_URL: address })).toMatch(`SMTP_URL is ${JSON.stringify(told)}: it must be smtp://`);
+    expect(refusal({ DATABASE_URL: address })).not.toContain('pa55');
   });
 
   it.each([

@@ -9,17 +9,26 @@ type Values = z.infer<typeof variables>;
 
 const names = variables.keyof().options;
 const defaultFile = 'latchkey.config.json';
-const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET']);
+const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET', 'ENCRYPTION_KEY']);
 const shownMax = 80;
 const fileBytesMax = 1_048_576;
+
+/** An address without its password, wherever that stands: what is wrong with the address may be just that. */
+function withoutPassword(address: string): string {
+  return (
+    address
+      // Up to the last @: a password that should have been percent-encoded may hold anything.
+      .replace(/^([a-z][a-z\d+.-]*:\/\/)?.*@/is, '$1[secret]@')
+      // What follows a name and is no port: the @ is missing, or was encoded too.
+      .replace(/^([a-z][a-z\d+.-]*:\/\/[^\s/:[\]]*:)(?!\d*(?:[/?#]|$)).*/is, '$1[secret]')
+      .replace(/(:\/\/.*\?).*/s, '$1[secret]')
+  );
+}
 
 /** What a variable holds, fit to be printed: secrets and passwords in addresses masked. */
 function shown(name: string, value: unknown): string {
   if (secretNames.has(name)) return '[secret]';
-  // Up to the last @: a password that should have been percent-encoded may hold anything. A query may hold one, too.
-  const text = String(value)
-    .replace(/\/.*@/s, '//[secret]@')
-    .replace(/(:\/\/.*\?).*/s, '$1[secret]');
+  const text = name === 'MAIL_FROM' ? String(value) : withoutPassword(String(value));
   return JSON.stringify(text.length > shownMax ? `${text.slice(0, shownMax)}…` : text);
 }
 
@@ -144,6 +153,10 @@ export function loadConfig(environment: Environment): Config {
     scopes: readScopes(values),
     jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,
     scopedSharedSecret: values.SCOPED_JWT_SECRET ?? null,
+    encryptionKey: values.ENCRYPTION_KEY ?? null,
+    mailServer: values.SMTP_URL ?? null,
+    mailFrom: values.MAIL_FROM ?? null,
+    inviteLinks: values.INVITE_LINKS === 'on',
     rateLimit: values.RATE_LIMIT === 'on',
     tokenRetentionDays: values.TOKEN_RETENTION_DAYS,
     trustProxy: values.TRUST_PROXY,

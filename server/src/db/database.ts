@@ -28,7 +28,7 @@ export interface Database {
   readonly read: Reader;
   /**
    * Runs `work` in one transaction: everything in it is kept, durably, or nothing is. Never wait in `work` for anything
-   * but the transaction's own queries.
+   * but the transaction's own queries, and turns of the event loop.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**

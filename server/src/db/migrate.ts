@@ -4,6 +4,7 @@ import type { Database, Tx } from './database.ts';
 import * as foundation from './migrations/0001-foundation.ts';
 import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
 import * as teams from './migrations/0003-teams.ts';
+import * as mailAndLinks from './migrations/0004-mail-and-links.ts';
 
 interface Migration {
   readonly name: string;
@@ -15,6 +16,7 @@ const migrations: readonly Migration[] = [
   { name: 'foundation', up: foundation.up },
   { name: 'people-and-pictures', up: peopleAndPictures.up },
   { name: 'teams', up: teams.up },
+  { name: 'mail-and-links', up: mailAndLinks.up },
 ];
 
 /** The version that this release works with. */

@@ -44,6 +44,8 @@ interface Users {
   /** Where recovery mail goes while an address that a token set is unconfirmed; `null`: to `email`. */
   recovery_email: string | null;
   has_logged_in: Flag;
+  /** The first complete sign-in since the account was made or restored; unlike `has_logged_in` nobody can write it. */
+  signed_in_at: Ms | null;
   is_deleted: Flag;
   deleted_by: string | null;
   created_at: Ms;
@@ -110,7 +112,7 @@ interface Sessions {
   user_id: string;
   created_at: Ms;
   ended_at: Ms | null;
-  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | null;
+  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | 'password-changed' | null;
 }
 
 interface SessionTokens {
@@ -120,6 +122,35 @@ interface SessionTokens {
   expires_at: Ms;
   /** When a refresh token was exchanged for the next one. */
   rotated_at: Ms | null;
+}
+
+interface OneTimeLinks {
+  id: string;
+  /** Of the secret in the link; `null` where the mail leads to the sign-in page. */
+  hash: string | null;
+  org_id: string;
+  user_id: string;
+  purpose: 'invitation' | 'reset';
+  /** Of an invitation: whether the person had been here before. */
+  is_returning: Flag;
+  /** `sending` until the mail server has answered; `shown` to an administrator, who takes it along. */
+  delivery: 'sending' | 'sent' | 'failed' | 'shown';
+  created_by: string | null;
+  created_at: Ms;
+  /** `null`: never. */
+  expires_at: Ms | null;
+  ended_at: Ms | null;
+  end_reason: 'used' | 'replaced' | 'email-changed' | 'password-changed' | 'owner-deleted' | null;
+  /** Whether it is the last one of its purpose that the person got, in this life of the account. */
+  is_current: Flag;
+}
+
+interface Settings {
+  name: 'smtp';
+  /** Encrypted JSON. */
+  content: string;
+  updated_by: string;
+  updated_at: Ms;
 }
 
 interface Pictures {
@@ -202,6 +233,8 @@ export interface Tables {
   personal_access_tokens: PersonalAccessTokens;
   sessions: Sessions;
   session_tokens: SessionTokens;
+  one_time_links: OneTimeLinks;
+  settings: Settings;
   pictures: Pictures;
   teams: Teams;
   team_members: TeamMembers;

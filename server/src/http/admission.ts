@@ -5,6 +5,7 @@ import { admit } from '../access/policy.ts';
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import type { AuthenticateService } from '../access/scoped-tokens.ts';
 import { RefusedError } from '../errors.ts';
+import { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 import type { EndpointRequest } from './input.ts';
@@ -34,15 +35,16 @@ export interface Authenticators {
 export function admission({ policy, precondition }: AnyEndpoint, prove: Authenticators, services: Services) {
   return async (request: EndpointRequest): Promise<void> => {
     const { authorization } = request.headers;
+    let held: Secret | null = null;
     try {
-      if (policy.who === 'holder') readBearer(authorization, []);
+      if (policy.who === 'holder') held = new Secret(readBearer(authorization, []));
       else if (policy.who === 'service') request.caller = await prove.service(authorization);
       else if (policy.who !== 'anyone') request.caller = await prove.person(authorization);
+      if (request.caller) admit(policy, request.caller, request.params);
+      await precondition?.(services, held);
     } catch (error) {
       countBadCredential(services.limits, error, request.ip);
       throw error;
     }
-    if (request.caller) admit(policy, request.caller, request.params);
-    await precondition?.(services);
   };
 }

@@ -3,15 +3,16 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { isStoreFailure } from '../db/failures.ts';
-import { type RefusalName, RefusedError } from '../errors.ts';
+import { hasErrorMessage, type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { isUpload } from './media.ts';
 import { bodyBytesMax, refuseSize } from './request-rules.ts';
 
-/** The body of a refusal, in both spellings that clients read. Rule: ERR-2. */
+/** The body of a refusal, in both spellings that clients read, or in the one that is specified. Rules: ERR-2, ERR-4. */
 function refusalBody(refused: RefusedError, requestId: string) {
-  const { code, message, details } = refused;
-  return { message, error: { code, message, requestId, ...(details ? { details } : {}) } };
+  const { code, message, details, more } = refused;
+  if (hasErrorMessage(refused.refusal)) return { errorMessage: message };
+  return { message, ...more, error: { code, message, requestId, ...(details ? { details } : {}) } };
 }
 
 /** What the framework itself throws, as our refusals. */

@@ -41,7 +41,7 @@ declare module 'fastify' {
     /** The declaration behind a route. */
     endpoint?: AnyEndpoint;
     /** Why a route has no declaration: nothing personal is behind it. */
-    open?: 'documentation' | 'metrics' | 'refusal' | 'preflight';
+    open?: 'documentation' | 'page' | 'metrics' | 'refusal' | 'preflight';
   }
 }
 

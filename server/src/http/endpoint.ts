@@ -82,10 +82,15 @@ interface Description {
   readonly forwardsCredential?: true | undefined;
   /** Response headers that are part of the contract, each with what it is. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
+  /** The statuses whose refusal is told as `{ errorMessage }`, where a rule says so. Rule: ERR-4. */
+  readonly errorMessages?: readonly number[];
   /** The heading in the documentation. */
   readonly tag: string;
-  /** Refuses everybody while the system is in some state; asked once the caller is admitted, before any input is read. */
-  precondition?(services: Services): Promise<void>;
+  /**
+   * Refuses whoever cannot be served whatever the input: because of the state that the system is in, or of the bearer
+   * value that a `holder` presents. Asked once the caller is admitted, before any input is read. Rule: HTTP-2.
+   */
+  precondition?(services: Services, held: Secret | null): Promise<void>;
 }
 
 /** Who forwards a credential may also pass on what came back for it. */

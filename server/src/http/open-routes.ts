@@ -6,6 +6,7 @@ import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
+import { addResetPage } from './reset-page.ts';
 
 const page = `<!doctype html>
 <html lang="en">
@@ -79,7 +80,7 @@ function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
 }
 
 /**
- * The addresses that aren't operations: documentation and metrics. Rules: RUN-5, RUN-8.
+ * The addresses that aren't operations: documentation, metrics and the page behind links in mails. Rules: RUN-5, RUN-8.
  * @returns those that take GET from everybody
  */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
@@ -90,5 +91,5 @@ export function addOpenRoutes(app: FastifyInstance, services: Services, endpoint
     return document;
   });
   addMetrics(app, services);
-  return [description, ...addDocs(app)];
+  return [description, ...addDocs(app), ...addResetPage(app)];
 }

@@ -12,10 +12,12 @@ const tags = [
   'Organization',
   'Sign-in',
   'Users',
+  'Invitations',
   'User groups',
   'Teams',
   'Pictures',
   'Personal access tokens',
+  'Settings',
   'Services',
   'Keys',
   'Health',
@@ -26,6 +28,11 @@ const refusalSchema: Json = {
   required: ['message', 'error'],
   properties: {
     message: { type: 'string' },
+    failed: {
+      description: 'Addresses that mail could not be sent to, where that is what failed',
+      type: 'array',
+      items: { type: 'string', format: 'email' },
+    },
     error: {
       type: 'object',
       required: ['code', 'message', 'requestId'],
@@ -69,6 +76,21 @@ const people = {
   admin: 'Administrators',
   adminOrSelf: 'Administrators, and the user in question',
 } as const;
+
+/** A refusal in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
+const errorMessageAnswer = {
+  description: 'Refused',
+  content: {
+    'application/json': {
+      schema: {
+        type: 'object',
+        required: ['errorMessage'],
+        properties: { errorMessage: { type: 'string' } },
+        additionalProperties: false,
+      },
+    },
+  },
+};
 
 /** Who may call, in the words of the document. */
 function access(policy: Policy): Json {
@@ -161,6 +183,7 @@ function operation(endpoint: AnyEndpoint): Json {
       : {}),
     responses: {
       ...answers(endpoint),
+      ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageAnswer])),
       default: { $ref: '#/components/responses/Refusal' },
     },
   };

@@ -6,27 +6,33 @@ export const id = z.string().toLowerCase().regex(idPattern, 'must be 24 hexadeci
 
 const idProblemsMax = 20;
 
+function idList(lengthMin: number) {
+  return z
+    .array(z.unknown())
+    .min(lengthMin)
+    .transform((given, context) => {
+      const found: string[] = [];
+      for (const [place, one] of given.entries()) {
+        const parsed = id.safeParse(one);
+        if (parsed.success) found.push(parsed.data);
+        else
+          context.issues.push({
+            code: 'custom',
+            path: [place],
+            input: one,
+            message: 'must be 24 hexadecimal characters',
+          });
+        if (context.issues.length >= idProblemsMax) break;
+      }
+      return found;
+    })
+    .meta({ items: { type: 'string', pattern: idPattern.source }, examples: [['0123456789abcdef01234567']] });
+}
+
 /** Some ids on the wire, at least one; of those that are wrong, so many are named. */
-export const ids = z
-  .array(z.unknown())
-  .min(1)
-  .transform((given, context) => {
-    const found: string[] = [];
-    for (const [place, one] of given.entries()) {
-      const parsed = id.safeParse(one);
-      if (parsed.success) found.push(parsed.data);
-      else
-        context.issues.push({
-          code: 'custom',
-          path: [place],
-          input: one,
-          message: 'must be 24 hexadecimal characters',
-        });
-      if (context.issues.length >= idProblemsMax) break;
-    }
-    return found;
-  })
-  .meta({ items: { type: 'string', pattern: idPattern.source }, examples: [['0123456789abcdef01234567']] });
+export const ids = idList(1);
+/** As `ids`, and perhaps none. */
+export const idsOrNone = idList(0);
 
 /** An id in an answer. */
 export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });

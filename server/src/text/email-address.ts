@@ -18,7 +18,7 @@ function isDomain(domain: string): boolean {
  * The one spelling of an e-mail address: trimmed, NFC, lower case, the domain in its IDNA form. `null` for whatever a
  * mail library might deliver to somebody else. Rules: USER-9, USER-11, USER-12.
  */
-function normalizeEmail(given: string): string | null {
+export function normalizeEmail(given: string): string | null {
   // Before anything whose time grows faster than the text.
   if (Buffer.byteLength(given) > octetsMax * 2) return null;
   const text = given.trim().normalize('NFC').toLowerCase();

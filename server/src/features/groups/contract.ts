@@ -1,17 +1,20 @@
+import { setImmediate } from 'node:timers/promises';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
 import type { NewRow } from '../../db/tables.ts';
 import type { Services } from '../../services.ts';
 import { type DefaultGroup, defaultGroups, newGroupRow } from './group.ts';
-import { insertGroups, selectDefaultGroupId } from './group-store.ts';
+import { insertGroups, selectDefaultGroupId, selectGroupsByIds } from './group-store.ts';
 import {
   deleteMemberships,
   insertMember,
   insertMembers,
+  insertMissingMembers,
   selectFirstAdministrator,
   selectIsMember,
 } from './member-store.ts';
+import { requireAllKnown, requireScopeFor } from './membership-change.ts';
 
 /** Makes the groups that come with an organization. Rule: ORG-10. */
 export async function createDefaultGroups(
@@ -76,6 +79,41 @@ export async function createGroup(
 /** The first active administrator of an organization; `undefined` without one. */
 export function findFirstAdministrator(read: Reader, orgId: string): Promise<Person | undefined> {
   return selectFirstAdministrator(read, orgId);
+}
+
+/**
+ * The groups that somebody wants to put people into. Throws `invalidInput`, naming those that do not exist, and the 403
+ * of a token that must not say who administrates. Rules: GROUP-15, SCOPE-19.
+ * @param scopes of the token; `null` for a session
+ */
+export async function requireGroups(
+  read: Reader,
+  {
+    orgId,
+    groupIds,
+    scopes,
+  }: {
+    readonly orgId: string;
+    readonly groupIds: readonly string[];
+    readonly scopes: ReadonlySet<string> | null;
+  },
+): Promise<void> {
+  if (groupIds.length === 0) return;
+  const groups = await selectGroupsByIds(read, orgId, groupIds);
+  requireScopeFor(groups, scopes);
+  requireAllKnown({ userIds: [], groupIds }, { userIds: [], groups });
+}
+
+/** Puts people into groups that exist; who is in one already stays there. Between two groups, readers get their turn. */
+export async function joinGroups(
+  tx: Tx,
+  { groupIds, userIds }: { readonly groupIds: readonly string[]; readonly userIds: readonly string[] },
+): Promise<void> {
+  if (userIds.length === 0) return;
+  for (const groupId of groupIds) {
+    await insertMissingMembers(tx, groupId, userIds);
+    await setImmediate();
+  }
 }
 
 /** Whether somebody is in one of the groups that came with the organization. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { welcomeMail } from '../../mail/templates.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { address, optionalText, plainText } from '../../text/plain-text.ts';
 import { foundOrganization } from './contract.ts';
@@ -26,7 +27,7 @@ const body = z
     sendEmail: z
       .boolean()
       .optional()
-      .describe('Accepted; no mail is sent')
+      .describe('Whether the administrator gets a welcome mail; none is sent while mail is not configured')
       .meta({ examples: [false] }),
     phoneNumber: optionalText.meta({ examples: ['+442079460000'] }),
     permanentAddress: address.nullish(),
@@ -36,7 +37,7 @@ const body = z
     error: 'is required for a business account',
   });
 
-/** Rules: ORG-1 to ORG-14. */
+/** Rules: ORG-1 to ORG-15. */
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',
@@ -49,10 +50,16 @@ export const createOrg = endpoint({
   body,
   response: { 200: organizationRecord },
   async handle(services, { body: given, origin }) {
-    const { adminFullName, password, ...profile } = given;
+    const { adminFullName, password, sendEmail, ...profile } = given;
     const passwordHash = await services.passwords.hash(password);
     const founding = { profile, adminFullName, passwordHash, origin };
     const organization = await services.db.transaction((tx) => foundOrganization(tx, services, founding));
-    return toOrganizationRecord(organization);
+    const record = toOrganizationRecord(organization);
+    if (sendEmail === true) {
+      const signInUrl = `${services.config.frontendUrl}/sign-in`;
+      const names = { organization: record.shortName ?? record.domain, fullName: adminFullName };
+      services.mail.sendLater('welcome', { to: record.contactEmail, ...welcomeMail({ ...names, signInUrl }) });
+    }
+    return record;
   },
 });

@@ -50,6 +50,8 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     session_tokens: tx.deleteFrom('session_tokens').where('session_id', 'in', sessions),
     sessions: tx.deleteFrom('sessions').where('org_id', '=', orgId),
     personal_access_tokens: tx.deleteFrom('personal_access_tokens').where('org_id', '=', orgId),
+    one_time_links: tx.deleteFrom('one_time_links').where('org_id', '=', orgId),
+    settings: tx.deleteFrom('settings'),
     pictures: tx.deleteFrom('pictures').where('org_id', '=', orgId),
     password_credentials: tx.deleteFrom('password_credentials').where('user_id', 'in', users),
     team_members: tx.deleteFrom('team_members').where('user_id', 'in', users),

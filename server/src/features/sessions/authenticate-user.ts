@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
 import { type Person, selectActivePersonByEmail } from '../../db/people.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -8,9 +9,9 @@ import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { keepTokenPair, signTokenPair } from './contract.ts';
+import { keepTokenPair, refuseSignIn, signTokenPair } from './contract.ts';
 import { insertSession } from './session-store.ts';
-import { selectPasswordHash, selectSignInOrganization, selectSteps, updateHasLoggedIn } from './sign-in-store.ts';
+import { selectPasswordHash, selectSteps, updateHasLoggedIn } from './sign-in-store.ts';
 
 const body = z.object({
   method: z
@@ -29,8 +30,6 @@ const body = z.object({
 });
 type Body = z.output<typeof body>;
 
-const refused = () => new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
-
 /** The address that this sign-in is for, which cannot change once it was named. Rule: AUTH-10. */
 async function signInEmail({ keys }: Services, token: string | undefined, given: string | undefined): Promise<string> {
   const claims = token === undefined ? null : await keys.unseal(token);
@@ -42,7 +41,7 @@ async function signInEmail({ keys }: Services, token: string | undefined, given:
     if (given === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
     return given;
   }
-  if (given !== undefined && given !== begunWith) throw refused();
+  if (given !== undefined && given !== begunWith) throw refuseSignIn();
   return begunWith;
 }
 
@@ -58,7 +57,7 @@ interface Proved {
  */
 async function prove(services: Services, email: string, { method, credentials }: Body): Promise<Proved | null> {
   const { db, passwords } = services;
-  const organization = await selectSignInOrganization(db.read);
+  const organization = await selectActiveOrganization(db.read);
   const person = organization ? await selectActivePersonByEmail(db.read, organization.id, email) : null;
   const stored = person ? await selectPasswordHash(db.read, person.id) : null;
   const isRight = await passwords.matches(stored, credentials.password ?? '');
@@ -77,7 +76,7 @@ async function startSession(services: Services, { person, passwordHash, accountT
   const pair = await signTokenPair(services, person, accountType);
   await db.transaction(async (tx) => {
     // Whoever was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
-    if ((await selectPasswordHash(tx, userId)) !== passwordHash) throw refused();
+    if ((await selectPasswordHash(tx, userId)) !== passwordHash) throw refuseSignIn();
     await insertSession(tx, { id: sessionId, org_id: orgId, user_id: userId, created_at: clock.now() });
     await keepTokenPair(tx, sessionId, pair);
     await updateHasLoggedIn(tx, userId, clock.now());
@@ -111,7 +110,7 @@ export const authenticateUser = endpoint({
     });
     if (!proved) {
       metrics.countActivity('session.refused');
-      throw refused();
+      throw refuseSignIn();
     }
     limits.signInSucceeded(email, origin.network);
     const { accessToken, refreshToken } = await startSession(services, proved, origin);

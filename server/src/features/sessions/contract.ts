@@ -1,9 +1,12 @@
 import type { HeldCredential } from '../../access/principal.ts';
+import { second } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
+import { endLinks, endLinksOfOrg } from '../links/contract.ts';
 import { accessTokenMs, defaultSteps, endedKeptMs, refreshTokenMs } from './session.ts';
 import {
   deleteOldTokens,
@@ -12,7 +15,7 @@ import {
   selectAccessToken,
   selectSessionState,
 } from './session-store.ts';
-import { deletePassword, insertPassword, insertSteps } from './sign-in-store.ts';
+import { deletePassword, insertSteps, selectSteps, upsertPassword } from './sign-in-store.ts';
 
 type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
 
@@ -49,64 +52,112 @@ export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): P
   await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
 }
 
+/** Whether the people of an organization sign in with a password, in one step or another. */
+export async function signsInByPassword(read: Reader, orgId: string): Promise<boolean> {
+  const steps = await selectSteps(read, orgId);
+  return steps.some(({ allowedMethods }) => allowedMethods.some(({ type }) => type === 'password'));
+}
+
 /** Gives somebody a first password, already hashed. */
 export async function createPassword(
   tx: Tx,
   password: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
 ): Promise<void> {
-  await insertPassword(tx, password);
+  await upsertPassword(tx, password);
 }
 
-/** Takes from somebody who is deleted every way to get in: the password, and all sessions. Rule: USER-35. */
+/** Takes from somebody who is deleted every way to get in: the password, all sessions and links. Rules: LINK-3, USER-35. */
 export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string; nowMs: number }): Promise<void> {
   await deletePassword(tx, userId);
   await endAllSessions(tx, { userId }, nowMs);
+  await endLinks(tx, { userId, nowMs, reason: 'owner-deleted' });
 }
 
-/** Ends every session of an organization that comes back after it was deleted: nothing comes back to life. */
+/** Ends every session and link of an organization that comes back after it was deleted: nothing comes back to life. */
 export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
   await endAllSessions(tx, { orgId }, nowMs);
+  await endLinksOfOrg(tx, { orgId, nowMs });
+}
+
+/** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
+export function refuseSignIn(): RefusedError {
+  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+}
+
+/** An access token, signed but not yet stored. */
+export interface SignedAccessToken {
+  readonly accessToken: string;
+  readonly nowMs: number;
 }
 
 /** A pair of tokens of one session, signed but not yet stored. */
-export interface SessionTokenPair {
-  readonly accessToken: string;
+export interface SessionTokenPair extends SignedAccessToken {
   readonly refreshToken: string;
-  readonly nowMs: number;
+}
+
+/** What a session's tokens say alike. */
+function commonClaims({ config }: Services, { id: userId, orgId }: Person, nowMs: number) {
+  return { userId, orgId, iat: nowMs / 1_000, iss: config.baseUrl };
+}
+
+/** Tokens count in whole seconds, as in RFC 7519. */
+function wholeSecond({ clock }: Services): number {
+  return Math.floor(clock.now() / second) * second;
+}
+
+/**
+ * Signs the next access token of a session. Rules: AUTH-12, AUTH-13.
+ * @param nowMs a whole second
+ */
+export async function signAccessToken(
+  services: Services,
+  { person, accountType }: { readonly person: Person; readonly accountType: string },
+  nowMs: number = wholeSecond(services),
+): Promise<SignedAccessToken> {
+  const { email, fullName } = person;
+  const accessToken = await services.keys.sign({
+    ...commonClaims(services, person, nowMs),
+    email,
+    fullName,
+    accountType,
+    jti: services.newId(),
+    exp: (nowMs + accessTokenMs) / 1_000,
+    tokenType: 'session',
+  });
+  return { accessToken, nowMs };
 }
 
 /** Signs the next pair of tokens of a session. Rules: AUTH-12, AUTH-13, AUTH-15. */
 export async function signTokenPair(
-  { keys, clock, newId, config }: Services,
+  services: Services,
   person: Person,
   accountType: string,
 ): Promise<SessionTokenPair> {
-  const nowMs = Math.floor(clock.now() / 1_000) * 1_000;
-  const iat = nowMs / 1_000;
-  const { id: userId, orgId, email, fullName } = person;
-  const common = { userId, orgId, iat, iss: config.baseUrl };
-  const [accessToken, refreshToken] = await Promise.all([
-    keys.sign({
-      ...common,
-      email,
-      fullName,
-      accountType,
-      jti: newId(),
-      exp: iat + accessTokenMs / 1_000,
-      tokenType: 'session',
-    }),
-    keys.seal({ ...common, jti: newId(), exp: iat + refreshTokenMs / 1_000, tokenType: 'refresh' }),
+  const nowMs = wholeSecond(services);
+  const common = commonClaims(services, person, nowMs);
+  const exp = (nowMs + refreshTokenMs) / 1_000;
+  const [access, refreshToken] = await Promise.all([
+    signAccessToken(services, { person, accountType }, nowMs),
+    services.keys.seal({ ...common, jti: services.newId(), exp, tokenType: 'refresh' }),
   ]);
-  return { accessToken, refreshToken, nowMs };
+  return { ...access, refreshToken };
+}
+
+/** Stores an access token, by its hash. */
+export async function keepAccessToken(
+  tx: Tx,
+  sessionId: string,
+  { accessToken, nowMs }: SignedAccessToken,
+): Promise<void> {
+  const hash = hashCredential(accessToken);
+  await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'access', expires_at: nowMs + accessTokenMs }]);
 }
 
 /** Stores a pair of tokens, by their hashes. */
 export async function keepTokenPair(tx: Tx, sessionId: string, pair: SessionTokenPair): Promise<void> {
-  const { accessToken, refreshToken, nowMs } = pair;
-  await insertSessionTokens(tx, [
-    { hash: hashCredential(accessToken), session_id: sessionId, kind: 'access', expires_at: nowMs + accessTokenMs },
-    { hash: hashCredential(refreshToken), session_id: sessionId, kind: 'refresh', expires_at: nowMs + refreshTokenMs },
-  ]);
+  await keepAccessToken(tx, sessionId, pair);
+  const [hash, expires_at] = [hashCredential(pair.refreshToken), pair.nowMs + refreshTokenMs];
+  await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'refresh', expires_at }]);
 }
 
 /** Forgets session tokens that ended long ago, in batches; answers how many. */

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Tx } from '../../db/database.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
+import { suspiciousSignInMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
@@ -12,7 +14,7 @@ import { emailAnswer } from '../../text/email-address.ts';
 import { keepTokenPair, type SessionTokenPair, signTokenPair } from './contract.ts';
 import { judgeRefresh } from './session.ts';
 import { endSessions, selectRefreshToken, updateRotated } from './session-store.ts';
-import { selectSignInOrganization } from './sign-in-store.ts';
+import { selectMailTarget } from './sign-in-store.ts';
 
 /** Rules: AUTH-14 to AUTH-17, AUTH-33. */
 export const refreshSession = endpoint({
@@ -32,13 +34,14 @@ export const refreshSession = endpoint({
     const { db } = services;
     const hash = hashCredential(caller.expose());
     const known = await selectRefreshToken(db.read, hash);
-    const organization = await selectSignInOrganization(db.read);
+    const organization = await selectActiveOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
     if (judgeRefresh(known, services.clock.now()) === 'good') services.limits.count('refresh', known.user_id);
     const person = await selectActivePerson(db.read, known.user_id);
     if (!person) throw unauthorized.invalid();
     const pair = await signTokenPair(services, person, organization.accountType);
     const verdict = await db.transaction((tx) => exchange(tx, services, { hash, pair, origin }));
+    if (verdict === 'reused') await warnOwner(services, { userId: person.id, organization: organization.name, origin });
     if (verdict === 'ownerGone') throw unauthorized.invalid();
     if (verdict !== 'good') throw unauthorized.sessionExpired();
     const { id, orgId, email, fullName } = person;
@@ -46,6 +49,18 @@ export const refreshSession = endpoint({
     return { user: { _id: id, userId: id, orgId, email, fullName }, accessToken, refreshToken };
   },
 });
+
+/** Tells the owner of a session that somebody else had a copy of it. Rule: MAIL-10. */
+async function warnOwner(
+  { db, clock, mail }: Services,
+  { userId, organization, origin }: { readonly userId: string; readonly organization: string; readonly origin: Origin },
+): Promise<void> {
+  const owner = await selectMailTarget(db.read, userId);
+  if (!owner) return;
+  const { fullName, mailTo } = owner;
+  const letter = suspiciousSignInMail({ organization, fullName, at: clock.now(), network: origin.network });
+  mail.sendLater('warning of a stolen session', { to: mailTo, ...letter });
+}
 
 interface Exchange {
   readonly hash: string;

@@ -51,18 +51,19 @@ export async function updateRotated(tx: Tx, hash: string, nowMs: number): Promis
     .execute();
 }
 
-/** Ends one session of a person, or all of them; answers the ids that this ended. */
+/** Ends one session of a person, or all of them, or all but one; answers the ids that this ended. */
 export async function endSessions(
   tx: Tx,
-  which: { readonly userId: string; readonly sessionId: string | null },
-  end: { readonly nowMs: number; readonly reason: 'logout' | 'refresh-reuse' },
+  which: { readonly userId: string; readonly sessionId?: string | null; readonly exceptId?: string },
+  end: { readonly nowMs: number; readonly reason: 'logout' | 'refresh-reuse' | 'password-changed' },
 ): Promise<string[]> {
   let query = tx
     .updateTable('sessions')
     .set({ ended_at: end.nowMs, end_reason: end.reason })
     .where('user_id', '=', which.userId)
     .where('ended_at', 'is', null);
-  if (which.sessionId !== null) query = query.where('id', '=', which.sessionId);
+  if (typeof which.sessionId === 'string') query = query.where('id', '=', which.sessionId);
+  if (which.exceptId !== undefined) query = query.where('id', '!=', which.exceptId);
   const rows = await query.returning('id').execute();
   return rows.map((row) => row.id);
 }

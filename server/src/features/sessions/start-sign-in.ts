@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { networkOf } from '../../access/limits.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { defaultSteps, signInMs } from './session.ts';
-import { selectSignInOrganization, selectSteps } from './sign-in-store.ts';
+import { selectSteps } from './sign-in-store.ts';
 
 /** Rules: AUTH-3 to AUTH-5. Nothing is stored for somebody who only begins: what is known travels in the header. */
 export const startSignIn = endpoint({
@@ -33,7 +34,7 @@ export const startSignIn = endpoint({
   },
   async handle({ db, clock, keys, newId, limits }, { body, origin }) {
     limits.count('signInStart', networkOf(origin.network));
-    const organization = await selectSignInOrganization(db.read);
+    const organization = await selectActiveOrganization(db.read);
     const steps = organization ? await selectSteps(db.read, organization.id) : defaultSteps;
     const iat = Math.floor(clock.now() / 1_000);
     const token = await keys.seal({

@@ -1,15 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug, takeNumbers } from '../../db/counters.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import { RefusedError } from '../../errors.ts';
 import { appendEvents } from '../../events/outbox.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { joinDefaultGroup, joinDefaultGroupTogether } from '../groups/contract.ts';
+import { isInDefaultGroup, joinDefaultGroup, joinDefaultGroupTogether, leaveAllGroups } from '../groups/contract.ts';
 import { endCredentials } from '../sessions/contract.ts';
+import { leaveAllTeams } from '../teams/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
-import { newUserRow, restoredUser, type StoredUser } from './user.ts';
-import { insertUser, insertUsers, updateUser } from './user-store.ts';
+import { deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
+import { insertUser, insertUsers, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
 
 interface Newcomer {
   readonly orgId: string;
@@ -41,7 +44,7 @@ export async function addPerson(
 
 /**
  * Adds many people at once, each as `addPerson` does; the addresses must be free.
- * @param newcomer makes a person of the number in the slug, which nobody else has
+ * @param newcomer makes a person of the number in the slug, which nobody else has, and of its place among them
  * @returns the ids, in order of the numbers
  */
 export async function addPeople(
@@ -50,7 +53,7 @@ export async function addPeople(
   wish: {
     readonly orgId: string;
     readonly count: number;
-    readonly newcomer: (number: number) => Omit<Newcomer, 'orgId'>;
+    readonly newcomer: (number: number, place: number) => Omit<Newcomer, 'orgId'>;
   },
 ): Promise<string[]> {
   const { orgId, count, newcomer } = wish;
@@ -58,7 +61,7 @@ export async function addPeople(
   const nowMs = services.clock.now();
   const users = Array.from({ length: count }, (_, place) => {
     const number = first + place;
-    return newUserRow({ ...newcomer(number), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
+    return newUserRow({ ...newcomer(number, place), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
   });
   for (let start = 0; start < count; start += batchRows) {
     const some = users.slice(start, start + batchRows);
@@ -70,6 +73,8 @@ export async function addPeople(
       payload: { orgId, userId, email, fullName, syncAction: 'immediate' as const },
     }));
     await appendEvents(tx, services, events);
+    // There may be a thousand: readers get their turn.
+    await setImmediate();
   }
   return users.map(({ id }) => id);
 }
@@ -95,4 +100,35 @@ export async function restorePerson(
     { eventType: 'userAdded', payload: { orgId, userId, email, fullName, syncAction: 'immediate' } },
   ]);
   return { user, revokedTokens };
+}
+
+/**
+ * Deletes a person, who can be restored: nothing that the person signed in or made tokens with works any more. Throws
+ * `administratorNotDeletable` for a member of the admin group. Rules: USER-34 to USER-36.
+ */
+export async function removePerson(
+  tx: Tx,
+  services: Services,
+  { user, by, origin }: { readonly user: StoredUser; readonly by: Principal; readonly origin: Origin },
+): Promise<void> {
+  const { id: userId, org_id: orgId, email } = user;
+  if (await isInDefaultGroup(tx, { orgId, userId, type: 'admin' })) throw new RefusedError('administratorNotDeletable');
+  const nowMs = services.clock.now();
+  await updateUser(tx, deletedUser(user, by.userId, nowMs));
+  await leaveAllGroups(tx, userId);
+  await leaveAllTeams(tx, services, { userId, orgId, actor: by, origin });
+  await endCredentials(tx, { userId, nowMs });
+  await appendEvents(tx, services, [{ eventType: 'userDeleted', payload: { orgId, userId, email } }]);
+}
+
+/** An active person of an organization, whole; throws `notFound` for anybody else. */
+export async function requirePerson(read: Reader, orgId: string, id: string): Promise<StoredUser> {
+  const user = await selectUserById(read, id);
+  if (user?.org_id !== orgId) throw new RefusedError('notFound');
+  return user;
+}
+
+/** Whoever has one of some addresses, deleted or not, or gets recovery mail there. */
+export function findHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
+  return selectHoldersOfEmails(read, orgId, emails);
 }

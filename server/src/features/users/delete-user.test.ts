@@ -39,6 +39,7 @@ describe('DELETE /users/:id', () => {
   it('200: the user is kept as deleted, by whom and when, and has not logged in (USER-34)', async () => {
     const { userId, email } = await somebody();
     const before = await rowOf(userId);
+    expect(before.signed_in_at).toBeTypeOf('number');
     app.clock.advance(60_000);
     const { status, body } = await remove(userId.toUpperCase());
     expect([status, body]).toEqual([200, { message: 'User deleted successfully' }]);
@@ -46,6 +47,8 @@ describe('DELETE /users/:id', () => {
       ...before,
       is_deleted: 1,
       has_logged_in: 0,
+      // Nothing of before counts for somebody who comes back: the first sign-in is still to come.
+      signed_in_at: null,
       deleted_by: admin.userId,
       updated_at: app.clock.now(),
     });
@@ -96,6 +99,19 @@ describe('DELETE /users/:id', () => {
     const sessions = app.services.db.read.selectFrom('sessions').where('user_id', '=', first.userId);
     const reasons = (await sessions.selectAll().execute()).map(({ end_reason }) => end_reason);
     expect(reasons).toEqual(['owner-deleted', 'owner-deleted']);
+  });
+
+  it('200: the invitation link works no longer, not even once the person is restored (LINK-3, USER-43)', async () => {
+    const { _id } = await newcomer();
+    const { link } = (await admin.post(`/users/${_id}/invite-link`)).body;
+    const use = () =>
+      app.with(link.split('#token=')[1]).post('/userAccount/password/reset/token', { password: 'Brand-New-Horse-8' });
+    await remove(_id);
+    expect(code(await use())).toEqual([401, 'TOKEN_INVALID']);
+    expect((await admin.post(`/users/${_id}/restore`)).status).toBe(200);
+    expect(code(await use())).toEqual([410, 'GONE']);
+    const hashes = app.services.db.read.selectFrom('password_credentials').where('user_id', '=', _id);
+    expect(await hashes.selectAll().execute()).toEqual([]);
   });
 
   it('200: tokens are refused at once and stay in the administrator’s list with ownerDeleted (USER-38, PAT-23)', async () => {

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { appendEvents } from '../../events/outbox.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
+import { emailChangedMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { toUserRecord, userRecord } from './user.ts';
+import { endLinks } from '../links/contract.ts';
+import { type StoredUser, toUserRecord, userRecord } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById, updateUser as writeUser } from './user-store.ts';
 
@@ -21,10 +24,20 @@ interface Edit {
   readonly origin: Origin;
 }
 
-/** Changes a user, of whom everybody is told the full current set. Rules: USER-27, USER-28, USER-33. */
+/** Tells whoever reads the mail of the addresses of before. Rule: MAIL-6. */
+async function announceMove({ db, mail, limits }: Services, before: StoredUser, newEmail: string): Promise<void> {
+  const organization = (await selectActiveOrganization(db.read))?.name;
+  // Whoever moves to and fro would have us write to anybody.
+  if (organization === undefined || !limits.tryCount('emailNotice', before.id)) return;
+  const letter = emailChangedMail({ organization, newEmail });
+  const earlier = new Set([before.email, before.recovery_email ?? before.email]);
+  for (const to of earlier) if (to !== newEmail) mail.sendLater('notice of a changed e-mail', { to, ...letter });
+}
+
+/** Changes a user, of whom everybody is told the full current set. Rules: USER-27, USER-28, USER-33, USER-43. */
 async function edit(services: Services, { caller, params: { id }, body: change, origin }: Edit) {
   const { orgId } = caller;
-  const user = await services.db.transaction(async (tx) => {
+  const { before, after } = await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, { adminOrSelf: id });
     const before = await selectUserById(tx, id);
     if (before?.org_id !== orgId) throw new RefusedError('notFound');
@@ -33,13 +46,15 @@ async function edit(services: Services, { caller, params: { id }, body: change, 
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
     if (holder) throw new RefusedError('emailTaken');
     await writeUser(tx, after);
+    if (isMoving) await endLinks(tx, { userId: id, nowMs: services.clock.now(), reason: 'email-changed' });
     await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
     const moved = isMoving ? { email: { from: before.email, to: after.email } } : {};
     const details = { fields: Object.keys(change), ...moved };
     await appendAudit(tx, services, { action: 'user.updated', orgId, actor: caller, subjectId: id, origin, details });
-    return after;
+    return { before, after };
   });
-  return toUserRecord(user);
+  if (before.email !== after.email) await announceMove(services, before, after.email);
+  return toUserRecord(after);
 }
 
 /** Rules: USER-22 to USER-24, USER-27 to USER-29, USER-32, USER-33. */

@@ -129,12 +129,27 @@ export function selectHolderOfEmail(
   read: Reader,
   { orgId, email, forId }: { readonly orgId: string; readonly email: string; readonly forId: string | null },
 ): Promise<StoredUser | undefined> {
+  // The organization in each half: only then each is looked up in an index of its own.
   const holders = read
     .selectFrom('users')
-    .where('org_id', '=', orgId)
-    .where((eb) => eb.or([eb('email', '=', email), eb('recovery_email', '=', email)]))
+    .where((eb) => eb.or([eb.and({ org_id: orgId, email }), eb.and({ org_id: orgId, recovery_email: email })]))
     .selectAll();
   return (forId === null ? holders : holders.where('id', '!=', forId)).executeTakeFirst();
+}
+
+/** Everybody who has one of some addresses, deleted or not, or gets recovery mail there. */
+export function selectHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
+  // The organization in each half, as above.
+  return read
+    .selectFrom('users')
+    .where((eb) =>
+      eb.or([
+        eb('org_id', '=', orgId).and('email', 'in', emails),
+        eb('org_id', '=', orgId).and('recovery_email', 'in', emails),
+      ]),
+    )
+    .selectAll()
+    .execute();
 }
 
 /** A user by id, deleted or not, wherever it belongs. */

@@ -42,6 +42,8 @@ export interface StoredUser {
   readonly address: string | null;
   readonly recovery_email: string | null;
   readonly has_logged_in: 0 | 1;
+  /** Milliseconds since 1970; `null`: not since the account was made or restored. */
+  readonly signed_in_at: number | null;
   readonly is_deleted: 0 | 1;
   readonly deleted_by: string | null;
   readonly created_at: number;
@@ -73,12 +75,12 @@ export function toUserRecord(user: StoredUser) {
 
 /** A user after being deleted. Rule: USER-34. */
 export function deletedUser(user: StoredUser, deletedBy: string, nowMs: number): StoredUser {
-  return { ...user, is_deleted: 1, has_logged_in: 0, deleted_by: deletedBy, updated_at: nowMs };
+  return { ...user, is_deleted: 1, has_logged_in: 0, signed_in_at: null, deleted_by: deletedBy, updated_at: nowMs };
 }
 
 /** A deleted user after being brought back, never having signed in. Rule: USER-39. */
 export function restoredUser(user: StoredUser, nowMs: number): StoredUser {
-  return { ...user, is_deleted: 0, has_logged_in: 0, deleted_by: null, updated_at: nowMs };
+  return { ...user, is_deleted: 0, has_logged_in: 0, signed_in_at: null, deleted_by: null, updated_at: nowMs };
 }
 
 /** What is said of somebody who is new. */
@@ -109,6 +111,7 @@ export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
     address: null,
     recovery_email: null,
     has_logged_in: 0,
+    signed_in_at: null,
     is_deleted: 0,
     deleted_by: null,
     created_at: nowMs,

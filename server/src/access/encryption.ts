@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { CompactEncrypt, compactDecrypt } from 'jose';
+import { StartupError } from '../errors.ts';
+import { Secret } from '../secret.ts';
+import { readPrivately, writePrivately } from './private-file.ts';
+
+const keyForm = /^[0-9a-f]{64}$/i;
+const algorithm = { alg: 'dir', enc: 'A256GCM' };
+
+/** Encrypts what is stored and must not be readable without the key (AES-256-GCM, RFC 7516). Rule: AUDIT-6. */
+export interface Encryption {
+  /** @param purpose what the text is; nothing is taken for something else afterwards */
+  encrypt(purpose: string, text: Secret): Promise<string>;
+  /** The text again; `null` where another key, or another purpose, was used. */
+  decrypt(purpose: string, encrypted: string): Promise<Secret | null>;
+}
+
+function ownKey(dataDir: string): string {
+  const file = join(dataDir, 'encryption-key');
+  if (!existsSync(file)) writePrivately(file, `${randomBytes(32).toString('hex')}\n`);
+  const key = readPrivately(file).trim();
+  if (!keyForm.test(key)) throw new StartupError(`The key file ${file} is damaged: restore it from a backup`);
+  return key;
+}
+
+/**
+ * Opens the encryption of stored settings with the configured key, or with one that is made at the first start and is
+ * its owner's alone. Throws StartupError for a key file that is damaged or that others can read. Rule: CONFIG-7.
+ */
+export function openEncryption({
+  dataDir,
+  key,
+}: {
+  readonly dataDir: string;
+  readonly key: Secret | null;
+}): Encryption {
+  const raw = new Uint8Array(Buffer.from(key?.expose() ?? ownKey(dataDir), 'hex'));
+  return {
+    encrypt: (purpose, text) =>
+      new CompactEncrypt(new TextEncoder().encode(text.expose()))
+        .setProtectedHeader({ ...algorithm, typ: purpose })
+        .encrypt(raw),
+    decrypt: async (purpose, encrypted) => {
+      try {
+        const { plaintext, protectedHeader } = await compactDecrypt(encrypted, raw, {
+          keyManagementAlgorithms: [algorithm.alg],
+          contentEncryptionAlgorithms: [algorithm.enc],
+        });
+        return protectedHeader.typ === purpose ? new Secret(new TextDecoder().decode(plaintext)) : null;
+      } catch {
+        return null;
+      }
+    },
+  };
+}

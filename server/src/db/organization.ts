@@ -1,0 +1,19 @@
+import type { Reader } from './database.ts';
+
+/** The organization of this system as everybody's code sees it. */
+export interface Organization {
+  readonly id: string;
+  readonly accountType: 'individual' | 'business';
+  /** What people call it: its short name, or else the registered one, or else its domain. */
+  readonly name: string;
+}
+
+/** The organization of this system; `undefined` while there is none, or none any more. */
+export function selectActiveOrganization(read: Reader): Promise<Organization | undefined> {
+  return read
+    .selectFrom('organizations')
+    .where('is_deleted', '=', 0)
+    .select(['id', 'account_type as accountType'])
+    .select((eb) => eb.fn.coalesce('short_name', 'registered_name', 'domain').as('name'))
+    .executeTakeFirst();
+}

@@ -1,0 +1,194 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import type { Tx } from '../../db/database.ts';
+import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
+import { RefusedError } from '../../errors.ts';
+import { deliverAll } from '../../mail/deliver-all.ts';
+import type { Mail } from '../../mail/mail.ts';
+import { MailError } from '../../mail/mailer.ts';
+import { invitationMail } from '../../mail/templates.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { joinGroups } from '../groups/contract.ts';
+import { type IssuedLink, issueLinks, noteDeliveries } from '../links/contract.ts';
+import { signsInByPassword } from '../sessions/contract.ts';
+import { addPeople, findHoldersOfEmails, restorePerson } from '../users/contract.ts';
+import { nameOf, requestMsMax, sortGuests } from './invitation.ts';
+import { selectUnreached } from './invitation-store.ts';
+
+/**
+ * Refuses to invite by mail where that cannot be: `businessRequired` for an individual account, `mailNotConfigured`
+ * without a mail server. Rules: INVITE-2, INVITE-21.
+ */
+export async function requireInviting({ db, mail }: Services): Promise<void> {
+  const organization = await selectActiveOrganization(db.read);
+  if (organization?.accountType !== 'business') throw new RefusedError('businessRequired');
+  if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
+}
+
+/** Somebody who is to get an invitation. */
+export interface Guest {
+  readonly id: string;
+  readonly email: string;
+  /** Where recovery mail goes; `null`: to `email`. */
+  readonly recovery_email: string | null;
+  /** Whether the person had been here before. */
+  readonly isReturning: boolean;
+}
+
+/** Who is to be invited, by whom and into what. */
+export interface InvitingWish {
+  readonly caller: Principal;
+  /** Normalized, each once. */
+  readonly emails: readonly string[];
+  /** Of groups that exist. */
+  readonly groupIds: readonly string[];
+  readonly origin: Origin;
+}
+
+/** Writes down what was done to whom. Rule: AUDIT-1. */
+async function record(
+  tx: Tx,
+  services: Services,
+  {
+    caller,
+    groupIds,
+    origin,
+    added,
+    unreached,
+    userIds,
+  }: InvitingWish & {
+    readonly added: readonly string[];
+    readonly unreached: readonly string[];
+    readonly userIds: readonly string[];
+  },
+): Promise<void> {
+  const common = { orgId: caller.orgId, actor: caller, origin };
+  const joined = userIds.length > 0 ? groupIds : [];
+  await appendAudit(
+    tx,
+    services,
+    ...added.map((subjectId) => ({
+      ...common,
+      action: 'user.created' as const,
+      subjectId,
+      details: { invited: true },
+    })),
+    ...unreached.map((subjectId) => ({ ...common, action: 'user.invited' as const, subjectId })),
+    ...joined.map((subjectId) => ({
+      ...common,
+      action: 'group.members-added' as const,
+      subjectId,
+      details: { userIds },
+    })),
+  );
+}
+
+/**
+ * Brings in whoever of the addressed is not here, or was never reached by mail, and puts them into the groups. Rules:
+ * INVITE-6 to INVITE-9, INVITE-15.
+ * @returns who is to get an invitation; nobody, where all have an active account
+ */
+export async function bringIn(tx: Tx, services: Services, wish: InvitingWish): Promise<readonly Guest[]> {
+  const { caller, emails, groupIds, origin } = wish;
+  const { orgId } = caller;
+  const holders = await findHoldersOfEmails(tx, orgId, emails);
+  const looked = { orgId, userIds: holders.map(({ id }) => id), nowMs: services.clock.now() };
+  const wereReturning = await selectUnreached(tx, looked);
+  const { unknown, deleted, unreached } = sortGuests(emails, holders, new Set(wereReturning.keys()));
+  const addressOf = (place: number) => unknown[place] ?? '';
+  const newcomer = (_: number, place: number) => ({ email: addressOf(place), fullName: nameOf(addressOf(place)) });
+  const added = await addPeople(tx, services, { orgId, count: unknown.length, newcomer });
+  for (const person of deleted) {
+    const { revokedTokens } = await restorePerson(tx, services, { deleted: person, by: caller, origin });
+    const details = { invited: true, revokedTokens };
+    const restored = { action: 'user.restored', orgId, actor: caller, subjectId: person.id, origin, details } as const;
+    await appendAudit(tx, services, restored);
+    // There may be a thousand: readers get their turn.
+    await setImmediate();
+  }
+  const guests = [
+    ...added.map((id, place) => ({ id, email: addressOf(place), recovery_email: null, isReturning: false })),
+    ...deleted.map((person) => ({ ...person, isReturning: true })),
+    ...unreached.map((person) => ({ ...person, isReturning: wereReturning.get(person.id) ?? false })),
+  ];
+  const userIds = guests.map(({ id }) => id);
+  await joinGroups(tx, { groupIds, userIds });
+  await record(tx, services, { ...wish, added, unreached: unreached.map(({ id }) => id), userIds });
+  return guests;
+}
+
+/** An invitation that is made, and not yet sent. */
+interface Invitation {
+  readonly guest: Guest;
+  readonly link: IssuedLink;
+}
+
+/** Invitations that are made and not yet sent. */
+export interface Invitations {
+  readonly organization: Organization;
+  readonly invitations: readonly Invitation[];
+}
+
+/** Makes the links that invitations hold, by how the people of the organization sign in. Rules: INVITE-11, INVITE-22. */
+export async function makeInvitations(
+  tx: Tx,
+  services: Services,
+  { orgId, guests, by }: { readonly orgId: string; readonly guests: readonly Guest[]; readonly by: string },
+): Promise<Invitations> {
+  const organization = await selectActiveOrganization(tx);
+  if (!organization) throw new RefusedError('notFound');
+  const wishes = guests.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
+  const setsPassword = await signsInByPassword(tx, orgId);
+  const issuing = { purpose: 'invitation', setsPassword, createdBy: by, delivery: 'sending' } as const;
+  const links = await issueLinks(tx, services, { ...issuing, wishes });
+  const invitations = links.flatMap((link, place) => {
+    const guest = guests[place];
+    return guest ? [{ guest, link }] : [];
+  });
+  return { organization, invitations };
+}
+
+function letterTo({ guest, link }: Invitation, organization: string): Mail {
+  const letter = invitationMail({
+    organization,
+    link: link.address.expose(),
+    expiresIn: link.expiresAtMs === null ? null : '48 hours',
+    isReturning: guest.isReturning,
+  });
+  // As powerful as recovery mail, an invitation goes where that goes. Rule: AUTH-49.
+  return { to: guest.recovery_email ?? guest.email, ...letter };
+}
+
+/** Why mails did not go out, for the log: how many, and what became of the first. */
+function causeOf(outcomes: readonly (MailError | null)[]): string {
+  const failures = outcomes.filter((outcome) => outcome !== null);
+  return `${failures.length} of ${outcomes.length} mails, the first: ${failures[0]?.kind} ${failures[0]?.said}`;
+}
+
+/**
+ * Sends invitations and notes what became of each. Throws `inviteMailFailed`, naming the addresses of those that did not
+ * go out, unless all did; what has been committed stays. Rules: INVITE-14, INVITE-17, MAIL-2.
+ * @param startedMs when the request began, by the monotonic clock
+ */
+export async function sendInvitations(
+  services: Services,
+  { organization, invitations }: Invitations,
+  startedMs: number,
+): Promise<void> {
+  // There may be a thousand letters to write: others get their turn.
+  await setImmediate();
+  const letters = invitations.map((invitation) => letterTo(invitation, organization.name));
+  const msMax = Math.max(0, requestMsMax - (performance.now() - startedMs));
+  const outcomes =
+    (await services.mail.use((mailer) => deliverAll(mailer, letters, { msMax }))) ??
+    letters.map(() => new MailError('unreachable', 'Mail is not configured any more.'));
+  const ids = invitations.map(({ link }) => link.id);
+  await noteDeliveries(services, {
+    sent: ids.filter((_, place) => outcomes[place] === null),
+    failed: ids.filter((_, place) => outcomes[place] !== null),
+  });
+  const failed = invitations.filter((_, place) => outcomes[place] !== null).map(({ guest }) => guest.email);
+  if (failed.length > 0) throw new RefusedError('inviteMailFailed', { more: { failed }, cause: causeOf(outcomes) });
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { minute, second, toTimestamp } from '../../clock.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+
+/** All mails of one request have so long. Rule: INVITE-17. */
+export const requestMsMax = minute;
+/** Whoever's mail has no outcome by then never got one: the service was stopped on the way. Rule: INVITE-15. */
+const outcomeMsMax = requestMsMax + 30 * second;
+
+/** What can have become of an invitation. Rule: INVITE-24. */
+export const invitationStatuses = ['pending', 'accepted', 'expired', 'failed'] as const;
+
+/** What became of an invitation. */
+export type InvitationStatus = (typeof invitationStatuses)[number];
+
+/** An invitation as it goes out. It never holds its link. Rules: INVITE-23, INVITE-24. */
+export const invitationRecord = z.object({
+  userId: idAnswer,
+  email: emailAnswer,
+  fullName: z.string(),
+  status: z.enum(invitationStatuses),
+  isReturning: z.boolean().describe('Whether the person had been here before'),
+  delivery: z.enum(['mail', 'link']).describe('Whether it went by mail, or was shown to an administrator as a link'),
+  invitedBy: idAnswer.nullable(),
+  invitedAt: timestamp,
+  expiresAt: timestamp.nullable().describe('null: the mail leads to the sign-in page, and never expires'),
+  acceptedAt: timestamp.nullable().describe('The first sign-in'),
+});
+
+/** An invitation as the store has it, with the person. */
+export interface StoredInvitation {
+  readonly userId: string;
+  readonly email: string;
+  readonly fullName: string;
+  readonly status: InvitationStatus;
+  readonly isReturning: 0 | 1;
+  readonly delivery: 'sending' | 'sent' | 'failed' | 'shown';
+  readonly createdBy: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly signedInAt: number | null;
+}
+
+/** An invitation as it goes out. Rule: INVITE-24. */
+export function toInvitationRecord(stored: StoredInvitation) {
+  const { userId, email, fullName, status, createdAt, expiresAt, signedInAt } = stored;
+  return {
+    userId,
+    email,
+    fullName,
+    status,
+    isReturning: stored.isReturning === 1,
+    delivery: stored.delivery === 'shown' ? ('link' as const) : ('mail' as const),
+    invitedBy: stored.createdBy,
+    invitedAt: toTimestamp(createdAt),
+    expiresAt: expiresAt === null ? null : toTimestamp(expiresAt),
+    acceptedAt: signedInAt === null ? null : toTimestamp(signedInAt),
+  };
+}
+
+/** Mails sent before this moment have failed if they have no outcome. */
+export function lostBeforeMs(nowMs: number): number {
+  return nowMs - outcomeMsMax;
+}
+
+/** The name of somebody of whom only the address is known. Rule: INVITE-8. */
+export function nameOf(email: string): string {
+  return email.slice(0, email.lastIndexOf('@'));
+}
+
+/** Who of the people that have some addresses is to be brought in, and how. */
+export interface Guests<U> {
+  /** Addresses that nobody has. */
+  readonly unknown: readonly string[];
+  readonly deleted: readonly U[];
+  /** Active people whom no invitation mail has reached. */
+  readonly unreached: readonly U[];
+}
+
+interface Holder {
+  readonly id: string;
+  readonly email: string;
+  readonly recovery_email: string | null;
+  readonly is_deleted: 0 | 1;
+}
+
+/**
+ * Sorts addresses by what is to happen to them; those of active people who have been reached are left out. Rules:
+ * INVITE-6, INVITE-7, INVITE-15.
+ * @param holders whoever has one of the addresses, or gets recovery mail there
+ * @param unreachedIds of active people whose last invitation mail failed
+ */
+export function sortGuests<U extends Holder>(
+  emails: readonly string[],
+  holders: readonly U[],
+  unreachedIds: ReadonlySet<string>,
+): Guests<U> {
+  const taken = new Set(holders.flatMap(({ email, recovery_email }) => [email, recovery_email]));
+  const wanted = new Set(emails);
+  const named = holders.filter(({ email }) => wanted.has(email));
+  return {
+    unknown: emails.filter((email) => !taken.has(email)),
+    deleted: named.filter((holder) => holder.is_deleted === 1),
+    unreached: named.filter((holder) => holder.is_deleted === 0 && unreachedIds.has(holder.id)),
+  };
+}

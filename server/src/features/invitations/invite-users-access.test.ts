@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { holdNext } from '../../../test/gates.ts';
+import { Inviting } from '../../../test/inviting.ts';
+import { MailServer } from '../../../test/mail-server.ts';
+import { requestText, sendRaw } from '../../../test/raw-http.ts';
+import { storedRows } from '../../../test/second-connection.ts';
+import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/test-app.ts';
+
+const path = '/users/bulk/invite';
+const anId = 'a'.repeat(24);
+
+describe('POST /users/bulk/invite: who may', () => {
+  let it1: Inviting;
+  let member: Client;
+
+  beforeAll(async () => {
+    it1 = await Inviting.start();
+    member = await it1.app.member(it1.admin, 'grace@example.com');
+  });
+  afterAll(() => it1.close());
+
+  const adminGroup = async () => (await it1.admin.get('/userGroups?search=admin')).body.groups[0]._id as string;
+
+  /** What of the store a refused call must not touch: all but the tokens and sessions of the test itself. */
+  const untouched = () => {
+    const { users, group_members, one_time_links, outbox } = storedRows(it1.app);
+    return { users, group_members, one_time_links, outbox, asked: [...it1.mail.asked] };
+  };
+  async function refused(client: Client, body: unknown): Promise<Answer> {
+    const before = untouched();
+    const answer = await client.post(path, body);
+    expect(untouched()).toEqual(before);
+    return answer;
+  }
+  const scopeOf = ({ status, body, headers }: Answer) => [
+    status,
+    body.error.code,
+    /scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1],
+  ];
+
+  it('403: a token with user:invite alone may name no groups, not even none of them (INVITE-16, SCOPE-3)', async () => {
+    const token = await it1.admin.token({ scopes: ['user:invite'] });
+    const { id } = await it1.newGroup();
+    for (const groupIds of [[], [id], ['f'.repeat(24)]]) {
+      const answer = await refused(token, { emails: it1.fresh(1), groupIds });
+      expect(scopeOf(answer)).toEqual([403, 'INSUFFICIENT_SCOPE', 'usergroup:write']);
+      expect(answer.body.message).toBe('Insufficient scope. Required: usergroup:write');
+    }
+    expect((await it1.invite(it1.fresh(1), undefined, token)).status).toBe(200);
+  });
+
+  it('403: a token with usergroup:write, and without user:invite (SCOPE-13)', async () => {
+    const token = await it1.admin.token({ scopes: ['usergroup:write', 'user:write', 'org:admin'] });
+    const answer = await refused(token, { emails: it1.fresh(1) });
+    expect(scopeOf(answer)).toEqual([403, 'INSUFFICIENT_SCOPE', 'user:invite']);
+  });
+
+  it('403: a token without org:admin makes nobody an administrator (INVITE-16, SCOPE-19)', async () => {
+    const token = await it1.admin.token({ scopes: ['user:invite', 'usergroup:write'] });
+    const { id, name } = await it1.newGroup();
+    const answer = await refused(token, { emails: it1.fresh(1), groupIds: [id, await adminGroup()] });
+    expect(scopeOf(answer)).toEqual([403, 'INSUFFICIENT_SCOPE', 'org:admin']);
+    const [email = ''] = it1.fresh(1);
+    expect((await it1.invite([email], [id], token)).status).toBe(200);
+    expect(await it1.groupsOf(await it1.idOf(email))).toEqual(['everyone', name].sort());
+  });
+
+  it('200: a token with all three, and a session, make administrators (INVITE-16)', async () => {
+    const token = await it1.admin.token({ scopes: ['user:invite', 'usergroup:write', 'org:admin'] });
+    for (const client of [token, it1.admin]) {
+      const [email = ''] = it1.fresh(1);
+      expect((await it1.invite([email], [await adminGroup()], client)).status).toBe(200);
+      expect(await it1.groupsOf(await it1.idOf(email))).toEqual(['admin', 'everyone']);
+    }
+  });
+
+  it.each<[string, Json]>([
+    ['nothing', undefined],
+    ['input that is not valid', { emails: 1 }],
+    ['good input', { emails: ['x@example.com'] }],
+  ])('403: a member learns nothing, with %s (A1, HTTP-2)', async (_, body) => {
+    for (const client of [member, await member.token()]) {
+      const answer = await refused(client, body);
+      expect([answer.status, answer.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
+    }
+  });
+
+  it('403, and nobody is invited, for whoever ceases to be an administrator meanwhile (AUTH-29)', async () => {
+    const other = await it1.app.member(it1.admin, 'other@example.com');
+    await it1.app.promote(other.userId);
+    const gate = holdNext(it1.app.services.db, 'transaction');
+    const answer = it1.invite(it1.fresh(1), undefined, other);
+    await gate.arrived;
+    await it1.app.demote(other.userId);
+    const before = untouched();
+    gate.open();
+    expect([(await answer).status, untouched()]).toEqual([403, before]);
+  });
+
+  it('429: after 60 requests to invite in a minute, by one person (ERR-24)', async () => {
+    const limited = await Inviting.start({ RATE_LIMIT: 'on' });
+    const statuses = await Promise.all(
+      Array.from({ length: 61 }, async () => (await limited.invite(['ada@example.com'])).status),
+    );
+    expect(statuses.sort((a, b) => a - b)).toEqual([...Array.from({ length: 60 }, () => 409), 429]);
+    const { userId } = limited.admin;
+    for (const route of ['resend-invite', 'invite-link']) {
+      expect((await limited.admin.post(`/users/${userId}/${route}`)).status).toBe(429);
+    }
+    await limited.close();
+  });
+
+  it('200: the link is of the configuration, whatever Host the request names (MAIL-5)', async () => {
+    const emails = it1.fresh(1);
+    const body = JSON.stringify({ emails });
+    const headers = [
+      'Host: evil.example',
+      `Authorization: Bearer ${it1.admin.credential}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ];
+    const { answers } = await sendRaw(it1.app, requestText(`POST /api/v1${path} HTTP/1.1`, headers, body));
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+    expect(it1.mailTo(emails[0] ?? '').raw).not.toContain('evil');
+  });
+});
+
+describe('POST /users/bulk/invite and /users/:id/resend-invite: where it cannot be', () => {
+  let mail: MailServer;
+  let app: TestApp | undefined;
+  const open = async (account: Json, environment: Record<string, string>) => {
+    app = await TestApp.start(environment);
+    await app.nobody.post('/org', { ...organization, ...account });
+    return app.signIn(organization.contactEmail);
+  };
+
+  beforeAll(async () => {
+    mail = await MailServer.start();
+  });
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+  afterAll(() => mail.stop());
+
+  /** Calls both routes with input that is good, bad, not JSON and none at all, for people who are and are not there. */
+  async function everyCall(client: Client): Promise<readonly Answer[]> {
+    const headers = { 'content-type': 'application/json' };
+    return Promise.all([
+      client.post(path, { emails: ['x@example.com'] }),
+      client.post(path, { emails: ['x@example.com'], groupIds: [anId] }),
+      client.post(path, { emails: 1 }),
+      client.post(path),
+      client.call('POST', path, { raw: '{"emails":', headers }),
+      client.post(`/users/${client.userId}/resend-invite`),
+      client.post(`/users/${anId}/resend-invite`),
+      client.post('/users/not-an-id/resend-invite'),
+    ]);
+  }
+
+  it('403: an individual account, before mail and input are looked at (INVITE-2, INVITE-21, HTTP-3)', async () => {
+    for (const environment of [{}, { SMTP_URL: mail.url }]) {
+      const admin = await open({ accountType: 'individual' }, environment);
+      for (const { status, body } of await everyCall(admin)) {
+        expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
+        expect(body.message).toContain('business');
+      }
+      await app?.close();
+      app = undefined;
+    }
+  });
+
+  it('400: without mail, in words that name the setting, before input is looked at (INVITE-2, INVITE-21, MAIL-1, HTTP-3)', async () => {
+    const admin = await open({}, {});
+    for (const { status, body } of await everyCall(admin)) {
+      expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
+      expect(body.message).toMatch(/SMTP_URL.*\/settings\/smtp/);
+    }
+    expect(await admin.get('/users')).toMatchObject({ body: [{ email: organization.contactEmail }] });
+  });
+
+  it('403: a member, and a token without the scope, before any of that (HTTP-2, HTTP-3)', async () => {
+    const admin = await open({ accountType: 'individual' }, {});
+    const member = await app?.member(admin, 'grace@example.com');
+    for (const answer of member ? await everyCall(member) : []) {
+      expect([answer.status, answer.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
+    }
+    for (const answer of await everyCall(await admin.token({ scopes: ['user:read'] }))) {
+      expect([answer.status, answer.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
+    }
+  });
+});

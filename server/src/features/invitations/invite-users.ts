@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { RefusedError, refuseScope } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
+import type { Services } from '../../services.ts';
+import { emailAddress } from '../../text/email-address.ts';
+import { requireGroups } from '../groups/contract.ts';
+import {
+  bringIn,
+  type Invitations,
+  type InvitingWish,
+  makeInvitations,
+  requireInviting,
+  sendInvitations,
+} from './contract.ts';
+
+const emailsMax = 1_000;
+const groupsMax = 100;
+
+const body = z.object({
+  emails: z
+    .array(emailAddress)
+    .min(1)
+    .max(emailsMax)
+    .transform((given) => [...new Set(given)])
+    .describe('Whom to invite; those who have an active account already are left out')
+    .meta({ examples: [['katherine@example.com', 'dorothy@example.com']] }),
+  groupIds: idsOrNone
+    .transform((given) => [...new Set(given)])
+    .refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`)
+    .optional()
+    .describe('Groups to put everybody into who is new, restored or invited again'),
+});
+
+/** Makes accounts and invitations, all or none. */
+async function prepare(services: Services, wish: InvitingWish): Promise<Invitations> {
+  const { caller, groupIds } = wish;
+  const { orgId } = caller;
+  return services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    await requireGroups(tx, { orgId, groupIds, scopes: caller.kind === 'token' ? caller.scopes : null });
+    const guests = await bringIn(tx, services, wish);
+    if (guests.length === 0) throw new RefusedError('everybodyActive');
+    return makeInvitations(tx, services, { orgId, guests, by: caller.userId });
+  });
+}
+
+/** Rules: INVITE-1 to INVITE-17. */
+export const inviteUsers = endpoint({
+  method: 'POST',
+  path: '/users/bulk/invite',
+  tag: 'Invitations',
+  summary: 'Invite people by mail: whoever is new gets an account, whoever was deleted gets it back',
+  policy: { who: 'admin', scope: 'user:invite' },
+  precondition: requireInviting,
+  body,
+  errorMessages: [409],
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body: { emails, groupIds }, origin }) {
+    const startedMs = performance.now();
+    // Rule: INVITE-16.
+    const mayGroup = caller.kind === 'session' || caller.scopes.has('usergroup:write');
+    if (groupIds !== undefined && !mayGroup) throw refuseScope(['usergroup:write']);
+    services.limits.count('invite', caller.userId);
+    const invitations = await prepare(services, { caller, emails, groupIds: groupIds ?? [], origin });
+    await sendInvitations(services, invitations, startedMs);
+    return { message: 'Invite sent successfully' };
+  },
+});

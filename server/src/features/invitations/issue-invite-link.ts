@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, timestamp } from '../../http/schemas.ts';
+import { issueLinks } from '../links/contract.ts';
+import { signsInByPassword } from '../sessions/contract.ts';
+import { requirePerson } from '../users/contract.ts';
+import { selectHasPassword, selectInvitation } from './invitation-store.ts';
+
+/**
+ * Rules: INVITE-23, INVITE-26. Takes a session: what is answered lets whoever has it become that person, which no scope
+ * of a token grants. And it is for people who have never been in: for anybody else it would be a way into their account.
+ */
+export const issueInviteLink = endpoint({
+  method: 'POST',
+  path: '/users/:id/invite-link',
+  tag: 'Invitations',
+  summary: 'Get a link to hand to somebody who has never signed in, instead of having it mailed; it is shown once',
+  policy: { who: 'admin', sessionOnly: true },
+  async precondition({ config }) {
+    if (!config.inviteLinks) throw new RefusedError('inviteLinksOff');
+  },
+  params: z.object({ id }),
+  response: {
+    201: z.object({
+      link: z.string().describe('Works once'),
+      expiresAt: timestamp.nullable().describe('null: the link leads to the sign-in page, and never expires'),
+    }),
+  },
+  async handle(services, { caller, params: { id }, origin }) {
+    const { orgId, userId } = caller;
+    services.limits.count('invite', userId);
+    const link = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const user = await requirePerson(tx, orgId, id);
+      // `hasLoggedIn` alone can be written by hand, and must unlock nothing. Rule: USER-31.
+      const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await selectHasPassword(tx, id));
+      if (hasBeenIn) throw new RefusedError('inviteAccepted');
+      const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
+      await appendAudit(tx, services, { action: 'invitation.shown', orgId, actor: caller, subjectId: id, origin });
+      const [made] = await issueLinks(tx, services, {
+        purpose: 'invitation',
+        setsPassword: await signsInByPassword(tx, orgId),
+        createdBy: userId,
+        delivery: 'shown',
+        wishes: [{ orgId, userId: id, isReturning: earlier?.isReturning === 1 }],
+      });
+      if (!made) throw new Error('no link was made');
+      return made;
+    });
+    const { address, expiresAtMs } = link;
+    return { link: address.expose(), expiresAt: expiresAtMs === null ? null : toTimestamp(expiresAtMs) };
+  },
+});

@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { searchText } from '../../text/plain-text.ts';
+import { invitationRecord, invitationStatuses, toInvitationRecord } from './invitation.ts';
+import { countInvitations, selectInvitationPage } from './invitation-store.ts';
+
+/** Rule: INVITE-24. */
+export const listInvitations = endpoint({
+  method: 'GET',
+  path: '/users/invitations',
+  tag: 'Invitations',
+  summary: 'List the last invitation of everybody who was invited, newest first, a page at a time',
+  policy: { who: 'admin', scope: 'user:read' },
+  query: z.object({
+    ...pageQuery,
+    status: z.enum(invitationStatuses).optional().describe('Only those that this became of'),
+    search: searchText.describe('Only people with this text in their name or e-mail address, in any case'),
+  }),
+  response: { 200: z.object({ invitations: z.array(invitationRecord), pagination }) },
+  async handle({ db, clock }, { caller: { orgId }, query }) {
+    const filter = { orgId, search: query.search, status: query.status, nowMs: clock.now() };
+    const page = pageOf(query);
+    const totalCount = await countInvitations(db.read, filter);
+    const invitations = await selectInvitationPage(db.read, filter, page);
+    return { invitations: invitations.map(toInvitationRecord), pagination: toPagination(page, totalCount) };
+  },
+});

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { requirePerson } from '../users/contract.ts';
+import { makeInvitations, requireInviting, sendInvitations } from './contract.ts';
+import { selectInvitation } from './invitation-store.ts';
+
+/** Rules: INVITE-18 to INVITE-22. */
+export const resendInvite = endpoint({
+  method: 'POST',
+  path: '/users/:id/resend-invite',
+  tag: 'Invitations',
+  summary: 'Send the invitation again to somebody who has never signed in; the earlier link works no longer',
+  policy: { who: 'admin', scope: 'user:invite' },
+  precondition: requireInviting,
+  params: z.object({ id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { id }, origin }) {
+    const startedMs = performance.now();
+    const { orgId, userId } = caller;
+    services.limits.count('invite', userId);
+    const invitations = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const user = await requirePerson(tx, orgId, id);
+      if (user.has_logged_in === 1) throw new RefusedError('inviteAccepted');
+      const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
+      const guest = { ...user, isReturning: earlier?.isReturning === 1 };
+      await appendAudit(tx, services, { action: 'user.invited', orgId, actor: caller, subjectId: id, origin });
+      return makeInvitations(tx, services, { orgId, guests: [guest], by: userId });
+    });
+    await sendInvitations(services, invitations, startedMs);
+    return { message: 'Invite sent successfully' };
+  },
+});

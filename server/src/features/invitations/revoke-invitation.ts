@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { removePerson, requirePerson } from '../users/contract.ts';
+import { selectInvitation } from './invitation-store.ts';
+
+/** Rule: INVITE-25. Ending the link alone would leave an account that gets in by recovering its password. */
+export const revokeInvitation = endpoint({
+  method: 'DELETE',
+  path: '/users/:id/invitation',
+  tag: 'Invitations',
+  summary: 'Revoke an invitation that nobody has accepted, and delete the account that was made for it',
+  policy: { who: 'admin', scope: 'user:delete' },
+  params: z.object({ id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { id }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const user = await requirePerson(tx, orgId, id);
+      const invitation = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
+      if (!invitation) throw new RefusedError('notFound');
+      if (invitation.status === 'accepted') throw new RefusedError('inviteAccepted');
+      await removePerson(tx, services, { user, by: caller, origin });
+      const record = { orgId, actor: caller, subjectId: id, origin };
+      await appendAudit(
+        tx,
+        services,
+        { ...record, action: 'invitation.revoked' },
+        { ...record, action: 'user.deleted' },
+      );
+    });
+    return { message: 'Invitation revoked successfully' };
+  },
+});

@@ -1,0 +1,168 @@
+import { setImmediate } from 'node:timers/promises';
+import { unauthorized } from '../../access/bearer.ts';
+import { batchRows, removeInBatches } from '../../db/batches.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import { RefusedError } from '../../errors.ts';
+import type { Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import {
+  endedLinkKeptMs,
+  judgeLink,
+  type LinkPurpose,
+  linkAddress,
+  linkHash,
+  linkMs,
+  mintRawLinkToken,
+  type StoredLink,
+} from './link.ts';
+import {
+  deleteOldLinks,
+  endOpenLinks,
+  endOpenLinksOfOrg,
+  insertLinks,
+  selectLink,
+  updateDelivery,
+  updateNotCurrent,
+  updateUsed,
+} from './link-store.ts';
+
+interface LinkWish {
+  readonly orgId: string;
+  readonly userId: string;
+  /** Of an invitation: whether the person had been here before. */
+  readonly isReturning?: boolean;
+}
+
+/** A link that was just made. */
+export interface IssuedLink {
+  readonly id: string;
+  readonly userId: string;
+  /** Where it leads; for its owner's eyes only, and nowhere kept. */
+  readonly address: Secret;
+  /** Milliseconds since 1970; `null`: it leads to the sign-in page, and never ends. */
+  readonly expiresAtMs: number | null;
+}
+
+interface Issuing {
+  readonly purpose: LinkPurpose;
+  /** Whether the link is to set a password; otherwise it leads to where one signs in. */
+  readonly setsPassword: boolean;
+  /** Who asked for it; `null`: its owner, or somebody who claims to be. */
+  readonly createdBy: string | null;
+  /** Whether it goes out by mail, or is shown to who asked for it. */
+  readonly delivery: 'sending' | 'shown';
+}
+
+function newLink({ newId, clock, config }: Services, wish: LinkWish, issuing: Issuing) {
+  const { purpose, setsPassword, createdBy, delivery } = issuing;
+  const nowMs = clock.now();
+  const raw = setsPassword ? mintRawLinkToken() : null;
+  const link: IssuedLink = {
+    id: newId(),
+    userId: wish.userId,
+    address: linkAddress(config.frontendUrl, raw),
+    expiresAtMs: setsPassword ? nowMs + linkMs[purpose] : null,
+  };
+  const row = {
+    id: link.id,
+    hash: raw && linkHash(raw),
+    org_id: wish.orgId,
+    user_id: wish.userId,
+    purpose,
+    is_returning: wish.isReturning ? 1 : 0,
+    delivery,
+    created_by: createdBy,
+    created_at: nowMs,
+    expires_at: link.expiresAtMs,
+    is_current: 1,
+  } as const;
+  return { link, row };
+}
+
+/**
+ * Makes a link for each of some people, in the same order; what they had of the purpose works no longer. Rules: LINK-1,
+ * LINK-3, INVITE-22.
+ */
+export async function issueLinks(
+  tx: Tx,
+  services: Services,
+  { wishes, ...issuing }: Issuing & { readonly wishes: readonly LinkWish[] },
+): Promise<IssuedLink[]> {
+  const { purpose } = issuing;
+  const made = wishes.map((wish) => newLink(services, wish, issuing));
+  for (let start = 0; start < made.length; start += batchRows) {
+    const some = made.slice(start, start + batchRows);
+    const userIds = some.map(({ link }) => link.userId);
+    await endOpenLinks(tx, { userIds, purpose }, { nowMs: services.clock.now(), reason: 'replaced' });
+    await updateNotCurrent(tx, { userIds, purpose });
+    await insertLinks(
+      tx,
+      some.map(({ row }) => row),
+    );
+    // There may be a thousand: readers get their turn.
+    await setImmediate();
+  }
+  return made.map(({ link }) => link);
+}
+
+/**
+ * The link that a secret belongs to, as long as it works. Throws `linkGone` for one that was used, replaced or is past
+ * its time, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2, PASSWORD-12.
+ */
+export async function requireLink(
+  read: Reader,
+  { clock }: Pick<Services, 'clock'>,
+  secret: Secret,
+): Promise<StoredLink> {
+  const link = await selectLink(read, linkHash(secret));
+  const verdict = judgeLink(link, clock.now());
+  if (verdict === 'gone') throw new RefusedError('linkGone');
+  if (!link || verdict === 'unknown') throw unauthorized.invalid();
+  return link;
+}
+
+/** Uses a link up, and ends whatever other links its owner has, who has a new password now. Rules: LINK-2, LINK-3. */
+export async function useUpLink(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
+  await updateUsed(tx, id, nowMs);
+  await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'password-changed' });
+}
+
+/** Ends whatever links a person has. Rules: LINK-3, USER-43. */
+export async function endLinks(
+  tx: Tx,
+  {
+    userId,
+    nowMs,
+    reason,
+  }: {
+    readonly userId: string;
+    readonly nowMs: number;
+    readonly reason: 'email-changed' | 'password-changed' | 'owner-deleted';
+  },
+): Promise<void> {
+  await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason });
+  // Whoever comes back has not been invited yet.
+  if (reason === 'owner-deleted') await updateNotCurrent(tx, { userIds: [userId] });
+}
+
+/** Ends every link of an organization that comes back after it was deleted. Rule: CLI-8. */
+export async function endLinksOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
+  await endOpenLinksOfOrg(tx, orgId, { nowMs, reason: 'owner-deleted' });
+}
+
+/** Notes which of the mails with links went out. */
+export async function noteDeliveries(
+  { db }: Pick<Services, 'db'>,
+  { sent, failed }: { readonly sent: readonly string[]; readonly failed: readonly string[] },
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (sent.length > 0) await updateDelivery(tx, sent, 'sent');
+    if (failed.length > 0) await updateDelivery(tx, failed, 'failed');
+  });
+}
+
+/** Forgets links that ended long ago, in batches; answers how many. */
+export async function pruneLinks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+  const beforeMs = clock.now() - endedLinkKeptMs;
+  return removeInBatches(() => db.transaction((tx) => deleteOldLinks(tx, beforeMs, batchRows)));
+}

@@ -1,0 +1,94 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import type { NewRow, Tables } from '../../db/tables.ts';
+import type { LinkPurpose, StoredLink } from './link.ts';
+
+type EndReason = NonNullable<Tables['one_time_links']['end_reason']>;
+
+/** A link by the hash of its secret, whatever became of it. */
+export async function selectLink(read: Reader, hash: string): Promise<StoredLink | undefined> {
+  const row = await read
+    .selectFrom('one_time_links as l')
+    .innerJoin('users as u', 'u.id', 'l.user_id')
+    .innerJoin('organizations as o', 'o.id', 'l.org_id')
+    .where('l.hash', '=', hash)
+    .select(['l.id', 'l.org_id as orgId', 'l.user_id as userId', 'l.purpose'])
+    .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt'])
+    .select(['u.is_deleted as ownerDeleted', 'o.is_deleted as orgDeleted'])
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { ownerDeleted, orgDeleted, ...link } = row;
+  return { ...link, isOwnerGone: ownerDeleted === 1 || orgDeleted === 1 };
+}
+
+/** Adds links, as many as one statement takes. */
+export async function insertLinks(tx: Tx, rows: readonly NewRow<'one_time_links'>[]): Promise<void> {
+  await tx.insertInto('one_time_links').values(rows).execute();
+}
+
+/** Ends what is still open of some people's links, those of one purpose or all. */
+export async function endOpenLinks(
+  tx: Tx,
+  which: { readonly userIds: readonly string[]; readonly purpose?: LinkPurpose },
+  end: { readonly nowMs: number; readonly reason: EndReason },
+): Promise<void> {
+  const open = tx
+    .updateTable('one_time_links')
+    .set({ ended_at: end.nowMs, end_reason: end.reason })
+    .where('user_id', 'in', which.userIds)
+    .where('ended_at', 'is', null);
+  await (which.purpose === undefined ? open : open.where('purpose', '=', which.purpose)).execute();
+}
+
+/** Ends what is still open of all links of an organization. */
+export async function endOpenLinksOfOrg(
+  tx: Tx,
+  orgId: string,
+  end: { readonly nowMs: number; readonly reason: EndReason },
+): Promise<void> {
+  await tx
+    .updateTable('one_time_links')
+    .set({ ended_at: end.nowMs, end_reason: end.reason })
+    .where('org_id', '=', orgId)
+    .where('ended_at', 'is', null)
+    .execute();
+}
+
+/** Makes way for others: what some people had of a purpose, or of all, is no longer current. */
+export async function updateNotCurrent(
+  tx: Tx,
+  { userIds, purpose }: { readonly userIds: readonly string[]; readonly purpose?: LinkPurpose },
+): Promise<void> {
+  const current = tx
+    .updateTable('one_time_links')
+    .set({ is_current: 0 })
+    .where('user_id', 'in', userIds)
+    .where('is_current', '=', 1);
+  await (purpose === undefined ? current : current.where('purpose', '=', purpose)).execute();
+}
+
+/** Notes that a link was used. */
+export async function updateUsed(tx: Tx, id: string, nowMs: number): Promise<void> {
+  await tx.updateTable('one_time_links').set({ ended_at: nowMs, end_reason: 'used' }).where('id', '=', id).execute();
+}
+
+/** Notes what became of the mails with some links. */
+export async function updateDelivery(tx: Tx, ids: readonly string[], delivery: 'sent' | 'failed'): Promise<void> {
+  await tx
+    .updateTable('one_time_links')
+    .set({ delivery })
+    .where('id', 'in', ids)
+    .where('delivery', '=', 'sending')
+    .execute();
+}
+
+/** Removes up to `limit` links that others took the place of and that ended before a moment. */
+export async function deleteOldLinks(tx: Tx, beforeMs: number, limit: number): Promise<number> {
+  const old = tx
+    .selectFrom('one_time_links')
+    .where((eb) => eb.or([eb('purpose', '=', 'reset'), eb('is_current', '=', 0)]))
+    .where((eb) => eb.or([eb('ended_at', '<', beforeMs), eb('expires_at', '<', beforeMs)]))
+    .select('id')
+    .limit(limit);
+  const { numDeletedRows } = await tx.deleteFrom('one_time_links').where('id', 'in', old).executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { day, hour, minute } from '../../clock.ts';
+import { type CredentialHash, hashCredential, Secret } from '../../secret.ts';
+
+/** What a link is for. */
+export type LinkPurpose = 'invitation' | 'reset';
+
+/** How long a link works. Rules: INVITE-12, PASSWORD-8. */
+export const linkMs: Readonly<Record<LinkPurpose, number>> = { invitation: 48 * hour, reset: 20 * minute };
+/** How long one that has ended is told apart from one that never was. Rules: ERR-21, PASSWORD-12. */
+export const endedLinkKeptMs = 30 * day;
+
+/** Told by its beginning wherever it turns up, so that a log can mask it. */
+const mark = 'lkl_';
+const secretBytes = 32;
+
+/** A new secret for a link, of 256 random bits. Rule: LINK-1. */
+export function mintRawLinkToken(): Secret {
+  return new Secret(mark + randomBytes(secretBytes).toString('base64url'));
+}
+
+/** What the store knows of the secret in a link. Rule: STORE-8. */
+export function linkHash(raw: Secret): CredentialHash {
+  return hashCredential(raw.expose());
+}
+
+/** The address of a link: the page where a password is set, or where one signs in. Rules: INVITE-11, MAIL-5. */
+export function linkAddress(frontendUrl: string, raw: Secret | null): Secret {
+  return new Secret(raw === null ? `${frontendUrl}/sign-in` : `${frontendUrl}/reset-password#token=${raw.expose()}`);
+}
+
+/** A link with the state of its owner. */
+export interface StoredLink {
+  readonly id: string;
+  readonly orgId: string;
+  readonly userId: string;
+  readonly purpose: LinkPurpose;
+  /** Milliseconds since 1970; `null`: never. */
+  readonly expiresAt: number | null;
+  readonly endedAt: number | null;
+  readonly isOwnerGone: boolean;
+}
+
+/** What a link is still good for: `gone` is one that ended a while ago, `unknown` one that nobody needs to know of. */
+export function judgeLink(link: StoredLink | undefined, nowMs: number): 'good' | 'gone' | 'unknown' {
+  if (!link || link.isOwnerGone) return 'unknown';
+  const endMs = Math.min(link.endedAt ?? Number.POSITIVE_INFINITY, link.expiresAt ?? Number.POSITIVE_INFINITY);
+  // Not by the clock alone, which may be set back: what has ended stays so. Rule: LINK-2.
+  if (link.endedAt === null && nowMs < endMs) return 'good';
+  return nowMs < endMs + endedLinkKeptMs ? 'gone' : 'unknown';
+}

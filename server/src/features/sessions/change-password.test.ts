@@ -1,0 +1,231 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MailServer } from '../../../test/mail-server.ts';
+import { chosen, gone, mailedToken, opens, resetWith, signedOut, startWithMail } from '../../../test/recovery.ts';
+import { attemptSignIn, claimsOf, neutral } from '../../../test/sign-in.ts';
+import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/test-app.ts';
+import { day } from '../../clock.ts';
+
+const path = '/userAccount/password/reset';
+const email = 'grace@example.com';
+const wrong = 'Wrong-Horse-7';
+
+describe('POST /userAccount/password/reset', () => {
+  let mails: MailServer;
+  let app: TestApp;
+  let admin: Client;
+  let member: Client;
+
+  beforeEach(async () => {
+    mails = await MailServer.start();
+    await start();
+  });
+  afterEach(async () => {
+    await app.close();
+    await mails.stop();
+  });
+
+  async function start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
+    app = await startWithMail(mails, environment);
+    admin = await app.setUp();
+    member = await app.member(admin, email);
+    app.keepSecret(chosen);
+  }
+  const change = (who: Client, body: Json = {}, headers: Readonly<Record<string, string>> = {}) =>
+    who.post(path, { currentPassword: password, newPassword: chosen, ...body }, { headers });
+
+  it('200: the new password opens, the old one no longer (PASSWORD-10)', async () => {
+    const before = (await admin.get(`/users/${member.userId}`)).body;
+    app.clock.advance(1_000);
+    expect(await change(member)).toMatchObject({
+      status: 200,
+      body: { data: 'password reset', accessToken: expect.stringMatching(/^eyJ/) },
+    });
+    expect([await opens(app, email, chosen), await opens(app, email, password)]).toEqual([true, false]);
+    expect((await admin.get(`/users/${member.userId}`)).body).toEqual(before);
+    expect(await opens(app, 'ada@example.com', password)).toBe(true);
+  });
+
+  it('200: the other sessions end, this one goes on with a fresh token, tokens and other people go on (ERR-29, PASSWORD-10)', async () => {
+    const [mine, other] = [(await app.signInTokens(email)).body, (await app.signInTokens(email)).body];
+    const [session, token] = [app.with(mine.accessToken), await member.token()];
+    app.clock.advance(60_000);
+    const { body } = await change(session);
+    expect(body.accessToken).not.toBe(mine.accessToken);
+    const claims = claimsOf(body.accessToken);
+    expect(claims).toMatchObject({ userId: member.userId, email, tokenType: 'session' });
+    expect(claims.exp - claims.iat).toBe(24 * 3_600);
+    expect(await app.with(other.accessToken).get('/org')).toMatchObject(signedOut);
+    expect(await app.with(other.refreshToken).post('/userAccount/refresh/token')).toMatchObject(signedOut);
+    expect(await member.get('/org')).toMatchObject(signedOut);
+    for (const client of [app.with(body.accessToken), session, token, admin]) {
+      expect((await client.get('/org')).status).toBe(200);
+    }
+    // Of this session, the refresh token goes on too.
+    const refreshed = await app.with(mine.refreshToken).post('/userAccount/refresh/token');
+    expect(refreshed.status).toBe(200);
+    expect((await app.with(refreshed.body.accessToken).get('/org')).status).toBe(200);
+  });
+
+  it('200: the fresh token is good for 24 hours from the change, and ends with its session (AUTH-12, AUTH-18)', async () => {
+    const first = claimsOf(member.credential ?? '');
+    app.clock.advance(day / 2);
+    const fresh = app.with((await change(member)).body.accessToken);
+    app.clock.set(first.exp * 1_000);
+    expect(await member.get('/org')).toMatchObject(signedOut);
+    expect((await fresh.get('/org')).status).toBe(200);
+    expect((await fresh.post('/userAccount/logout/manual')).status).toBe(200);
+    expect(await fresh.get('/org')).toMatchObject(signedOut);
+  });
+
+  it('200: open links end (LINK-3)', async () => {
+    const link = await mailedToken({ app, mails }, email);
+    const others = await mailedToken({ app, mails }, 'ada@example.com');
+    await change(member);
+    expect(await resetWith(app, link, 'Another-Horse-9')).toMatchObject(gone);
+    expect(await opens(app, email, chosen)).toBe(true);
+    expect((await resetWith(app, others, 'Another-Horse-9')).status).toBe(200);
+  });
+
+  it('200: one row of the audit log (AUDIT-1)', async () => {
+    const before = (await app.audit()).length;
+    await change(member, { currentPassword: wrong });
+    await change(member);
+    expect((await app.audit()).slice(before)).toMatchObject([
+      { action: 'password.changed', actor_user_id: member.userId, subject_id: member.userId, network: '127.0.0.1' },
+    ]);
+  });
+
+  it('200: the same password again is a change too, with a hash of its own (PASSWORD-4, PASSWORD-10)', async () => {
+    const hash = () =>
+      app.services.db.read
+        .selectFrom('password_credentials')
+        .where('user_id', '=', member.userId)
+        .select('password_hash')
+        .executeTakeFirstOrThrow();
+    const before = await hash();
+    expect((await change(member, { newPassword: password })).status).toBe(200);
+    expect(await hash()).not.toEqual(before);
+    expect(await opens(app, email, password)).toBe(true);
+  });
+
+  it('200: the present password is taken composed or decomposed (PASSWORD-4)', async () => {
+    const given = 'Ångström-7é'.normalize('NFC');
+    const fresh = app.with((await change(member, { newPassword: given })).body.accessToken);
+    const again = await change(fresh, { currentPassword: given.normalize('NFD') });
+    expect(again.status).toBe(200);
+  });
+
+  it('401: a wrong present password is the 401 of signing in, and changes nothing (AUTH-9, PASSWORD-10)', async () => {
+    const link = await mailedToken({ app, mails }, email);
+    const refused = await change(member, { currentPassword: wrong });
+    const signIn = await attemptSignIn(app, { email, password: wrong });
+    expect(neutral(refused)).toEqual(neutral(signIn));
+    expect(refused.headers.get('www-authenticate')).toBe(signIn.headers.get('www-authenticate'));
+    expect((await member.get('/org')).status).toBe(200);
+    expect(await opens(app, email, password)).toBe(true);
+    expect((await resetWith(app, link)).status).toBe(200);
+  });
+
+  it('401: whoever has no password cannot make one up (AUTH-9, PASSWORD-10)', async () => {
+    await app.services.db.transaction((tx) =>
+      tx.deleteFrom('password_credentials').where('user_id', '=', member.userId).execute(),
+    );
+    for (const currentPassword of [password, '', 'null']) {
+      expect(neutral(await change(member, { currentPassword }))).toEqual(
+        neutral(await attemptSignIn(app, { email, password: wrong })),
+      );
+    }
+  });
+
+  it('401: nobody, and every credential that is no session of a person (AUTH-19, AUTH-28)', async () => {
+    const { refreshToken } = (await app.signInTokens(email)).body;
+    const link = await mailedToken({ app, mails }, email);
+    for (const who of [app.nobody, app.service(['USER_LOOKUP']), app.with(refreshToken), app.with(link)]) {
+      expect((await change(who)).status).toBe(401);
+    }
+    expect(await opens(app, email, password)).toBe(true);
+  });
+
+  it('403: a personal access token, whatever its scopes and whatever it sends (AUTH-32, HTTP-4)', async () => {
+    const token = await member.token();
+    for (const body of [{}, { currentPassword: wrong }, { newPassword: 'weak' }, { newPassword: 7 }]) {
+      expect(await change(token, body)).toMatchObject({ status: 403, body: { error: { code: 'FORBIDDEN' } } });
+    }
+    expect(await opens(app, email, password)).toBe(true);
+  });
+
+  it('400: a password that the rules forbid, or none, before the present one is looked at (PASSWORD-1 to PASSWORD-3)', async () => {
+    const bodies = [
+      { newPassword: 'Aa1!aaa' },
+      { newPassword: 'Aa1aaaaa' },
+      { newPassword: 'P@ssw0rd' },
+      { newPassword: `Aa1!${'x'.repeat(1_021)}` },
+      { newPassword: `${chosen}\0` },
+      { newPassword: null },
+      { newPassword: [chosen] },
+      { currentPassword: null },
+      { currentPassword: { $ne: '' } },
+      { currentPassword: 'x'.repeat(4_097) },
+      { currentPassword: undefined },
+    ];
+    for (const body of bodies) {
+      for (const currentPassword of [password, wrong]) {
+        const { status, body: told } = await change(member, { currentPassword, ...body });
+        expect([status, told.error.code], JSON.stringify(body).slice(0, 60)).toEqual([400, 'VALIDATION_ERROR']);
+      }
+    }
+    expect(await opens(app, email, password)).toBe(true);
+  });
+
+  it('never acts on anybody but the caller, whatever the body names (PASSWORD-10)', async () => {
+    const { userId } = admin;
+    const named = { userId, _id: userId, email: 'ada@example.com', orgId: 'f'.repeat(24) };
+    expect((await change(member, named)).status).toBe(200);
+    expect(await opens(app, 'ada@example.com', password)).toBe(true);
+    expect(await opens(app, email, chosen)).toBe(true);
+  });
+
+  describe('slows guesses down (AUTH-43, AUTH-44)', () => {
+    beforeEach(async () => {
+      await app.close();
+      await start({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' });
+    });
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    const guess = (address: string, currentPassword = wrong) => change(member, { currentPassword }, from(address));
+    const signIn = (address: string, given: string): Promise<Answer> =>
+      attemptSignIn(app, { email, password: given, headers: from(address) });
+
+    it('429 after five, for the right password too, and at the sign-in as well', async () => {
+      for (let count = 0; count < 5; count += 1) expect((await guess('198.51.100.7')).status).toBe(401);
+      const refused = await guess('198.51.100.7', password);
+      expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RATE_LIMITED' } } });
+      expect(refused.body.message).toContain(`[blockedUntil:${new Date(app.clock.now() + 1_000).toISOString()}]`);
+      expect(refused.headers.get('retry-after')).toBe('1');
+      expect((await signIn('198.51.100.7', password)).status).toBe(429);
+      // Its owner elsewhere is not held back.
+      expect((await signIn('203.0.113.9', password)).status).toBe(200);
+      app.clock.advance(1_000);
+      expect((await guess('198.51.100.7', password)).status).toBe(200);
+    });
+
+    it('200: the right one forgets the wrong ones', async () => {
+      for (let count = 0; count < 4; count += 1) await guess('198.51.100.7');
+      const { body } = await guess('198.51.100.7', password);
+      const fresh = app.with(body.accessToken);
+      const again = (currentPassword: string) => change(fresh, { currentPassword }, from('198.51.100.7'));
+      for (let count = 0; count < 4; count += 1) expect((await again(wrong)).status).toBe(401);
+      expect((await again(chosen)).status).toBe(200);
+    });
+
+    it('500: counts as no guess, since what the service could not decide is nobody’s fault', async () => {
+      const { passwords } = app.services;
+      const matches = passwords.matches.bind(passwords);
+      for (let count = 0; count < 6; count += 1) {
+        passwords.matches = () => Promise.reject(new Error('the hasher is gone'));
+        expect((await guess('198.51.100.7', password)).status).toBe(500);
+      }
+      passwords.matches = matches;
+      expect((await guess('198.51.100.7', password)).status).toBe(200);
+    });
+  });
+});

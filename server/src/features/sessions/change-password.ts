@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { unauthorized } from '../../access/bearer.ts';
+import { givenPassword, newPassword } from '../../access/password-rules.ts';
+import type { SessionPrincipal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectActivePerson } from '../../db/people.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { endLinks } from '../links/contract.ts';
+import { keepAccessToken, refuseSignIn, signAccessToken } from './contract.ts';
+import { endSessions } from './session-store.ts';
+import { selectPasswordHash, upsertPassword } from './sign-in-store.ts';
+
+/** The hash of the caller's password, once that was proved; throws what a wrong password at sign-in does. Rule: AUTH-43. */
+async function prove(
+  services: Services,
+  given: string,
+  {
+    userId,
+    email,
+    network,
+  }: {
+    readonly userId: string;
+    readonly email: string;
+    readonly network: string;
+  },
+): Promise<string> {
+  const { db, passwords, limits } = services;
+  // Whoever found a session open must not learn its owner's password by trying.
+  limits.trySignIn(email, network);
+  const stored = await selectPasswordHash(db.read, userId);
+  const isRight = await passwords.matches(stored, given).catch((error) => {
+    limits.signInUndecided(email, network);
+    throw error;
+  });
+  if (stored === null || !isRight) throw refuseSignIn();
+  limits.signInSucceeded(email, network);
+  return stored;
+}
+
+interface Change {
+  readonly caller: SessionPrincipal;
+  readonly proved: string;
+  readonly passwordHash: string;
+  readonly origin: Origin;
+}
+
+/** Puts the new password in place of the one that was proved, and answers a fresh access token of this session. */
+async function change(services: Services, { caller, proved, passwordHash, origin }: Change): Promise<string> {
+  const { db, clock } = services;
+  const { userId, orgId, sessionId } = caller;
+  const [person, organization] = [await selectActivePerson(db.read, userId), await selectActiveOrganization(db.read)];
+  if (!person || !organization) throw unauthorized.invalid();
+  const signed = await signAccessToken(services, { person, accountType: organization.accountType });
+  await db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'member');
+    if ((await selectPasswordHash(tx, userId)) !== proved) throw refuseSignIn();
+    const nowMs = clock.now();
+    await upsertPassword(tx, { userId, passwordHash, nowMs });
+    await endSessions(tx, { userId, exceptId: sessionId }, { nowMs, reason: 'password-changed' });
+    await endLinks(tx, { userId, nowMs, reason: 'password-changed' });
+    await keepAccessToken(tx, sessionId, signed);
+    await appendAudit(tx, services, { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin });
+  });
+  return signed.accessToken;
+}
+
+/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10. */
+export const changePassword = endpoint({
+  method: 'POST',
+  path: '/userAccount/password/reset',
+  tag: 'Sign-in',
+  summary: 'Change one’s own password; the other sessions end, and this one gets a fresh access token',
+  policy: { who: 'member', sessionOnly: true },
+  body: z.object({ currentPassword: givenPassword, newPassword }),
+  response: { 200: z.object({ data: z.string(), accessToken: z.string() }) },
+  async handle(services, { caller, body, origin }) {
+    const { read } = services.db;
+    const person = await selectActivePerson(read, caller.userId);
+    // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
+    if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
+    const { email } = person;
+    const proved = await prove(services, body.currentPassword, { userId: person.id, email, network: origin.network });
+    const passwordHash = await services.passwords.hash(body.newPassword);
+    const accessToken = await change(services, { caller, proved, passwordHash, origin });
+    return { data: 'password reset', accessToken };
+  },
+});

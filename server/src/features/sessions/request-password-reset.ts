@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { networkOf } from '../../access/limits.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { passwordResetMail } from '../../mail/templates.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { emailAddress } from '../../text/email-address.ts';
+import { issueLinks } from '../links/contract.ts';
+import { signsInByPassword } from './contract.ts';
+import { selectRecoverable } from './sign-in-store.ts';
+
+/** How far apart answers and what is done behind them are. */
+const spreadMs = 300;
+
+interface Wish {
+  readonly organization: Organization;
+  readonly email: string;
+  readonly origin: Origin;
+}
+
+/** Makes a link for whoever has the address, if anybody has; answers it with whom it is for and where it goes. */
+async function makeLink(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
+  return services.db.transaction(async (tx) => {
+    const person = await selectRecoverable(tx, orgId, email);
+    if (!person || !services.limits.tryCount('recoveryMail', person.id)) return null;
+    const wishes = [{ orgId, userId: person.id }];
+    const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
+    const [link] = await issueLinks(tx, services, { ...issuing, wishes });
+    const record = { action: 'password.reset-requested', orgId, actor: null, subjectId: person.id, origin } as const;
+    await appendAudit(tx, services, record);
+    return link ? { person, link } : null;
+  });
+}
+
+/** Sends a link to whoever has an address, and to nobody else. Rules: AUTH-49, PASSWORD-8. */
+async function recover(services: Services, email: string, origin: Origin): Promise<void> {
+  const { db, mail } = services;
+  const organization = await selectActiveOrganization(db.read);
+  if (!organization || !(await mail.settings()) || !(await signsInByPassword(db.read, organization.id))) return;
+  const made = await makeLink(services, { organization, email, origin });
+  if (!made) return;
+  const { person, link } = made;
+  const letter = passwordResetMail({
+    organization: organization.name,
+    fullName: person.fullName,
+    link: link.address.expose(),
+    expiresIn: '20 minutes',
+  });
+  mail.sendLater('recovery of a password', { to: person.mailTo, ...letter });
+}
+
+/** Rules: PASSWORD-7, PASSWORD-8. All that depends on who has the address is done when the answer is on its way. */
+export const requestPasswordReset = endpoint({
+  method: 'POST',
+  path: '/userAccount/password/forgot',
+  tag: 'Sign-in',
+  summary: 'Have a link mailed with which a password can be set; all addresses get the same answer',
+  policy: { who: 'anyone' },
+  body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
+  response: { 200: messageAnswer },
+  async handle(services, { body: { email }, origin: { requestId, network } }) {
+    services.limits.count('recovery', networkOf(network));
+    services.background.run('recovery of a password', () => recover(services, email, { requestId, network }), spreadMs);
+    return {
+      message: 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way',
+    };
+  },
+});

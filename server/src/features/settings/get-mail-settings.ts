@@ -1,0 +1,13 @@
+import { endpoint } from '../../http/endpoint.ts';
+import { describeMailSettings, mailSettingsAnswer } from './contract.ts';
+
+/** Rules: AUDIT-4, AUDIT-5, MAIL-1. */
+export const getMailSettings = endpoint({
+  method: 'GET',
+  path: '/settings/smtp',
+  tag: 'Settings',
+  summary: 'Tell where mail goes out; the password is never shown',
+  policy: { who: 'admin', scope: 'org:admin' },
+  response: { 200: mailSettingsAnswer },
+  handle: (services) => describeMailSettings(services),
+});

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { type InputProblem, refuseInput } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
+import { defaultSecurity, mailHost, mailPort, mailSender, shownSender } from '../../mail/mail-address.ts';
+import { Secret } from '../../secret.ts';
+import { plainText } from '../../text/plain-text.ts';
+import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './contract.ts';
+import { selectSetting, upsertSetting } from './setting-store.ts';
+
+const portMax = 65_535;
+const passwordMax = 1_000;
+
+const body = z.object({
+  host: mailHost.describe('Name or address of the mail server').meta({ examples: ['smtp.example.com'] }),
+  port: z
+    .int()
+    .min(1)
+    .max(portMax)
+    .optional()
+    .describe('587, or 465 for security tls')
+    .meta({ examples: [587] }),
+  security: z
+    .enum(mailSecurities)
+    .optional()
+    .describe(
+      'tls from the first byte, starttls or not at all, opportunistic, or none. By default tls on port 465; else starttls where a password goes to another machine, and opportunistic without',
+    )
+    .meta({ examples: ['starttls'] }),
+  username: plainText({ min: 0 })
+    .nullish()
+    .describe('Absent, null or empty: without signing in')
+    .meta({ examples: ['mailer'] }),
+  password: z
+    .string()
+    .max(passwordMax)
+    .optional()
+    .describe(
+      'May be left out to keep the stored one, as long as host, port and username stay the same and it is not to go out less protected',
+    )
+    .meta({ examples: ['Correct-Horse-7'] }),
+  from: mailSender.describe('Whom mail comes from').meta({ examples: ['Example <no-reply@example.com>'] }),
+});
+type Body = z.output<typeof body>;
+
+/**
+ * The password to sign in with: the given one, or the stored one where it goes to nobody new, neither over the network
+ * in clear, to whoever listens there.
+ */
+function passwordFor(wish: Body & Pick<MailSettings, 'port' | 'security'>, stored: MailSettings | null): Secret | null {
+  if (wish.password !== undefined && wish.password !== '') return new Secret(wish.password);
+  const isEncrypted = wish.security === 'tls' || wish.security === 'starttls';
+  if (!isEncrypted && wish.security !== stored?.security) return null;
+  const isSame = stored?.host === wish.host && stored.port === wish.port && stored.login?.username === wish.username;
+  return isSame ? (stored?.login?.password ?? null) : null;
+}
+
+function refuse(problem: InputProblem): never {
+  throw refuseInput(problem);
+}
+
+/** What is asked for, with what follows from it. Throws `invalidInput` for a user without a password. */
+function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
+  const { host, username, from } = wish;
+  const hasLogin = Boolean(username);
+  const given = wish.port === undefined ? {} : { port: wish.port };
+  const security = wish.security ?? defaultSecurity({ host, ...given, hasLogin });
+  const port = wish.port ?? mailPort(security);
+  if (!username) return { host, port, security, from, login: null };
+  const password = passwordFor({ ...wish, port, security }, stored);
+  return password
+    ? { host, port, security, from, login: { username, password } }
+    : refuse({ field: 'body.password', message: 'is required with this username, host and port' });
+}
+
+/**
+ * Rules: AUDIT-4, AUDIT-6, MAIL-8, MAIL-9, SCOPE-27. Takes a session: whoever says where mail goes out reads what is mailed,
+ * links with which passwords are set among it, and that no scope of a token grants.
+ */
+export const setMailSettings = endpoint({
+  method: 'PUT',
+  path: '/settings/smtp',
+  tag: 'Settings',
+  summary: 'Set where mail goes out; it holds at once. SMTP_URL of the configuration comes before it',
+  policy: { who: 'admin', sessionOnly: true },
+  body,
+  response: { 200: mailSettingsAnswer },
+  async handle(services, { caller, body: wish, origin }) {
+    const { db, encryption, clock } = services;
+    const { orgId, userId } = caller;
+    const earlier = await selectSetting(db.read, 'smtp');
+    const settings = settingsOf(wish, earlier === null ? null : await decryptMailSettings(encryption, earlier));
+    const content = await encryptMailSettings(encryption, settings);
+    await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      await upsertSetting(tx, { name: 'smtp', content, updated_by: userId, updated_at: clock.now() });
+      const { host, port, security, login, from } = settings;
+      const details = { host, port, security, username: login?.username ?? null, from: shownSender(from) };
+      const record = { action: 'settings.mail-set', orgId, actor: caller, subjectId: null, origin, details } as const;
+      await appendAudit(tx, services, record);
+    });
+    return describeMailSettings(services);
+  },
+});

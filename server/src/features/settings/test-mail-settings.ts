@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { MailError } from '../../mail/mailer.ts';
+import { testMail } from '../../mail/templates.ts';
+import type { Services } from '../../services.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+
+/** Sends the mail and answers what the server said; throws `testMailFailed` with what it said to that. */
+async function send({ db, mail }: Services, to: string): Promise<string> {
+  const organization = await selectActiveOrganization(db.read);
+  const letter = testMail({ organization: organization?.name ?? '' });
+  const said = await mail
+    .use((mailer) => mailer.send({ to, ...letter }))
+    .catch((error: unknown) => {
+      if (!(error instanceof MailError)) throw error;
+      throw new RefusedError('testMailFailed', { params: { said: error.said }, cause: `${error.kind} ${error.said}` });
+    });
+  if (said === null) throw new RefusedError('mailNotConfigured');
+  return said;
+}
+
+/** Rules: AUDIT-4, MAIL-11. */
+export const testMailSettings = endpoint({
+  method: 'POST',
+  path: '/settings/smtp/test',
+  tag: 'Settings',
+  summary: 'Send a mail to oneself, and tell what the mail server said',
+  policy: { who: 'admin', scope: 'org:admin' },
+  async precondition({ mail }) {
+    if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
+  },
+  response: {
+    200: z.object({ message: z.string(), to: emailAnswer, response: z.string().describe('What the server said') }),
+  },
+  async handle(services, { caller, origin }) {
+    const { db } = services;
+    const { userId, orgId } = caller;
+    services.limits.count('testMail', userId);
+    const record = { action: 'settings.mail-tested', orgId, actor: caller, subjectId: null, origin } as const;
+    const to = await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      await appendAudit(tx, services, record);
+      return (await selectActivePerson(tx, userId))?.email ?? '';
+    });
+    const response = await send(services, to);
+    return { message: 'Test mail sent successfully', to, response };
+  },
+});

@@ -1,0 +1,214 @@
+import {
+  createTransport,
+  type NodemailerError,
+  type SendMailOptions,
+  type SMTPPoolOptions,
+  type SMTPPoolSentMessageInfo,
+  type Transporter,
+} from 'nodemailer';
+import addressparser from 'nodemailer/lib/addressparser';
+import { type Clock, second } from '../clock.ts';
+import { normalizeEmail } from '../text/email-address.ts';
+import type { Mail, MailSettings } from './mail.ts';
+import { oneLine } from './mail-layout.ts';
+
+/**
+ * Why a mail did not go out. `unreachable`: the server as a whole (refused, TLS, sign-in, dropped before or instead of an
+ * answer, mailer closed); `refused`: it said no to this mail; `late`: 10 seconds were not enough, or the caller's time was
+ * over; `address`: what the library would deliver to is not the stored address, and nothing was sent.
+ */
+export type MailFault = 'unreachable' | 'refused' | 'late' | 'address';
+
+/** A mail that did not go out, or may not have: a server can take a mail and be gone before it says so. */
+export class MailError extends Error {
+  override readonly name = 'MailError';
+  readonly kind: MailFault;
+  /**
+   * What the server said or what failed: one line of at most 300 characters, without the password and without what is
+   * secret in the mail. For administrators only.
+   */
+  readonly said: string;
+
+  constructor(kind: MailFault, said: string) {
+    super(`${kind}: ${said}`);
+    this.kind = kind;
+    this.said = said;
+  }
+}
+
+/** Sends mail over one server. */
+export interface Mailer {
+  /**
+   * Sends one mail and answers what the server said, on one line of at most 300 characters. Waiting for a connection
+   * counts against its 10 seconds. Throws MailError, and nothing else. Rules: MAIL-3, MAIL-4, MAIL-7.
+   * @param signal when the caller's time is over
+   */
+  send(mail: Mail, signal?: AbortSignal): Promise<string>;
+  /** Ends every connection; what is under way is given up as `unreachable`, and so is what is sent afterwards. */
+  close(): Promise<void>;
+}
+
+interface MailerParts {
+  readonly clock: Clock;
+  /** For one mail, 10 seconds in earnest. Rule: INVITE-17. */
+  readonly mailMsMax?: number;
+  /** A certificate authority in PEM that is trusted instead of the usual ones, for tests. */
+  readonly ca?: string;
+}
+
+const connectionsMax = 5;
+const idleMs = 5 * second;
+const saidCharsMax = 300;
+const secretChars = 20;
+/** Answers that concern the server or the connection whatever the mail: closing down, wants TLS, wants a sign-in. */
+const serverWide = new Set([421, 454, 530, 534, 535, 538]);
+
+const addressRefused = 'The mail library would not deliver to exactly the stored address.';
+
+/** Whether an address has the form of a stored one, and the library finds it and nothing else in it. */
+function isExactly(address: string): boolean {
+  if (normalizeEmail(address) !== address) return false;
+  const [first, ...others] = addressparser(address);
+  return others.length === 0 && first?.group === undefined && first?.name === '' && first.address === address;
+}
+
+/** The password as it may come back: as it is, and as it is sent. */
+function passwordForms(login: MailSettings['login']): readonly string[] {
+  const password = login?.password.expose() ?? '';
+  if (!login || password === '') return [];
+  const sent = [`\0${login.username}\0${password}`, password].map((text) => Buffer.from(text).toString('base64'));
+  return [...sent, password];
+}
+
+/**
+ * What a server said, fit for a log and for administrators. Servers quote what they dislike, so that whatever could be a
+ * code or a token of the mail is left out, and so is the password. Rule: MAIL-2.
+ */
+function saidOf(raw: string, mail: Mail, login: MailSettings['login']): string {
+  const content = mail.text + mail.html;
+  const masked = passwordForms(login).reduce((text, form) => text.replaceAll(form, '[secret]'), raw);
+  const line = masked.slice(0, 10 * saidCharsMax).replace(/[\w-]{6,}/g, (run) => {
+    const mayBeSecret = run.length >= secretChars || /\d/.test(run);
+    return mayBeSecret && content.includes(run) ? '[…]' : run;
+  });
+  return [...oneLine(line).trim()].slice(0, saidCharsMax).join('');
+}
+
+function faultOf({ code, responseCode }: NodemailerError): MailFault {
+  if (code === 'ETIMEDOUT') return 'late';
+  const isOfMail = code === 'EENVELOPE' || code === 'EMESSAGE';
+  return isOfMail && !serverWide.has(responseCode ?? 0) ? 'refused' : 'unreachable';
+}
+
+function transportOptions({ host, port, security, login }: MailSettings, mailMs: number): SMTPPoolOptions {
+  return {
+    pool: true,
+    host,
+    port,
+    maxConnections: connectionsMax,
+    // Once, for a pooled connection that the server has ended meanwhile: nothing of the mail was sent then.
+    maxRequeues: 1,
+    idleTimeout: idleMs,
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    ...(login && { auth: { user: login.username, pass: login.password.expose() } }),
+    connectionTimeout: mailMs,
+    greetingTimeout: mailMs,
+    socketTimeout: mailMs,
+    dnsTimeout: mailMs,
+    // At once: a server that does not take leave would hold more sockets than the pool counts.
+    socketCloseTimeout: 0,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+/** The connections. A message is looked at once more before it goes out: the library may have rewritten its address. */
+function openTransport(options: SMTPPoolOptions): Transporter<SMTPPoolSentMessageInfo> {
+  const transport = createTransport({ ...options, pool: true });
+  // Without a listener it would be thrown; whom it concerns is told by the mail that fails.
+  transport.on('error', () => {});
+  transport.use('stream', ({ message, data }, done) => {
+    const { to } = message.getEnvelope();
+    done(to.length === 1 && to[0] === data.to ? null : new MailError('address', addressRefused));
+  });
+  return transport;
+}
+
+/**
+ * A text of people in a header. What looks like an encoded word (RFC 2047) would be sent as it is and decoded by whoever
+ * reads it, line ends included. Rule: MAIL-4.
+ */
+function headerText(text: string): string {
+  return oneLine(text).replaceAll('=?', '= ?');
+}
+
+/** A mail as the library takes it. Rule: MAIL-4. */
+function messageOf({ to, subject, text, html }: Mail, from: MailSettings['from'], date: Date): SendMailOptions {
+  return {
+    from: { name: headerText(from.name ?? ''), address: from.address },
+    to,
+    envelope: { from: from.address, to: [to] },
+    subject: headerText(subject),
+    text,
+    html,
+    date,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    xMailer: false,
+  };
+}
+
+/**
+ * Opens the mailer for a server; nothing is connected before the first mail. At most 5 connections, kept for 5 seconds
+ * after a mail. Certificates are always checked. Rules: MAIL-3, MAIL-4, MAIL-7.
+ */
+export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * second, ca }: MailerParts): Mailer {
+  const { from, login } = settings;
+  const trusted = ca === undefined ? {} : { tls: { ca } };
+  const transport = openTransport({ ...transportOptions(settings, mailMsMax), ...trusted });
+  const underWay = new Set<Promise<unknown>>();
+  let isClosed = false;
+
+  function mailError(error: unknown, mail: Mail, giveUp: AbortSignal): MailError {
+    if (error instanceof MailError) return error;
+    if (isClosed) return new MailError('unreachable', 'The connection to the mail server was closed.');
+    if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
+    const failure: NodemailerError = error instanceof Error ? error : new Error(String(error));
+    return new MailError(faultOf(failure), saidOf(failure.message, mail, login));
+  }
+
+  async function attempt(mail: Mail, signal?: AbortSignal): Promise<string> {
+    if (!isExactly(mail.to)) throw new MailError('address', addressRefused);
+    const giveUp = new AbortController();
+    const abort = () => giveUp.abort();
+    // By hand: the timer of AbortSignal.timeout runs on after the mail, and a signal of AbortSignal.any holds on to its sources.
+    const timer = setTimeout(abort, mailMsMax);
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted) abort();
+    try {
+      const message = messageOf(mail, from, new Date(clock.now()));
+      const { response } = await transport.sendMail({ ...message, signal: giveUp.signal });
+      return saidOf(response, mail, login);
+    } catch (error) {
+      throw mailError(error, mail, giveUp.signal);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  return {
+    send: (mail, signal) => {
+      const sending = attempt(mail, signal);
+      const known = sending.catch(() => {}).finally(() => underWay.delete(known));
+      underWay.add(known);
+      return sending;
+    },
+    close: async () => {
+      isClosed = true;
+      transport.close({ force: true });
+      await Promise.all(underWay);
+    },
+  };
+}

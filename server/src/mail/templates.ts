@@ -1,0 +1,183 @@
+import type { MailContent } from './mail.ts';
+import { layOut, type Sentence, say } from './mail-layout.ts';
+
+/** What every mail says of its sender. */
+interface FromOrganization {
+  /** Its short name as people wrote it. */
+  readonly organization: string;
+}
+
+/** A mail to somebody whose name is known. */
+interface ToPerson extends FromOrganization {
+  readonly fullName: string;
+}
+
+function footer(organization: string): Sentence {
+  return say`This mail was sent by the sign-in service of ${organization}.`;
+}
+
+/** To the first administrator of a new organization. */
+export function welcomeMail({
+  organization,
+  fullName,
+  signInUrl,
+}: ToPerson & { readonly signInUrl: string }): MailContent {
+  return layOut({
+    subject: `Welcome to ${organization}`,
+    heading: say`${organization} is ready`,
+    greeting: say`Hello ${fullName},`,
+    before: [
+      say`The organization ${organization} has been set up, and you are its administrator. Sign in with this e-mail address and the password that you chose.`,
+    ],
+    centre: { label: 'Sign in', link: signInUrl },
+    after: [say`A good next step is to invite the people you work with.`],
+    footer: footer(organization),
+  });
+}
+
+/** What an invitation says. */
+interface InvitationLetter extends FromOrganization {
+  /** Where a password is chosen, or the sign-in page. */
+  readonly link: string;
+  /** How long a link to choose a password works, for example `48 hours`; `null`: it leads to the sign-in page. */
+  readonly expiresIn: string | null;
+  /** Whether the person was in the organization before. */
+  readonly isReturning: boolean;
+}
+
+/** To somebody who was invited, or invited again. Rule: INVITE-10. */
+export function invitationMail({ organization, link, expiresIn, isReturning }: InvitationLetter): MailContent {
+  const what = isReturning ? 're-join' : 'join';
+  const first = isReturning
+    ? say`Welcome back: an administrator of ${organization} has opened your account again.`
+    : say`An administrator of ${organization} has made an account for you.`;
+  const signsIn = expiresIn === null;
+  return layOut({
+    subject: `You are invited to ${what} ${organization}`,
+    heading: isReturning ? say`Re-join ${organization}` : say`Join ${organization}`,
+    before: [
+      first,
+      signsIn ? say`To begin, sign in with this e-mail address.` : say`To begin, choose a password for it.`,
+    ],
+    centre: { label: signsIn ? 'Sign in' : 'Choose your password', link },
+    after: [
+      ...(signsIn
+        ? []
+        : [
+            say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on. If its time is over, ask your administrator for a new one.`,
+          ]),
+      say`If you did not expect this, you can ignore this mail.`,
+    ],
+    footer: footer(organization),
+  });
+}
+
+/** What a mail about a forgotten password says. */
+interface PasswordResetLetter extends ToPerson {
+  readonly link: string;
+  /** How long the link works, for example `20 minutes`. */
+  readonly expiresIn: string;
+}
+
+/** To somebody who forgot a password, or of whom somebody says so. Rule: PASSWORD-8. */
+export function passwordResetMail({ organization, fullName, link, expiresIn }: PasswordResetLetter): MailContent {
+  return layOut({
+    subject: `Reset your password for ${organization}`,
+    heading: say`Reset your password`,
+    greeting: say`Hello ${fullName},`,
+    before: [say`Somebody, hopefully you, asked for a new password for your account at ${organization}.`],
+    centre: { label: 'Choose a new password', link },
+    after: [
+      say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on.`,
+      say`If you did not ask for this, you need not do anything: nothing changes, and your password stays as it is.`,
+    ],
+    footer: footer(organization),
+  });
+}
+
+/** What a mail with a one-time code says. */
+interface OneTimeCodeLetter extends ToPerson {
+  /** A secret: it is in the mail's body alone. */
+  readonly code: string;
+  /** How long the code works, for example `10 minutes`. */
+  readonly expiresIn: string;
+}
+
+/** To somebody who signs in by a code. The subject, which phones show while they are locked, doesn't hold it. */
+export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: OneTimeCodeLetter): MailContent {
+  return layOut({
+    subject: `Your sign-in code for ${organization}`,
+    heading: say`Your sign-in code`,
+    greeting: say`Hello ${fullName},`,
+    before: [say`Enter this code to sign in to ${organization}:`],
+    centre: { code },
+    after: [
+      say`It works once, within ${expiresIn}. Nobody from ${organization} will ever ask you for it: please do not pass it on.`,
+      say`If you are not signing in just now, you can ignore this mail. Nobody gets in without the code.`,
+    ],
+    footer: footer(organization),
+  });
+}
+
+/** To the address that an account had before. Rule: MAIL-6. */
+export function emailChangedMail({
+  organization,
+  newEmail,
+}: FromOrganization & { readonly newEmail: string }): MailContent {
+  return layOut({
+    subject: `Your e-mail address at ${organization} was changed`,
+    heading: say`Your e-mail address was changed`,
+    before: [
+      say`The e-mail address of your account at ${organization} is now ${newEmail}.`,
+      say`If you or an administrator changed it, there is nothing to do.`,
+      say`If not, somebody else may be using your account: please tell an administrator of ${organization} at once. They can put the address right and end all sessions.`,
+    ],
+    centre: null,
+    after: [],
+    footer: footer(organization),
+  });
+}
+
+/** What a mail about a suspicious sign-in says. */
+interface SuspiciousSignInLetter extends ToPerson {
+  /** When it was noticed, in milliseconds since 1970-01-01T00:00:00Z. */
+  readonly at: number;
+  /** From where, for example `192.0.2.7`; `null` when that isn't known. */
+  readonly network: string | null;
+}
+
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+
+/** To somebody one of whose refresh tokens was presented a second time, so that it is probably in other hands too. */
+export function suspiciousSignInMail({ organization, fullName, at, network }: SuspiciousSignInLetter): MailContent {
+  const when = `${moment.format(at)} UTC`;
+  return layOut({
+    subject: `A session of yours at ${organization} was ended`,
+    heading: say`We ended one of your sessions`,
+    greeting: say`Hello ${fullName},`,
+    before: [
+      network === null
+        ? say`On ${when}, an old sign-in key of your account at ${organization} was used again.`
+        : say`On ${when}, an old sign-in key of your account at ${organization} was used again, from ${network}.`,
+      say`It had been replaced before, so somebody may have copied it. We ended that session: whoever used it, you too, has to sign in again.`,
+      say`If you do not know what this was, sign in and change your password, and tell an administrator of ${organization}.`,
+    ],
+    centre: null,
+    after: [],
+    footer: footer(organization),
+  });
+}
+
+/** To an administrator who tries the mail settings out. */
+export function testMail({ organization }: FromOrganization): MailContent {
+  return layOut({
+    subject: `Test mail from ${organization}`,
+    heading: say`Mail works`,
+    before: [
+      say`This is the test mail that you asked for. The mail settings of ${organization} work: invitations and links to reset a password can be sent.`,
+    ],
+    centre: null,
+    after: [],
+    footer: footer(organization),
+  });
+}
