@@ -1,8 +1,9 @@
 /**
  * The rows that the benchmark measures, some of them in parts. A `load` row compares the throughput of two servers under
  * the same load and its budget is the least ratio; everywhere else the budget is the most: processor time of one call
- * (`cpu`, microseconds), one latency over another (`uploads`), what a long list or invitation takes (`list`, `invite`,
- * in the row's unit), how many statements more (`statements`). A row without a budget is there for orientation.
+ * (`cpu`, microseconds), one latency over another (`turns`), by how much two latencies differ (`timing`, percent), what a
+ * long list or invitation takes (`list`, `invite`, in the row's unit), how many statements more (`statements`). A row
+ * without a budget is there for orientation.
  */
 export const rows = [
   {
@@ -16,8 +17,16 @@ export const rows = [
   { id: 'P2', kind: 'load', what: 'GET /users/:id with a token', subject: 'latchkey', peer: 'better-auth', budget: 14 },
   { id: 'P5', kind: 'cpu', what: 'CPU of one verification', subject: 'latchkey', peer: 'no verification', budget: 15 },
   {
+    id: 'P7',
+    kind: 'turns',
+    what: 'GET /users/:id, p99 while people sign in',
+    subject: 'latchkey',
+    peer: 'no sign-ins',
+    budget: 3,
+  },
+  {
     id: 'P8',
-    kind: 'uploads',
+    kind: 'turns',
     what: 'GET /users/:id, p99 during uploads',
     subject: 'latchkey',
     peer: 'no uploads',
@@ -34,6 +43,47 @@ export const rows = [
     peer: '100 users',
     unit: 'statements',
     budget: 0,
+  },
+  {
+    id: 'T9',
+    kind: 'timing',
+    what: 'password/forgot, known e-mail',
+    part: 'forgot',
+    peer: 'unknown e-mail',
+    tries: 2000,
+    unit: '%',
+    budget: 5,
+  },
+  {
+    id: 'T9',
+    kind: 'timing',
+    what: 'otp/generate, known e-mail',
+    part: 'generate',
+    peer: 'unknown e-mail',
+    tries: 2000,
+    unit: '%',
+    budget: 5,
+  },
+  {
+    id: 'T9',
+    kind: 'timing',
+    what: 'wrong password, known e-mail',
+    part: 'password',
+    peer: 'unknown e-mail',
+    tries: 2000,
+    unit: '%',
+    budget: 5,
+  },
+  // Fewer: each is answered after a fixed time.
+  {
+    id: 'T9',
+    kind: 'timing',
+    what: 'wrong code, known e-mail',
+    part: 'code',
+    peer: 'unknown e-mail',
+    tries: 400,
+    unit: '%',
+    budget: 5,
   },
   {
     id: 'REF',

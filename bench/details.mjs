@@ -7,13 +7,20 @@ const size = (bytes) => (bytes < 1e6 ? kilobytes(bytes) : megabytes(bytes));
 
 const shortened = (sql) => (sql.length > 40 ? `${sql.slice(0, 40)}…` : sql);
 
-function uploadLines({ id, ratios, uploads: { answers, medianMs }, turns }) {
-  const counts = ['201', '503'].map((status) => `${answers[status] ?? 0} answered ${status}`).join(', ');
+function turnLines({ id, ratios, work: { answers, medianMs }, turns }) {
+  const counts = Object.keys(answers).map((status) => `${answers[status]} answered ${status}`);
   const waiting = (turn) =>
     `${Math.round(median(turns.map((each) => each[turn].serverWaitShare ?? Number.NaN)) * 100)} %`;
   return [
-    `${id}: ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}; uploads ${counts}, in ${milliseconds(medianMs)} (median)`,
-    `${id}: the event loop was ready and waited for a core ${waiting('loaded')} of the time, ${waiting('idle')} without uploads`,
+    `${id}: ratios ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}; work ${counts.join(', ')}, in ${milliseconds(medianMs)} (median)`,
+    `${id}: the event loop was ready and waited for a core ${waiting('loaded')} of the time, ${waiting('idle')} without the work`,
+  ];
+}
+
+function timingLines({ id, what, knownMs, unknownMs, after, tries }) {
+  const both = ({ knownMs: known, unknownMs: unknown }) => `${known.toFixed(3)} ms known, ${unknown.toFixed(3)} ms unknown`;
+  return [
+    `${id}: ${what}, medians of ${tries} each: ${both({ knownMs, unknownMs })}; something else right after: ${both(after)}`,
   ];
 }
 
@@ -56,7 +63,8 @@ function statementLines({ id, routes }) {
 const linesOf = {
   load: () => [],
   cpu: () => [],
-  uploads: uploadLines,
+  turns: turnLines,
+  timing: timingLines,
   list: (outcome) => listLines[outcome.part](outcome),
   invite: inviteLines,
   statements: statementLines,

@@ -59,7 +59,8 @@ export async function signIn(api, { email, password }) {
 
 /**
  * Signs somebody (`{ email, password }`) in at `api` (the address with /api/v1) and issues personal access tokens with
- * these scopes, as many as `count` says, by the given name and a number. Returns `{ userId, token }`, the last of them.
+ * these scopes, as many as `count` says, by the given name and a number. Returns `{ userId, token, session }`, the last
+ * of them and the session's own token.
  */
 export async function issueTokenFor(api, person, { scopes, count = 1, name = 'bench' }) {
   const session = await signIn(api, person);
@@ -72,7 +73,7 @@ export async function issueTokenFor(api, person, { scopes, count = 1, name = 'be
     token = issued.body.token.accessToken;
   }
   const { userId } = JSON.parse(Buffer.from(session.split('.')[1], 'base64url').toString('utf8'));
-  return { userId, token };
+  return { userId, token, session };
 }
 
 /**
@@ -119,7 +120,8 @@ export async function startServer({ dataDir, core = 'server', nodeOptions = [], 
 
 /**
  * Starts the built server with an organization of one person, whose personal access token has these scopes, and returns
- * where that person's record is: `{ name, pid, port, path, headers }`, the headers with the token.
+ * where that person's record is: `{ name, pid, port, api, path, headers, person }`, the headers with the token, and who
+ * signs in with what.
  */
 export async function startLatchkey({ scopes, ...options } = {}) {
   const { pid, port, api } = await startServer(options);
@@ -128,7 +130,9 @@ export async function startLatchkey({ scopes, ...options } = {}) {
     name: 'latchkey',
     pid,
     port,
+    api,
     path: `/api/v1/users/${userId}`,
     headers: { authorization: `Bearer ${token}` },
+    person: administrator,
   };
 }

@@ -6,7 +6,7 @@ const base = '/api/v1';
 /**
  * Every route that answers rows of the store, as many as there are: how to ask for them, where `rows` is how many a page
  * may have, `userIds` are users of the store, `groupId` and `teamId` a group and a team of theirs, and where they are in
- * the answer.
+ * the answer. Those with `bySession` take no token.
  */
 export const listRoutes = [
   { route: 'GET /users', request: () => ({ path: '/users' }), list: (body) => body },
@@ -91,6 +91,13 @@ export const listRoutes = [
     request: ({ rows, teamId }) => ({ path: `/teams/${teamId}/users?limit=${rows}` }),
     list: (body) => body.members,
   },
+  { route: 'GET /service-clients', request: () => ({ path: '/service-clients' }), list: (body) => body.clients },
+  {
+    route: 'GET /userAccount/sessions',
+    bySession: true,
+    request: () => ({ path: '/userAccount/sessions' }),
+    list: (body) => body.sessions,
+  },
 ];
 
 /** Routes that answer a list which does not grow with the store. */
@@ -98,6 +105,13 @@ const boundedRoutes = [
   'GET /.well-known/jwks.json',
   'GET /personal-access-tokens/scopes',
   'POST /userAccount/initAuth',
+  'POST /userAccount/authenticate',
+  // At most three steps of sign-in.
+  'GET /orgAuthConfig/authMethods',
+  'POST /orgAuthConfig/updateAuthMethod',
+  // One setting, one service client.
+  'GET /settings/oidc',
+  'PUT /settings/oidc',
   // Who has one address.
   'GET /users/email/exists',
   // What a change answers of the one group that it changed.

@@ -15,8 +15,9 @@ Usage: npm run bench -- [options]
 ${rows.map((row) => `  ${row.id.padEnd(4)} ${row.what}${row.peer === undefined ? '' : `, against ${row.peer}`}`).join('\n')}
 
 The servers take turns (A B A B), each pinned to one core with the load generator on another, and a row is the median of
-the ratios of the rounds. P8 does the same with one server on all cores, uploads and no uploads; P9 and P14 use a store of
-100,000 users, seeded once and kept in bench/.cache; P11 has a mail server beside the generator. Needs the built server (dist). The packages of the peers are installed
+the ratios of the rounds. P7 and P8 do the same with one server on all cores, with sign-ins or uploads and without; T9
+compares known and unknown addresses, without rounds; P9 and P14 use a store of 100,000 users, seeded once and kept in
+bench/.cache; P11 has a mail server beside the generator. Needs the built server (dist). The packages of the peers are installed
 in bench/ when they are missing. Writes bench/results.json. A budget that doesn't hold leaves the exit code 0; a row that
 could not be measured makes it 1.
 `;

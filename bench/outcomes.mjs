@@ -1,10 +1,10 @@
 import { holds } from './budgets.mjs';
-import { uploadsOf } from './p8-uploads.mjs';
+import { workOf } from './latency-turns.mjs';
 import { median } from './statistics.mjs';
 
 /** Below this share of its core a loaded server was held up by something else: the generator or other programs. */
 export const undisturbedCpuShare = 0.85;
-/** An event loop that waits longer for a core, as a share of the time, is held up by others when there are no uploads. */
+/** An event loop that waits longer for a core, as a share of the time, is held up by others when there is no work. */
 export const undisturbedWaitShare = 0.03;
 /** So is a generator that is later than this with one request of a hundred. */
 export const undisturbedLateMs = 2.5;
@@ -38,15 +38,15 @@ export function cpuOutcome(row, measured) {
   return { ...row, ...measured, holds: holds(row, measured.microseconds) };
 }
 
-/** The outcome of P8: the median of the rounds' ratios of the p99 during uploads to the p99 without. */
-export function uploadsOutcome(row, turns) {
+/** The outcome of P7 and P8: the median of the rounds' ratios of the p99 during the work to the p99 without. */
+export function turnsOutcome(row, turns) {
   const ratios = turns.map(({ idle, loaded }) => loaded.p99Ms / idle.p99Ms);
   const ratio = median(ratios);
   const idle = (field) => median(turns.map((turn) => turn.idle[field] ?? 0));
   const disturbed = idle('lateP99Ms') > undisturbedLateMs || idle('serverWaitShare') > undisturbedWaitShare;
   const [ours, peers] = [summary(turns, 'loaded'), summary(turns, 'idle')];
-  const uploads = uploadsOf(turns);
-  return { ...row, ours, peers, ratios, ratio, disturbed, uploads, turns, holds: holds(row, ratio) };
+  const work = workOf(turns);
+  return { ...row, ours, peers, ratios, ratio, disturbed, work, turns, holds: holds(row, ratio) };
 }
 
 /** The outcome of one part of P9: the budget is about the most that was seen. */
@@ -76,6 +76,13 @@ export function inviteOutcome(row, { seconds, longestMs, waitShares, mails }) {
 export function statementsOutcome(row, { routes }) {
   const value = Math.max(...routes.map(({ few, many }) => many.statements.length - few.statements.length));
   return { ...row, value, routes, holds: holds(row, value) };
+}
+
+/** The outcome of one part of T9: by how many percent the medians of known and unknown addresses differ. */
+export function timingOutcome(row, measured) {
+  const { knownMs, unknownMs } = measured[row.part];
+  const value = (Math.abs(knownMs - unknownMs) / unknownMs) * 100;
+  return { ...row, value, ...measured[row.part], holds: holds(row, value) };
 }
 
 /** The outcome of a row that could not be measured: it neither holds nor doesn't. */

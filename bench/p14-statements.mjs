@@ -18,6 +18,7 @@ const scopes = [
   'usergroup:write',
   'team:read',
   'team:write',
+  'org:admin',
 ];
 /** A server writes the first use of a token about a second later, and then not again for a minute. */
 const writtenBehindMs = 2500;
@@ -77,6 +78,17 @@ async function makeInvitations(caller, { rows }) {
   }
 }
 
+/** Registers as many service clients, and signs in as often, as the store is to have rows; answers the last session. */
+async function makeClientsAndSessions(caller, { rows }) {
+  let session = null;
+  for (let count = 0; count < rows; count++) {
+    const json = { name: `Counted ${count}`, scopes: ['USER_LOOKUP'] };
+    await timedRequest(caller, { method: 'POST', path: '/service-clients', json });
+    session = await signIn(caller.api, administrator);
+  }
+  return session;
+}
+
 async function countIn(store, tell) {
   const log = join(temporaryFolder(), 'statements');
   const dataDir = await seededStore(store, tell);
@@ -97,9 +109,11 @@ async function countIn(store, tell) {
   const userIds = first.body.map((user) => user._id);
   const place = { rows: store.rows, userIds, ...(await makeGroups(caller, store, userIds)) };
   await makeInvitations(caller, store);
+  const session = await makeClientsAndSessions(caller, store);
+  const signedIn = { ...caller, headers: { authorization: `Bearer ${session}` } };
   await sleep(writtenBehindMs);
   const counts = [];
-  for (const route of listRoutes) counts.push(await count(caller, route, place));
+  for (const route of listRoutes) counts.push(await count(route.bySession ? signedIn : caller, route, place));
   await end(child);
   return { counts, wholeList, firstWholeList: first.statements };
 }

@@ -29,7 +29,7 @@ const cellsOf = {
     ...latencies(outcome),
   }),
   cpu: ({ microseconds }) => ({ ours: `${microseconds.toFixed(2)} us` }),
-  uploads: (outcome) => ({
+  turns: (outcome) => ({
     ours: `${outcome.ours.p99Ms.toFixed(2)} ms`,
     'peer does': `${outcome.peers.p99Ms.toFixed(2)} ms`,
     ratio: significant(outcome.ratio),
@@ -38,9 +38,14 @@ const cellsOf = {
   list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
   invite: ({ value, unit }) => ({ ours: `${significant(value)} ${unit}` }),
   statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
+  timing: ({ value, knownMs, unknownMs }) => ({
+    ours: `${knownMs.toFixed(2)} ms`,
+    'peer does': `${unknownMs.toFixed(2)} ms`,
+    ratio: `${value.toFixed(1)} %`,
+  }),
 };
 
-const budgetUnits = { load: '', cpu: ' us', uploads: '', list: '', invite: '', statements: '' };
+const budgetUnits = { load: '', cpu: ' us', turns: '', list: '', invite: '', statements: '', timing: '' };
 
 function budgetText({ kind, budget, unit }) {
   if (budget === null) return '-';
@@ -63,17 +68,17 @@ function warnings(outcomes) {
     const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
     return found.map(({ id }) => id).join(', ');
   };
-  const [load, uploads, invite] = [disturbed(['load']), disturbed(['uploads']), disturbed(['invite'])];
+  const [load, turns, invite] = [disturbed(['load']), disturbed(['turns']), disturbed(['invite'])];
   return [
     ...(load === ''
       ? []
       : [
           `${load}: a server got less than ${undisturbedCpuShare * 100} % of its core, so the machine was not quiet: trust "by CPU" more`,
         ]),
-    ...(uploads === ''
+    ...(turns === ''
       ? []
       : [
-          `${uploads}: without uploads the server waited for a core more than ${undisturbedWaitShare * 100} % of the time or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
+          `${turns}: without the work the server waited for a core more than ${undisturbedWaitShare * 100} % of the time or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
         ]),
     ...(invite === ''
       ? []

@@ -10,15 +10,18 @@ import {
   listOutcome,
   loadOutcome,
   statementsOutcome,
+  timingOutcome,
+  turnsOutcome,
   unmeasured,
-  uploadsOutcome,
 } from './outcomes.mjs';
+import { measureSignIns } from './p7-sign-ins.mjs';
 import { measureUploads } from './p8-uploads.mjs';
 import { measureUserList } from './p9-user-list.mjs';
 import { measureInvite } from './p11-invite.mjs';
 import { countStatements } from './p14-statements.mjs';
 import { endEverything, runNode } from './processes.mjs';
 import { table, writeResults } from './report.mjs';
+import { measureTiming } from './t9-timing.mjs';
 
 const verification = fileURLToPath(new URL('./p5-verification.mjs', import.meta.url));
 
@@ -41,7 +44,8 @@ async function compareStatements(_, options) {
 const measurements = [
   { of: (row) => row.kind === 'load', measure: measureRounds, outcome: loadOutcome },
   { of: (row) => row.kind === 'cpu', measure: (_, options) => measureCpu(options), outcome: cpuOutcome },
-  { of: (row) => row.kind === 'uploads', measure: (_, options) => measureUploads(options), outcome: uploadsOutcome },
+  { of: (row) => row.id === 'P7', measure: (_, options) => measureSignIns(options), outcome: turnsOutcome },
+  { of: (row) => row.id === 'P8', measure: (_, options) => measureUploads(options), outcome: turnsOutcome },
   {
     of: (row) => row.kind === 'list' && row.part !== 'statements',
     measure: async (_, options) => ({ whole: await measureUserList(options) }),
@@ -54,6 +58,7 @@ const measurements = [
   },
   { of: (row) => row.kind === 'invite', measure: (_, options) => measureInvite(options), outcome: inviteOutcome },
   { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
+  { of: (row) => row.kind === 'timing', measure: measureTiming, outcome: timingOutcome },
 ];
 
 /** Measures these rows; what breaks is told with each of them, and the others are measured all the same. */

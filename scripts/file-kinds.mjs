@@ -20,6 +20,7 @@ const verbs = [
   'find',
   'get',
   'import',
+  'introspect',
   'invite',
   'issue',
   'leave',

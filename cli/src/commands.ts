@@ -1,8 +1,29 @@
 import type { Command } from './command.ts';
+import { adminRecover } from './commands/admin-recover.ts';
+import { migrate } from './commands/migrate.ts';
 import { orgPurge } from './commands/org-purge.ts';
 import { orgRestore } from './commands/org-restore.ts';
 import { orgStatus } from './commands/org-status.ts';
 import { seed } from './commands/seed.ts';
+import { serve } from './commands/serve.ts';
+import { serviceCreate } from './commands/service-create.ts';
+import { serviceList } from './commands/service-list.ts';
+import { serviceRevoke } from './commands/service-revoke.ts';
+import { tokenList } from './commands/token-list.ts';
+import { tokenRevoke } from './commands/token-revoke.ts';
 
 /** Every command there is. */
-export const commands: readonly Command[] = [orgStatus, orgRestore, orgPurge, seed];
+export const commands: readonly Command[] = [
+  serve,
+  migrate,
+  adminRecover,
+  orgStatus,
+  orgRestore,
+  orgPurge,
+  serviceCreate,
+  serviceList,
+  serviceRevoke,
+  tokenList,
+  tokenRevoke,
+  seed,
+];

@@ -1,9 +1,9 @@
 import { systemClock } from '../../server/src/clock.ts';
 import type { Config } from '../../server/src/config/config.ts';
 import { loadConfig } from '../../server/src/config/load-config.ts';
-import { requireStore } from '../../server/src/db/data-dir.ts';
+import { holdDataDir, requireStore } from '../../server/src/db/data-dir.ts';
 import type { Database } from '../../server/src/db/database.ts';
-import { requireCurrentSchema } from '../../server/src/db/migrate.ts';
+import { migrate, requireCurrentSchema } from '../../server/src/db/migrate.ts';
 import { openSqlite } from '../../server/src/db/sqlite.ts';
 import { idGenerator } from '../../server/src/ids.ts';
 import type { Origin } from '../../server/src/origin.ts';
@@ -40,5 +40,25 @@ export async function withStore<T>(
     return await work(operatorServices(db));
   } finally {
     await db.close();
+  }
+}
+
+/** Brings the store to this release's schema, while no server runs on it; answers the versions before and after. Throws StartupError. */
+export async function migrateStore(
+  surroundings: Surroundings,
+  dataDir: string | null,
+): Promise<{ readonly from: number; readonly to: number }> {
+  const config = operatorConfig(surroundings, dataDir);
+  requireStore(config.dataDir);
+  const hold = holdDataDir(config.dataDir);
+  try {
+    const db = openSqlite(config.dataDir);
+    try {
+      return await migrate(db, systemClock);
+    } finally {
+      await db.close();
+    }
+  } finally {
+    hold.release();
   }
 }

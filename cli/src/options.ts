@@ -36,6 +36,32 @@ export function text(placeholder: string, description: string): Option<string | 
   };
 }
 
+/** An option with any text that is not empty, and that must be given. */
+export function neededText(placeholder: string, description: string): Option<string> {
+  return {
+    placeholder,
+    description,
+    read: (given, name) => {
+      if (typeof given === 'string' && given !== '') return given;
+      throw new CommandError('usage', given === undefined ? `${name} is missing` : `${name} must not be empty`);
+    },
+  };
+}
+
+/** An option with one of some words. */
+export function oneOf<const W extends string>(words: readonly W[], otherwise: W, description: string): Option<W> {
+  return {
+    placeholder: words.join('|'),
+    description: `${description} (default ${otherwise})`,
+    read: (given, name) => {
+      if (given === undefined) return otherwise;
+      const word = words.find((known) => known === given);
+      if (word !== undefined) return word;
+      throw new CommandError('usage', `${name} must be one of ${words.join(', ')}, not ${JSON.stringify(given)}`);
+    },
+  };
+}
+
 interface NumberOption {
   readonly description: string;
   readonly min: number;

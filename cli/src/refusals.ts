@@ -1,12 +1,39 @@
-import type { OperatorRefusal } from '../../server/src/features/org/contract.ts';
+import type { Reader } from '../../server/src/db/database.ts';
+import { type Organization, selectActiveOrganization } from '../../server/src/db/organization.ts';
+import { RefusedError } from '../../server/src/errors.ts';
+import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/contract.ts';
+import type { RecoveryRefusal } from '../../server/src/features/recovery/contract.ts';
 import { CommandError } from './failures.ts';
 
-const texts: Readonly<Record<OperatorRefusal, string>> = {
+type Reason = OperatorRefusal | RecoveryRefusal | 'organizationDeleted' | 'noSuchToken' | 'noSuchService';
+
+const texts: Readonly<Record<Reason, string>> = {
   noOrganization: 'This store has no organization: create one with POST /api/v1/org',
+  organizationDeleted: 'The organization is deleted: latchkey org restore brings it back',
   notDeleted: 'The organization is not deleted: there is nothing to restore, and nothing that may be purged',
+  noSuchAdministrator: 'There is no active administrator with that address',
+  passwordsOff: 'Nobody signs in with a password here: --reset-sign-in has everybody do so again',
+  noSuchToken: 'There is no such token, or it has ended already',
+  noSuchService: 'There is no such service, or it has ended already',
 };
 
-/** The end of a command that the organization's state does not allow. */
-export function refused(reason: OperatorRefusal): CommandError {
+/** The end of a command that what is there does not allow. */
+export function refused(reason: Reason): CommandError {
   return new CommandError('refused', texts[reason]);
+}
+
+/** What the work answers; where it finds nothing to do it to, the command ends with this reason. */
+export async function orRefused<T>(work: Promise<T>, reason: Reason): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof RefusedError && error.refusal === 'notFound' ? refused(reason) : error;
+  }
+}
+
+/** The organization of the store; ends the command where there is none, or none any more. */
+export async function requireOrganization(read: Reader): Promise<Organization> {
+  const organization = await selectActiveOrganization(read);
+  if (organization) return organization;
+  throw refused((await readOrganizationState(read)) ? 'organizationDeleted' : 'noOrganization');
 }

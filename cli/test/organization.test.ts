@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { secondConnection } from '../../server/test/second-connection.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
 import { tablesOf } from '../../server/test/statement-watch.ts';
 import { type Json, organization } from '../../server/test/test-app.ts';
@@ -9,7 +10,27 @@ beforeAll(ensureServerIsBuilt);
 
 const people = ['grace', 'katherine', 'hedy'];
 
-/** A server with an organization, three more people of whom the last is deleted, and a personal access token. */
+/** Registers a service; answers a token that it got. */
+async function registerService(server: ServerProcess, session: string): Promise<string> {
+  const body = { name: 'connector', scopes: ['USER_LOOKUP'] };
+  const { clientId, clientSecret } = (await server.call('POST', '/service-clients', { token: session, body })).body;
+  const asked = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+  return (await server.call('POST', '/oauth2/token', { body: asked })).body.access_token;
+}
+
+/** What is left in the store while somebody signs in by the other ways. */
+function leaveSignIns(dataDir: string): void {
+  const store = secondConnection({ dataDir });
+  store.exec(`
+    INSERT INTO external_identities SELECT 'https://id.example.com', 'subject', id, 0 FROM users LIMIT 1;
+    INSERT INTO sign_in_tickets SELECT 'hash of a ticket', id, 'a sign-in', 9e12 FROM users LIMIT 1;
+    INSERT INTO sign_in_progress SELECT 'a sign-in', id, 1, 0, 9e12 FROM users LIMIT 1;
+    INSERT INTO one_time_codes SELECT id, 'keyed hash', 9e12, 0 FROM users LIMIT 1;
+  `);
+  store.close();
+}
+
+/** A server with an organization, three more people of whom the last is deleted, a service, and a personal access token. */
 async function populate(server: ServerProcess) {
   const session = await server.setUp();
   const ids: string[] = [];
@@ -26,7 +47,8 @@ async function populate(server: ServerProcess) {
   expect((await server.call('PUT', '/settings/smtp', { token: session, body: mailServer })).status).toBe(200);
   const made = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'kept' } });
   const link = invited.body.link.split('#token=')[1] as string;
-  return { session, token: made.body.token.accessToken as string, link };
+  const service = await registerService(server, session);
+  return { session, token: made.body.token.accessToken as string, link, service };
 }
 
 /** What a link answers to a password that is too short: nothing is used up. */
@@ -140,6 +162,13 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
       await deleteOrganization(server, old.session);
       expect(await tryLink(server, old.link)).toBe(401);
       expect((await server.call('POST', '/org', { body: organization })).status).toBe(409);
+      const lookUp = async () => {
+        const path = '/users/email/exists?email=grace@example.com';
+        const { status, body } = await server.call('GET', path, { token: old.service });
+        return [status, body.length ?? body.error.code];
+      };
+      expect(await lookUp()).toEqual([200, 1]);
+      leaveSignIns(dataDir);
       const before = tablesOf(join(dataDir, 'latchkey.db'));
       if (kind === 'a stopped') await server.end('SIGTERM');
 
@@ -159,6 +188,12 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         settings: 1,
         sessions: 1,
         session_tokens: 2,
+        service_clients: 1,
+        service_tokens: 1,
+        external_identities: 1,
+        sign_in_tickets: 1,
+        sign_in_progress: 1,
+        one_time_codes: 1,
         pictures: before['pictures']?.length,
       });
       const { outbox, audit_log: audit, counters, ...others } = tablesOf(join(dataDir, 'latchkey.db'));
@@ -180,6 +215,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         expect((await server.call('GET', '/org', { token })).status).toBe(401);
       }
       expect(await tryLink(server, old.link)).toBe(401);
+      expect(await lookUp()).toEqual([401, 'TOKEN_INVALID']);
       expect(await server.call('POST', '/org', { body: organization })).toMatchObject({
         status: 200,
         body: { slug: 'org-1002' },

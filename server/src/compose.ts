@@ -8,32 +8,37 @@ import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Background, background } from './background.ts';
-import { type Clock, hour, minute, second } from './clock.ts';
+import { type Clock, second } from './clock.ts';
 import type { Config } from './config/config.ts';
-import { openConnector } from './connector/open-connector.ts';
+import type { LiveConfig } from './config/live-config.ts';
+import { type LiveConnector, liveConnector } from './connector/live-connector.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openSqlite } from './db/sqlite.ts';
+import { RefusedError, StartupError } from './errors.ts';
+import { pruneTickets } from './features/identities/contract.ts';
 import { pruneLinks } from './features/links/contract.ts';
+import { findServiceToken, pruneServiceTokens } from './features/service-clients/contract.ts';
 import { findSession, findSessionAgain, pruneSessions } from './features/sessions/contract.ts';
-import { mailSettingsReader } from './features/settings/contract.ts';
+import { mailSettingsReader, oidcSettingsReader } from './features/settings/contract.ts';
+import { pruneSignIns } from './features/sign-in/contract.ts';
 import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { pictureCompressor } from './images/picture-compressor.ts';
 import { type MailService, openMailService } from './mail/mail-service.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { startPruning } from './pruning.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
+import { type LiveOidc, liveOidc } from './sso/live-oidc.ts';
 
-const pruneEveryMs = hour;
-const firstPruneMs = minute;
 /** Below the ten seconds after which the process gives up. */
 const closeMsMax = 9 * second;
 
 interface Surroundings {
-  readonly config: Config;
+  readonly live: LiveConfig;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -48,48 +53,69 @@ export interface Service {
 
 interface Outgoing {
   readonly background: Background;
+  readonly oidc: LiveOidc;
   readonly mail: MailService;
 }
 
 /** What leaves this process behind requests. */
 function openOutgoing(
-  { config, clock, log }: Surroundings,
+  { live, clock, log }: Surroundings,
   parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
 ): Outgoing {
   const behind = background(log);
-  const settings = mailSettingsReader({ config, ...parts });
+  const reading = { config: () => live.current, ...parts };
+  const settings = mailSettingsReader(reading);
   return {
     background: behind,
+    oidc: liveOidc(oidcSettingsReader(reading), clock),
     mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
   };
 }
 
-async function openServices(surroundings: Surroundings): Promise<Services> {
-  const { config, clock } = surroundings;
-  const { dataDir } = config;
+/** Reads the configuration anew, for whoever asks over the API; the log says what is wrong with it. Rule: CONFIG-27. */
+function reload({ live, log }: Surroundings): Config {
+  try {
+    return live.reload();
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error;
+    log.error({ reason: error.message }, 'the old configuration stays');
+    // The reason names files, which are nobody's business.
+    throw new RefusedError('configurationWrong', { params: { variable: error.variable ?? 'something' } });
+  }
+}
+
+async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
+  const { live, clock } = surroundings;
+  const { dataDir, encryptionKey, jwtSharedSecret } = live.current;
   const db = openSqlite(dataDir);
   try {
     await migrate(db, clock);
-    const encryption = openEncryption({ dataDir, key: config.encryptionKey });
+    const encryption = openEncryption({ dataDir, key: encryptionKey });
     const metrics = createMetrics();
     return {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       encryption,
       metrics,
-      config,
+      log: surroundings.log,
+      get config() {
+        return live.current;
+      },
+      get connector() {
+        return connector.current;
+      },
+      reloadConfig: () => reload(surroundings),
       clock,
       db,
       newId: idGenerator(clock),
-      keys: await openSigningKeys({ dataDir, clock, sharedSecret: config.jwtSharedSecret }),
+      keys: await openSigningKeys({ dataDir, clock, sharedSecret: jwtSharedSecret }),
       passwords: await passwordHasher(),
       pictures: pictureCompressor(),
-      limits: limits({ on: config.rateLimit, clock }),
+      limits: limits({ isOn: () => live.current.rateLimit, clock }),
       confirm: callerConfirmation({
         clock,
-        findToken: (read, id) => findTokenAgain(config, read, id),
+        findToken: (read, id) => findTokenAgain(live.current, read, id),
         findSession: findSessionAgain,
       }),
-      connector: config.connectorUrl === null ? null : openConnector({ url: config.connectorUrl, clock }),
     };
   } catch (error) {
     await db.close();
@@ -97,44 +123,46 @@ async function openServices(surroundings: Surroundings): Promise<Services> {
   }
 }
 
-/**
- * What ended long ago is removed soon after the start and then now and then; what fails is tried again the next time.
- * @returns what stops it
- */
-function startPruning(services: Services, log: Logger): () => void {
-  const prune = async () => {
-    try {
-      const removed = {
-        tokens: await pruneTokens(services),
-        sessions: await pruneSessions(services),
-        links: await pruneLinks(services),
-      };
-      if (removed.tokens + removed.sessions + removed.links > 0) log.info(removed, 'removed what ended long ago');
-    } catch (error) {
-      log.warn({ err: error }, 'what ended long ago could not be removed; it will be tried again');
-    }
-  };
-  const first = setTimeout(() => void prune(), firstPruneMs).unref();
-  const further = setInterval(() => void prune(), pruneEveryMs).unref();
-  return () => {
-    clearTimeout(first);
-    clearInterval(further);
+/** What is kept in memory depends on the configuration too: another snapshot is like a commit. */
+function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark'> {
+  return {
+    commitMark: () => {
+      const mark = db.commitMark();
+      return mark === null ? null : mark + live.generation * 2 ** 32;
+    },
   };
 }
 
-async function composeOn(services: Services, { config, clock, log }: Surroundings): Promise<Service> {
+async function composeOn(services: Services, { live, clock, log }: Surroundings): Promise<Service> {
   const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
   const uses = lastUsed({ clock, metrics: services.metrics, log, store });
   const person = authenticator({
-    db: services.db,
+    db: markOf(services.db, live),
     clock,
-    displayPrefixes: () => config.displayPrefixes,
+    displayPrefixes: () => live.current.displayPrefixes,
     find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
     onTokenUse: uses.touch,
   });
-  const service = scopedTokenReader({ secret: config.scopedSharedSecret, clock });
+  const service = scopedTokenReader({
+    secret: () => live.current.scopedSharedSecret,
+    clock,
+    find: (hash) => findServiceToken(services, hash),
+  });
   const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log });
-  const stopPruning = startPruning(services, log);
+  const stopPruning = startPruning(
+    {
+      tokens: () => pruneTokens(services),
+      sessions: () => pruneSessions(services),
+      links: () => pruneLinks(services),
+      serviceTokens: () => pruneServiceTokens(services),
+      tickets: () => pruneTickets(services),
+      signIns: () => pruneSignIns(services),
+    },
+    log,
+  );
+  live.onChange(({ logLevel }) => {
+    log.level = logLevel;
+  });
   const close = async () => {
     const begunMs = performance.now();
     stopPruning();
@@ -151,18 +179,20 @@ async function composeOn(services: Services, { config, clock, log }: Surrounding
  * StartupError for a mistake of the operator.
  */
 export async function compose(surroundings: Surroundings): Promise<Service> {
-  const { dataDir } = surroundings.config;
+  const { live, clock } = surroundings;
+  const { dataDir } = live.current;
   prepareDataDir(dataDir);
   const hold = holdDataDir(dataDir);
+  const connector = liveConnector(live, clock);
   let services: Services | undefined;
   const release = async () => {
-    await services?.connector?.close();
+    await connector.close();
     await services?.mail.close();
     await services?.db.close();
     hold.release();
   };
   try {
-    services = await openServices(surroundings);
+    services = await openServices(surroundings, connector);
     const service = await composeOn(services, surroundings);
     let closing: Promise<void> | undefined;
     const closeAll = async () => {

@@ -5,6 +5,8 @@ interface Refusal {
   readonly code: string;
   /** The public sentence. `{name}` is filled from the refusal's parameters; secrets never go in. */
   readonly text: string;
+  /** The word of RFC 6749, section 5.2, on OAuth endpoints, where the status alone doesn't say it. */
+  readonly oauth?: string;
   /** The body is `{ errorMessage }` and nothing else, where the specification says so. Rule: ERR-4. */
   readonly spelling?: 'errorMessage';
 }
@@ -40,14 +42,34 @@ export const refusals = {
   connectorTeamsFailed: { ...badRequest, text: 'Failed to get user teams' },
   connectorRefused: { ...badRequest, text: 'The connector backend does not take this request' },
   inviteAccepted: { ...badRequest, text: 'User has already accepted the invite' },
+  configurationWrong: {
+    ...badRequest,
+    text: 'The new configuration is wrong, and the old one stays: {variable} is not right; the log says why',
+  },
+  oidcNotConfigured: {
+    ...badRequest,
+    text: 'Single sign-on is not configured: set OIDC_ISSUER, or PUT /api/v1/settings/oidc',
+  },
+  signInLocksOut: {
+    ...badRequest,
+    text: 'You could not sign in any more: in step {step} you would need {methods}, which you, or this service, lack',
+  },
   mailNotConfigured: {
     ...badRequest,
     text: 'Mail is not configured: set SMTP_URL (and MAIL_FROM), or store the mail server with PUT /api/v1/settings/smtp',
   },
+  clientNamedTwice: { ...badRequest, text: 'Name the client once: by HTTP Basic, or in the body' },
+  grantUnsupported: {
+    ...badRequest,
+    text: 'This takes the grant_type client_credentials',
+    oauth: 'unsupported_grant_type',
+  },
+  serviceScopeInvalid: { ...badRequest, text: 'This client may have: {scopes}', oauth: 'invalid_scope' },
   everyoneStays: { ...badRequest, text: 'Nobody leaves the group everyone, except by being deleted' },
   scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
 
+  clientInvalid: { ...unauthorized, text: 'The client is unknown, or its secret is wrong' },
   credentialMissing: { ...unauthorized, text: 'Send a bearer token in the Authorization header' },
   signInRefused: { ...unauthorized, text: 'The credentials are not right' },
   signInNotStarted: { ...unauthorized, text: 'Sign-in has not begun or took too long: call initAuth first' },
@@ -59,6 +81,7 @@ export const refusals = {
   scopeMissing: { status: 403, code: 'INSUFFICIENT_SCOPE', text: 'Insufficient scope. Required: {scopes}' },
   administratorRequired: { status: 403, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
   administratorOrSelfRequired: { ...forbidden, text: 'Only an administrator or the user in question may do this' },
+  introspectionNotAllowed: { ...forbidden, text: 'This takes a client with the scope TOKEN_INTROSPECT' },
   businessRequired: { ...forbidden, text: 'This takes an organization with a business account' },
   inviteLinksOff: { ...forbidden, text: 'Copying invitation links is switched off here (INVITE_LINKS)' },
   connectorForbidden: { ...forbidden, text: 'The connector backend does not allow this' },
@@ -85,6 +108,7 @@ export const refusals = {
     text: 'Nobody is left to invite: every e-mail already has an active account',
     spelling: 'errorMessage',
   },
+  settingNeeded: { ...conflict, text: 'People could not sign in without this: change the sign-in methods first' },
   userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {
     ...conflict,
@@ -111,12 +135,23 @@ export const refusals = {
     code: 'UPSTREAM_BAD_ANSWER',
     text: 'The invite mail could not be sent. Please check the SMTP configuration',
   },
+  oidcFailed: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The provider of single sign-on failed: {said}' },
   testMailFailed: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The test mail did not go out: {said}' },
   connectorBadAnswer: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The connector backend answered wrongly' },
   connectorUnavailable: { ...unavailable, text: 'The connector backend cannot be reached: try again shortly' },
   connectorTimeout: { status: 504, code: 'UPSTREAM_TIMEOUT', text: 'The connector backend took too long' },
   overloaded: { ...unavailable, text: 'Too much work at once: try again shortly' },
 } as const satisfies Record<string, Refusal>;
+
+/** The word that OAuth has for a refusal. Rule: ERR-5. */
+export function oauthError({ refusal, status }: RefusedError): string {
+  const known: Refusal = refusals[refusal];
+  if (known.oauth !== undefined) return known.oauth;
+  if (status === 401) return 'invalid_client';
+  if (status === 403) return 'unauthorized_client';
+  if (status === 429 || status === 503) return 'temporarily_unavailable';
+  return status < 500 ? 'invalid_request' : 'server_error';
+}
 
 /** Whether a refusal is told as `{ errorMessage }`. Rule: ERR-4. */
 export function hasErrorMessage(refusal: RefusalName): boolean {
@@ -200,4 +235,11 @@ export function refuseScope(required: readonly string[]): RefusedError {
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError';
+  /** The variable that is wrong; `null` where it is something else than the configuration. */
+  readonly variable: string | null;
+
+  constructor(message: string, { variable = null, ...options }: ErrorOptions & { variable?: string | null } = {}) {
+    super(message, options);
+    this.variable = variable;
+  }
 }

@@ -9,15 +9,15 @@ import type { Config } from './config/config.ts';
 const jwtForm = /eyJ[\w-]{8,}(\.[\w-]+\.[\w-]+)?/g;
 /** A password hash, up to where its text ends; a backslash begins an escape of JSON. */
 const hashForm = /\$argon2id?\$[^\s"\\]+/g;
-/** The secret of a link in a mail. */
-const linkForm = /lkl_[\w-]{43}/g;
+/** The secret of a link in a mail, or of a service client. */
+const secretForm = /lk[lst]_[\w-]{43}/g;
 const secretFields = ['authorization', 'password', 'accessToken', 'refreshToken', 'x-session-token', 'token', 'hash'];
 
 /** A text with every credential in it masked; display prefixes stay. A line of JSON is one afterwards too. */
 export function maskCredentials(text: string): string {
   return text
     .replace(jwtForm, (run, rest: string | undefined) => (rest === undefined ? run : '[secret]'))
-    .replace(linkForm, '[secret]')
+    .replace(secretForm, '[secret]')
     .replace(hashForm, '[secret]');
 }
 

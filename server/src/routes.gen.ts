@@ -26,17 +26,37 @@ import { replaceOrg, updateOrg } from './features/org/update-org.ts';
 import { getDisplayPicture, getLogo } from './features/pictures/get-picture.ts';
 import { removeDisplayPicture, removeLogo } from './features/pictures/remove-picture.ts';
 import { uploadDisplayPicture, uploadLogo } from './features/pictures/upload-picture.ts';
+import { createClient } from './features/service-clients/create-client.ts';
+import { deleteClient } from './features/service-clients/delete-client.ts';
+import { introspectToken } from './features/service-clients/introspect-token.ts';
+import { issueToken } from './features/service-clients/issue-token.ts';
+import { listServiceClients } from './features/service-clients/list-clients.ts';
+import { revokeServiceToken } from './features/service-clients/revoke-service-token.ts';
 import { authenticateUser } from './features/sessions/authenticate-user.ts';
 import { changePassword } from './features/sessions/change-password.ts';
+import { checkPasswordSignIn } from './features/sessions/check-password-sign-in.ts';
+import { confirmEmail } from './features/sessions/confirm-email.ts';
+import { deleteSession } from './features/sessions/delete-session.ts';
+import { listSessions } from './features/sessions/list-sessions.ts';
 import { logOut } from './features/sessions/log-out.ts';
 import { refreshSession } from './features/sessions/refresh-session.ts';
+import { requestOneTimeCode } from './features/sessions/request-one-time-code.ts';
 import { requestPasswordReset } from './features/sessions/request-password-reset.ts';
 import { resetPassword } from './features/sessions/reset-password.ts';
-import { startSignIn } from './features/sessions/start-sign-in.ts';
 import { deleteMailSettings } from './features/settings/delete-mail-settings.ts';
+import { deleteOidcSettings } from './features/settings/delete-oidc-settings.ts';
 import { getMailSettings } from './features/settings/get-mail-settings.ts';
+import { getOidcSettings } from './features/settings/get-oidc-settings.ts';
+import { reloadConfig } from './features/settings/reload-config.ts';
 import { setMailSettings } from './features/settings/set-mail-settings.ts';
+import { setOidcSettings } from './features/settings/set-oidc-settings.ts';
 import { testMailSettings } from './features/settings/test-mail-settings.ts';
+import { testOidcSettings } from './features/settings/test-oidc-settings.ts';
+import { getSignInSteps } from './features/sign-in/get-sign-in-steps.ts';
+import { setSignInSteps } from './features/sign-in/set-sign-in-steps.ts';
+import { startSignIn } from './features/sign-in/start-sign-in.ts';
+import { completeOidc } from './features/sso/complete-oidc.ts';
+import { startOidc } from './features/sso/start-oidc.ts';
 import { createTeam } from './features/teams/create-team.ts';
 import { deleteTeam } from './features/teams/delete-team.ts';
 import { getTeam } from './features/teams/get-team.ts';
@@ -68,6 +88,9 @@ export const routes: readonly AnyEndpoint[] = [
   ...areaHealth,        // GET     /<area>/health                          anyone
   checkLive,            // GET     /health/live                            anyone
   checkReady,           // GET     /health/ready                           anyone
+  introspectToken,      // POST    /oauth2/introspect                      anyone
+  revokeServiceToken,   // POST    /oauth2/revoke                          anyone
+  issueToken,           // POST    /oauth2/token                           anyone
   deleteOrg,            // DELETE  /org                                    admin        org:admin
   getOrg,               // GET     /org                                    member       org:read
   updateOrg,            // PATCH   /org                                    admin        org:write
@@ -79,12 +102,21 @@ export const routes: readonly AnyEndpoint[] = [
   uploadLogo,           // PUT     /org/logo                               admin        org:write
   getOnboardingStatus,  // GET     /org/onboarding-status                  member       org:read
   setOnboardingStatus,  // PUT     /org/onboarding-status                  admin        org:write
+  getSignInSteps,       // GET     /orgAuthConfig/authMethods              admin        session only
+  setSignInSteps,       // POST    /orgAuthConfig/updateAuthMethod         admin        session only
   listTokens,           // GET     /personal-access-tokens                 member       token:read
   createToken,          // POST    /personal-access-tokens                 member       token:write
   revokeOwnToken,       // DELETE  /personal-access-tokens/:tokenId        member       token:write
   listAllTokens,        // GET     /personal-access-tokens/admin           admin        token:admin
   revokeAnyToken,       // DELETE  /personal-access-tokens/admin/:tokenId  admin        token:admin
   listScopes,           // GET     /personal-access-tokens/scopes          member       token:read
+  listServiceClients,   // GET     /service-clients                        admin        org:admin
+  createClient,         // POST    /service-clients                        admin        org:admin
+  deleteClient,         // DELETE  /service-clients/:clientId              admin        org:admin
+  deleteOidcSettings,   // DELETE  /settings/oidc                          admin        org:admin
+  getOidcSettings,      // GET     /settings/oidc                          admin        org:admin
+  setOidcSettings,      // PUT     /settings/oidc                          admin        session only
+  testOidcSettings,     // POST    /settings/oidc/test                     admin        org:admin
   deleteMailSettings,   // DELETE  /settings/smtp                          admin        org:admin
   getMailSettings,      // GET     /settings/smtp                          admin        org:admin
   setMailSettings,      // PUT     /settings/smtp                          admin        session only
@@ -96,12 +128,19 @@ export const routes: readonly AnyEndpoint[] = [
   listTeamMembers,      // GET     /teams/:id/users                        member       team:read
   listOwnTeams,         // GET     /teams/user/teams                       member       team:read
   authenticateUser,     // POST    /userAccount/authenticate               anyone
+  confirmEmail,         // POST    /userAccount/email/confirm              member       session only
   startSignIn,          // POST    /userAccount/initAuth                   anyone
+  checkPasswordSignIn,  // GET     /userAccount/internal/password/check    service      FETCH_CONFIG
+  requestOneTimeCode,   // POST    /userAccount/login/otp/generate         anyone
   logOut,               // POST    /userAccount/logout/manual              member       session only
+  completeOidc,         // GET     /userAccount/oidc/callback              anyone
+  startOidc,            // GET     /userAccount/oidc/start                 anyone
   requestPasswordReset, // POST    /userAccount/password/forgot            anyone
   changePassword,       // POST    /userAccount/password/reset             member       session only
   resetPassword,        // POST    /userAccount/password/reset/token       holder
   refreshSession,       // POST    /userAccount/refresh/token              holder
+  listSessions,         // GET     /userAccount/sessions                   member       session only
+  deleteSession,        // DELETE  /userAccount/sessions/:id               member       session only
   listGroups,           // GET     /userGroups                             member       usergroup:read
   createGroup,          // POST    /userGroups                             admin        usergroup:write
   deleteGroup,          // DELETE  /userGroups/:groupId                    admin        usergroup:write
@@ -134,4 +173,5 @@ export const routes: readonly AnyEndpoint[] = [
   getInternalUser,      // GET     /users/internal/:id                     service      USER_LOOKUP
   listInvitations,      // GET     /users/invitations                      admin        user:read
   listTeamsOfUser,      // GET     /users/teams/list                       member       team:read
+  reloadConfig,         // POST    /users/updateAppConfig                  service      FETCH_CONFIG
 ];

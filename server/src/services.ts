@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { ConfirmCaller } from './access/confirmation.ts';
 import type { Encryption } from './access/encryption.ts';
 import type { SigningKeys } from './access/keys.ts';
@@ -12,10 +13,14 @@ import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { MailService } from './mail/mail-service.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import type { LiveOidc } from './sso/live-oidc.ts';
 
 /** What handlers work with. A handler takes what it needs and nothing else reaches it. */
 export interface Services {
+  /** The present configuration: a snapshot, which is exchanged whole. */
   readonly config: Config;
+  /** Reads the configuration anew; throws `configurationWrong`, and then nothing changes. Rules: CONFIG-26, CONFIG-27. */
+  readonly reloadConfig: () => Config;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly db: Database;
@@ -23,11 +28,13 @@ export interface Services {
   readonly passwords: PasswordHasher;
   readonly encryption: Encryption;
   readonly mail: MailService;
+  readonly oidc: LiveOidc;
   readonly background: Background;
   readonly pictures: PictureCompressor;
   readonly limits: Limits;
   readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;
+  readonly log: Logger;
   /** The connector backend; `null` where the built-in team directory stands in for it. */
   readonly connector: Connector | null;
 }

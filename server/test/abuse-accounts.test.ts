@@ -100,7 +100,9 @@ function governed(): Json {
   const tables = kept.map((name, place) => {
     const rows = [...table(name, keys[place]).values()];
     // Those that people make come and go; what nobody may set of them is looked at where that is tried.
-    return rows.filter((row) => row.is_system !== 0);
+    const own = rows.filter((row) => row.is_system !== 0);
+    // Setting the same steps again is a change, too.
+    return name === 'auth_configs' ? own.map((row) => ({ ...row, updated_at: null })) : own;
   });
   const memberships = secondConnection(app);
   const members = memberships
@@ -148,7 +150,7 @@ describe('A2: what a caller may not set is never set', () => {
     for (const group of ofPeople) expect(group).toMatchObject({ org_id: orgId, type: 'custom', is_deleted: 0 });
     for (const team of table('teams').values()) expect(team.org_id).toBe(orgId);
     const names = ['users', 'organizations', 'personal_access_tokens', 'outbox', 'audit_log', 'user_groups', 'teams'];
-    names.push('one_time_links');
+    names.push('one_time_links', 'service_clients', 'service_tokens', 'sessions', 'external_identities');
     for (const stored of names) expect(JSON.stringify([...table(stored).values()])).not.toMatch(/evil|e{24}/i);
   });
 
@@ -170,7 +172,9 @@ describe('A2: what a caller may not set is never set', () => {
       const deep = `"address":{"${key}":{"isAdmin":true}}`;
       for (const more of [`"${key}":{"isAdmin":true}`, `"${key}":null`, deep, `"x":[{"${key}":1}]`]) {
         const { status, body } = await sendWith(name, request, more);
-        expect([more, status, body.error?.code]).toEqual([more, 400, 'VALIDATION_ERROR']);
+        const isOAuth = name.includes('/oauth2/');
+        const said = isOAuth ? body.error : body.error?.code;
+        expect([more, status, said]).toEqual([more, 400, isOAuth ? 'invalid_request' : 'VALIDATION_ERROR']);
       }
       expect(governed()).toEqual(before);
     }
@@ -216,7 +220,9 @@ describe('A3: ids on every route that has one', () => {
       else ids.push((await member.token()).tokenId);
       const findsDeleted = name.endsWith('/restore') || name.includes('/internal/');
       if (name.includes(':id') && !findsDeleted) ids.push(gone.body._id);
-      const client = policy.who === 'service' ? app.service() : admin;
+      // The first of the sessions is the administrator's own.
+      const person = name.includes('/sessions/') ? member : admin;
+      const client = policy.who === 'service' ? app.service() : person;
       const answers: Answer[] = [];
       for (const id of ids) answers.push(await call(name, client, id), await call(name, client, id.toUpperCase()));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { routes } from '../src/routes.gen.ts';
 import { onePixel } from './made-pictures.ts';
 import { MailServer } from './mail-server.ts';
+import { OidcServer } from './oidc-server.ts';
 import { RawConnection } from './raw-http.ts';
 import { nextTurn, storedRows } from './second-connection.ts';
+import { registerService } from './service-clients.ts';
+import { stepsOf } from './sign-in-desk.ts';
 import { type Client, type Json, password, TestApp } from './test-app.ts';
 
 /** A writing call, by its route, in which everything is right. */
@@ -24,11 +27,17 @@ function form(): { type: string; bytes: Buffer } {
 
 describe('what changes between admission and the end of a body (AUTH-27, STORE-7)', () => {
   let mails: MailServer;
+  let provider: OidcServer;
   let app: TestApp;
   let admin: Client;
   /** An administrator who need not stay one. */
   let caller: Client;
   let writes: readonly Write[];
+
+  beforeAll(async () => {
+    provider = await OidcServer.start();
+  });
+  afterAll(() => provider.stop());
 
   beforeEach(async () => {
     mails = await MailServer.start();
@@ -51,6 +60,12 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     const [reached, handed] = [await newcomer('reached@example.com'), await newcomer('handed@example.com')];
     await admin.post('/users/bulk/invite', { emails: ['unwanted@example.com'] });
     const { users } = (await admin.get('/users?search=unwanted')).body;
+    const oidc = { issuer: provider.issuer, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
+    await admin.put('/settings/oidc', oidc);
+    const { clientId } = await registerService(admin);
+    await app.signIn('grace@example.com');
+    const { sessions } = (await caller.get('/userAccount/sessions')).body;
+    const elsewhere = sessions.find(({ isCurrent }: Json) => !isCurrent).id;
     const memberships = { userIds: [other.userId], groupIds: [groupId] };
     writes = [
       { route: 'PATCH /org', path: '/org', body: { shortName: 'Late' } },
@@ -96,6 +111,22 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       },
       { route: 'POST /settings/smtp/test', path: '/settings/smtp/test' },
       { route: 'DELETE /settings/smtp', path: '/settings/smtp' },
+      { route: 'PUT /settings/oidc', path: '/settings/oidc', body: oidc },
+      { route: 'POST /settings/oidc/test', path: '/settings/oidc/test' },
+      { route: 'DELETE /settings/oidc', path: '/settings/oidc' },
+      {
+        route: 'POST /orgAuthConfig/updateAuthMethod',
+        path: '/orgAuthConfig/updateAuthMethod',
+        body: { authMethod: stepsOf(['password']) },
+      },
+      {
+        route: 'POST /service-clients',
+        path: '/service-clients',
+        body: { name: 'late', scopes: ['USER_LOOKUP'] },
+      },
+      { route: 'DELETE /service-clients/:clientId', path: `/service-clients/${clientId}` },
+      { route: 'POST /userAccount/email/confirm', path: '/userAccount/email/confirm' },
+      { route: 'DELETE /userAccount/sessions/:id', path: `/userAccount/sessions/${elsewhere}` },
       { route: 'POST /users/bulk/invite', path: '/users/bulk/invite', body: { emails: ['guest@example.com'] } },
       { route: 'POST /users/:id/resend-invite', path: `/users/${reached}/resend-invite` },
       { route: 'POST /users/:id/invite-link', path: `/users/${handed}/invite-link` },
@@ -235,8 +266,10 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
 
   it('without the second look all of that would be done: a broken twin is caught', async () => {
     Object.assign(app.services, { confirm: async () => {} });
-    // They need the organization's own record, and find out without the second look that it is gone.
+    // They need the organization's own record, and find out without the second look that it is gone; what a new password
+    // ends has ended.
     const needing = ['POST /users/bulk/invite', 'POST /users/:id/resend-invite', 'POST /userAccount/password/reset'];
+    needing.push('DELETE /userAccount/sessions/:id');
     const others = writes.filter(({ route }) => !needing.includes(route));
     const rest = writes.filter(({ route }) => needing.includes(route));
     const done = { statuses: new Set(['20']), isUnchanged: false };

@@ -5,12 +5,12 @@ import { routes } from '../src/routes.gen.ts';
 
 interface Operation {
   readonly 'x-passed-answers'?: true;
-  readonly responses: Readonly<Record<string, { content?: { 'application/json': { schema: object } } }>>;
+  readonly responses: Readonly<Record<string, { $ref?: string; content?: { 'application/json': { schema: object } } }>>;
 }
 
 const document = openApiDocument(routes) as {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: { Refusal: object } };
+  components: { schemas: { Refusal: object; OAuthRefusal: object } };
 };
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
@@ -41,7 +41,8 @@ export function checkAgainstContract(method: string, url: string, answer: Checke
   if (answer.hasBackend && operation?.['x-passed-answers'] && answer.status < 300) return;
   const declared = operation?.responses[String(answer.status)]?.content?.['application/json'].schema;
   if (answer.status < 400 && !declared) return;
-  const validate = validatorOf(declared ?? document.components.schemas.Refusal);
+  const isOAuth = operation?.responses['default']?.$ref?.endsWith('OAuthRefusal') ?? false;
+  const validate = validatorOf(declared ?? document.components.schemas[isOAuth ? 'OAuthRefusal' : 'Refusal']);
   if (validate(answer.body)) return;
   const problems = JSON.stringify(validate.errors, null, 1);
   throw new Error(`${method} ${url} answered ${answer.status} against its contract: ${problems}`);

@@ -1,7 +1,9 @@
 import { addressOf } from '../src/http/endpoint.ts';
 import { isUpload } from '../src/http/media.ts';
 import { routes } from '../src/routes.gen.ts';
+import { registerService } from './service-clients.ts';
 import { beginSignIn } from './sign-in.ts';
+import { stepsOf } from './sign-in-desk.ts';
 import { type Answer, Client, type Json, password, type TestApp } from './test-app.ts';
 
 /** Who and what requests are made with. */
@@ -61,7 +63,31 @@ async function invited({ app, admin }: World): Promise<{ readonly holder: Client
   return { holder: new Client(app, link.split('#token=')[1], _id), email };
 }
 
+/** What a service sends that names itself in the body. */
+function ofService(path: string, more: Readonly<Record<string, string>>): readonly [string, Make] {
+  const make: Make = async ({ app, admin }) => {
+    const { clientId, clientSecret } = await registerService(admin);
+    return { caller: app.nobody, path, body: { client_id: clientId, client_secret: clientSecret, ...more } };
+  };
+  return [`POST ${path}`, make];
+}
+
 const requests = new Map<string, Make>([
+  ofService('/oauth2/token', { grant_type: 'client_credentials', scope: 'USER_LOOKUP' }),
+  ofService('/oauth2/introspect', { token: 'unknown' }),
+  ofService('/oauth2/revoke', { token: 'unknown' }),
+  [
+    'POST /service-clients',
+    ({ admin }) => ({ caller: admin, path: '/service-clients', body: { name: 'good', scopes: ['USER_LOOKUP'] } }),
+  ],
+  [
+    'POST /orgAuthConfig/updateAuthMethod',
+    ({ admin }) => ({
+      caller: admin,
+      path: '/orgAuthConfig/updateAuthMethod',
+      body: { authMethod: stepsOf(['password']) },
+    }),
+  ],
   ['PATCH /org', ({ admin }) => ({ caller: admin, path: '/org', body: { shortName: 'Short' } })],
   ['PUT /org', ({ admin }) => ({ caller: admin, path: '/org', body: { registeredName: 'Registered' } })],
   [
@@ -96,8 +122,16 @@ const requests = new Map<string, Make>([
     }),
   ],
   [
+    'POST /userAccount/email/confirm',
+    ({ admin, member }) => ({ caller: admin, path: '/userAccount/email/confirm', body: { userId: member.userId } }),
+  ],
+  [
     'POST /userAccount/initAuth',
     ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/initAuth', body: { email } }),
+  ],
+  [
+    'POST /userAccount/login/otp/generate',
+    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/login/otp/generate', body: { email } }),
   ],
   [
     'POST /userAccount/logout/manual',
@@ -132,6 +166,14 @@ const requests = new Map<string, Make>([
       caller: admin,
       path: '/settings/smtp',
       body: { host: 'smtp.example.com', username: 'mailer', password: 'good', from: 'no-reply@example.com' },
+    }),
+  ],
+  [
+    'PUT /settings/oidc',
+    ({ admin }) => ({
+      caller: admin,
+      path: '/settings/oidc',
+      body: { issuer: 'https://id.example.com', clientId: 'latchkey', clientSecret: 'good', groupIds: [] },
     }),
   ],
   ['POST /users', ({ admin }) => ({ caller: admin, path: '/users', body: { fullName: 'Good', email: fresh() } })],

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addManyUsers } from './many-users.ts';
 import { secondConnection } from './second-connection.ts';
+import { registerService } from './service-clients.ts';
 import { watchStatements } from './statement-watch.ts';
 import { type Client, TestApp } from './test-app.ts';
 
@@ -52,6 +53,8 @@ const lists: readonly List[] = [
     const path = `/personal-access-tokens/admin${query}`;
     return { name: `GET ${path}`, call: () => ({ path }) };
   }),
+  { name: 'GET /service-clients', call: () => ({ path: '/service-clients' }) },
+  { name: 'GET /userAccount/sessions', call: () => ({ path: '/userAccount/sessions' }) },
   ...invitations.map((query) => {
     const path = `/users/invitations${query}`;
     return { name: `GET ${path}`, call: () => ({ path }) };
@@ -73,6 +76,30 @@ describe('statements of the list routes (STORE-14)', () => {
           .insertInto('personal_access_tokens')
           .values({ ...row, id: newId(), hash })
           .execute();
+      }
+    });
+  }
+
+  /** Copies the one service client, and the administrator's session with its tokens. */
+  async function addClientsAndSessions(count: number): Promise<void> {
+    const { db, newId } = app.services;
+    const client = await db.read.selectFrom('service_clients').selectAll().limit(1).executeTakeFirstOrThrow();
+    const session = await db.read.selectFrom('sessions').selectAll().limit(1).executeTakeFirstOrThrow();
+    const of = db.read.selectFrom('session_tokens').where('session_id', '=', session.id);
+    const tokens = await of.selectAll().execute();
+    await db.transaction(async (tx) => {
+      for (let made = 0; made < count; made += 1) {
+        const [id, hash] = [newId(), () => randomBytes(32).toString('hex')];
+        await tx
+          .insertInto('service_clients')
+          .values({ ...client, id })
+          .execute();
+        await tx
+          .insertInto('sessions')
+          .values({ ...session, id })
+          .execute();
+        const copies = tokens.map((token) => ({ ...token, session_id: id, hash: hash() }));
+        await tx.insertInto('session_tokens').values(copies).execute();
       }
     });
   }
@@ -122,14 +149,17 @@ describe('statements of the list routes (STORE-14)', () => {
     app = await TestApp.start();
     admin = await app.setUp();
     await admin.token();
+    await registerService(admin);
     await addManyUsers(app, few - 1);
     await addTokens(few - 1);
+    await addClientsAndSessions(few - 1);
     await inviteAll();
     // The first long list opens a connection, which later ones use.
     await admin.get('/users');
     await countAll('few');
     await addManyUsers(app, many - few);
     await addTokens(many - few);
+    await addClientsAndSessions(many - few);
     await inviteAll();
     await countAll('many');
   });
@@ -185,5 +215,7 @@ describe('statements of the list routes (STORE-14)', () => {
     expect(counted.get('GET /users/fetch/with-groups')?.many).toHaveLength(1);
     expect(counted.get('GET /users?page=1')?.many).toHaveLength(2);
     expect(counted.get('GET /users/invitations')?.many).toHaveLength(2);
+    expect(counted.get('GET /service-clients')?.many).toHaveLength(1);
+    expect(counted.get('GET /userAccount/sessions')?.many).toHaveLength(1);
   });
 });

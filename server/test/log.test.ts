@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { Logger } from 'pino';
 import { describe, expect, it } from 'vitest';
+import { mintRawTicket } from '../src/features/identities/ticket.ts';
 import { mintRawLinkToken } from '../src/features/links/link.ts';
+import { mintRawClientSecret } from '../src/features/service-clients/service-client.ts';
 import { createLog, maskCredentials } from '../src/log.ts';
 
 const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
@@ -95,6 +97,33 @@ describe('createLog', () => {
     expect(text).toContain('mailed https://id.example.com/reset-password#token=[secret]');
   });
 
+  it('masks the secret of a service client, in whatever it stands (SERVICE-7)', async () => {
+    const secret = mintRawClientSecret().expose();
+    expect(secret).toMatch(/^lks_[\w-]{43}$/);
+    const text = await written((log) => {
+      log.info({ body: `client_id=a&client_secret=${secret}`, deep: { clientSecret: secret } }, `for ${secret}`);
+      log.error({ err: new Error(`refused {"clientSecret":"${secret}"}`) }, 'failed');
+    });
+    for (const line of text.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
+    expect(text).not.toContain('lks_');
+    expect(text).not.toContain(secret.slice(4));
+    expect(text).toContain('for [secret]');
+  });
+
+  it('masks tickets of single sign-on, in whatever they stand (AUTH-56)', async () => {
+    const ticket = mintRawTicket().expose();
+    expect(ticket).toMatch(/^lkt_[\w-]{43}$/);
+    const page = `https://id.example.com/sign-in#oidc=${ticket}&email=ada%40example.com`;
+    const text = await written((log) => {
+      log.info({ location: page, deep: { oidc: ticket } }, `leads to ${page}`);
+      log.error({ err: new Error(`refused {"oidc":"${ticket}"}`) }, 'failed');
+    });
+    for (const line of text.trimEnd().split('\n')) expect(() => JSON.parse(line)).not.toThrow();
+    expect(text).not.toContain('lkt_');
+    expect(text).not.toContain(ticket.slice(4));
+    expect(text).toContain('#oidc=[secret]&email=');
+  });
+
   it('masks what links really have for a secret (LINK-1)', () => {
     const [one, other] = [mintRawLinkToken().expose(), mintRawLinkToken().expose()];
     expect(one).toMatch(/^lkl_[\w-]{43}$/);
@@ -111,14 +140,23 @@ describe('maskCredentials', () => {
     expect(maskCredentials(`"${hash}"`)).toBe('"[secret]"');
   });
 
+  it('masks the secrets of links in mails and of service clients, and tickets (STORE-8, SERVICE-7, AUTH-56)', () => {
+    const random = 'Ab-_0'.repeat(8);
+    const text = `#token=lkl_${random}xyz, "lks_${random}xyz", oidc=lkt_${random}xyz&x`;
+    expect(maskCredentials(text)).toBe('#token=[secret], "[secret]", oidc=[secret]&x');
+    expect(maskCredentials(`lkt_${random}xy`)).toBe(`lkt_${random}xy`);
+  });
+
   it('leaves everything else alone', () => {
-    const plain = 'GET /api/v1/org 200 65f0c0ffee65f0c0ffee65f0 eyJ lkl_ lkl_x a.b.c argon2id v1.2.3';
+    const plain =
+      'GET /api/v1/org 200 65f0c0ffee65f0c0ffee65f0 eyJ lkl_ lkl_x lks_ lks_x lkt_ lkt_x lk_ a.b.c argon2id v1.2.3';
     expect(maskCredentials(plain)).toBe(plain);
   });
 
   it('takes time that grows with the text only', () => {
     const startedAt = performance.now();
-    for (const piece of ['eyJ', 'eyJaaaaaaaa.', 'a_', '$argon2id$', 'lkl_']) maskCredentials(piece.repeat(100_000));
+    for (const piece of ['eyJ', 'eyJaaaaaaaa.', 'a_', '$argon2id$', 'lkl_', 'lks_', 'lkt_'])
+      maskCredentials(piece.repeat(100_000));
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });

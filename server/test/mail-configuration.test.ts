@@ -137,7 +137,7 @@ describe('what an administrator stores about mail', () => {
     expect(await settingsOf(app)).toEqual(other);
     expect(await told()).toMatchObject({
       source: 'configuration',
-      note: 'SMTP_URL is set in the configuration and comes before what is stored',
+      note: 'The configuration says otherwise and comes before what is stored',
     });
     await startAgain({ MAIL_FROM: 'mail@example.com' });
     expect(await settingsOf(app)).toEqual({ ...asStored, from });

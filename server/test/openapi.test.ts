@@ -65,7 +65,9 @@ describe('OpenAPI document', () => {
     const { parameters, requestBody } = document.paths['/api/v1/userAccount/authenticate'].post;
     expect(parameters).toMatchObject([{ name: 'x-session-token', in: 'header', required: true }]);
     const { credentials } = requestBody.content['application/json'].schema.properties;
-    expect(credentials.required).toEqual(['password']);
+    expect(Object.keys(credentials.properties)).toEqual(['password', 'otp', 'oidc']);
+    // Which of them, the method says.
+    expect(credentials.required).toBeUndefined();
   });
 
   it('says how long text may be, as the rules count it (USER-11, USER-13, PAT-4)', () => {
@@ -105,16 +107,21 @@ describe('OpenAPI document', () => {
     });
   });
 
-  it('every operation says which kind of credential it takes (SERVICE-1, SERVICE-2, HTTP-7)', () => {
+  function expectedSecurity({ policy: { who }, isOAuth }: AnyEndpoint): Json {
+    // A client may be named in the body, too.
+    if (isOAuth) return [{ client: [] }, {}];
+    if (who === 'anyone') return [];
+    return [{ [who === 'service' ? 'service' : 'bearer']: [] }];
+  }
+
+  it('every operation says which kind of credential it takes (SERVICE-1, SERVICE-2, SERVICE-11, HTTP-7)', () => {
     const { securitySchemes } = document.components;
+    const schemes = Object.entries<Json>(securitySchemes).map(([name, { scheme }]) => [name, scheme]);
+    expect(Object.fromEntries(schemes)).toEqual({ bearer: 'bearer', client: 'basic', service: 'bearer' });
     expect(document.security).toEqual([{ bearer: [] }]);
     for (const endpoint of routes) {
       const { security = document.security, ...operation } = operationOf(endpoint);
-      const { who } = endpoint.policy;
-      const expected = who === 'anyone' ? [] : [{ [who === 'service' ? 'service' : 'bearer']: [] }];
-      expect([endpoint.path, security]).toEqual([endpoint.path, expected]);
-      for (const name of security.flatMap(Object.keys))
-        expect(securitySchemes[name]).toMatchObject({ scheme: 'bearer' });
+      expect([endpoint.path, security]).toEqual([endpoint.path, expectedSecurity(endpoint)]);
       const scope = 'scope' in endpoint.policy ? endpoint.policy.scope : undefined;
       expect([endpoint.path, operation['x-required-scope']]).toEqual([endpoint.path, scope]);
     }
@@ -135,15 +142,46 @@ describe('OpenAPI document', () => {
     expect(elsewhere.sort()).toEqual(['/.well-known/jwks.json', '/health/live', '/health/ready']);
   });
 
-  it('answers are JSON, but for pictures and for nothing at all; refusals always are (ERR-1)', () => {
+  it('answers are JSON, but for pictures and for nothing at all; refusals always are (ERR-1, ERR-5)', () => {
     for (const endpoint of routes) {
       const { default: refused, ...successes } = operationOf(endpoint).responses;
-      expect(refused).toEqual({ $ref: '#/components/responses/Refusal' });
+      const isOAuth = endpoint.path.startsWith('/oauth2/');
+      expect(refused).toEqual({ $ref: `#/components/responses/${isOAuth ? 'OAuthRefusal' : 'Refusal'}` });
       const types = Object.values<Json>(successes).flatMap(({ content = {} }) => Object.keys(content));
       for (const type of types) expect(['application/json', 'image/jpeg']).toContain(type);
       expect(types.includes('image/jpeg')).toBe(/\/(logo|dp)$/.test(endpoint.path) && endpoint.method !== 'DELETE');
     }
-    expect(Object.keys(document.components.responses.Refusal.content)).toEqual(['application/json']);
+    for (const { content } of Object.values<Json>(document.components.responses)) {
+      expect(Object.keys(content)).toEqual(['application/json']);
+    }
+  });
+
+  it('OAuth endpoints take a form as well as JSON, and refuse in the words of RFC 6749 (ERR-5, SERVICE-11)', () => {
+    const forms = 'application/x-www-form-urlencoded';
+    const types = routes.map((endpoint) => [endpoint.path, operationOf(endpoint).requestBody?.content ?? {}] as const);
+    const taking = types.filter(([, content]) => forms in content);
+    expect(taking.map(([path]) => path)).toEqual(['/oauth2/introspect', '/oauth2/revoke', '/oauth2/token']);
+    for (const [, content] of taking) {
+      expect(Object.keys(content)).toEqual(['application/json', forms]);
+      expect(content[forms]).toEqual(content['application/json']);
+    }
+    expect(document.components.schemas.OAuthRefusal).toEqual({
+      type: 'object',
+      required: ['error'],
+      properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+      additionalProperties: false,
+    });
+  });
+
+  it('what sends a browser elsewhere has no body, and tells where it leads to (AUTH-56)', () => {
+    const leading = routes.filter((endpoint) => '302' in operationOf(endpoint).responses);
+    expect(leading.map(({ path }) => path)).toEqual(['/userAccount/oidc/callback', '/userAccount/oidc/start']);
+    for (const endpoint of leading) {
+      const { default: _, ...successes } = operationOf(endpoint).responses;
+      expect(Object.keys(successes)).toEqual(['302']);
+      expect(successes['302'].content).toBeUndefined();
+      expect(Object.keys(successes['302'].headers)).toContain('location');
+    }
   });
 
   it('errorMessage is said only where a rule has it, as the one thing in a body (ERR-4, INVITE-13, PICTURE-6)', () => {

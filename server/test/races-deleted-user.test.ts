@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPassword } from '../src/features/sessions/contract.ts';
+import { setPassword } from '../src/features/passwords/contract.ts';
 import type { Services } from '../src/services.ts';
 import { type Gate, holdNext } from './gates.ts';
 import { onePixel } from './made-pictures.ts';
@@ -44,7 +44,7 @@ describe('N7: a user is deleted while that user does something', () => {
     const email = `leaving-${count}@example.com`;
     const { body: user } = await admin.post('/users', { fullName: 'Leaving', email });
     const { db, clock } = app.services;
-    await db.transaction((tx) => createPassword(tx, { userId: user._id, passwordHash, nowMs: clock.now() }));
+    await db.transaction((tx) => setPassword(tx, { userId: user._id, passwordHash, nowMs: clock.now() }));
     const { body } = await app.signInTokens(email);
     const session = app.with(body.accessToken);
     await session.upload('/users/dp', picture);

@@ -6,7 +6,9 @@ import { compressedZeros, madePng, onePixel } from './made-pictures.ts';
 import { MailServer } from './mail-server.ts';
 import { RawConnection, requestText, sendRaw } from './raw-http.ts';
 import { secondConnection } from './second-connection.ts';
+import { basic, type RegisteredService, registerService } from './service-clients.ts';
 import { attemptSignIn, beginSignIn } from './sign-in.ts';
+import { stepsOf } from './sign-in-desk.ts';
 import { type Client, type Json, organization, password, TestApp } from './test-app.ts';
 
 interface Refused {
@@ -33,11 +35,13 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   let mailing: TestApp;
   let inviter: Client;
   let plain: TestApp;
+  let connector: RegisteredService;
 
   beforeAll(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
+    connector = await registerService(admin, ['USER_LOOKUP']);
     limited = await TestApp.start({ RATE_LIMIT: 'on' });
     await limited.setUp();
     // Begun here, because it takes its time.
@@ -109,6 +113,13 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     return refused;
   }
 
+  /** Asks an OAuth endpoint for something, as a service by HTTP Basic. */
+  const asService = (path: string, body: Json, by = connector) =>
+    call(app.nobody, 'POST', `/oauth2/${path}`, { body, headers: basic(by) });
+
+  const setSteps = (method: 'password' | 'otp') =>
+    call(admin, 'POST', '/orgAuthConfig/updateAuthMethod', { body: { authMethod: stepsOf([method]) } });
+
   async function systemGroup(name: string): Promise<string> {
     const { groups } = (await admin.get('/userGroups')).body;
     return groups.find((group: Json) => group.type === name)._id;
@@ -116,6 +127,17 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
   const cases: Record<RefusalName, () => Promise<Refused>> = {
     invalidInput: () => call(admin, 'POST', '/users', { body: {} }),
+    configurationWrong: async () => {
+      app.environment['LOG_LEVEL'] = 'loud';
+      const refused = await call(app.service(['FETCH_CONFIG']), 'POST', '/users/updateAppConfig');
+      delete app.environment['LOG_LEVEL'];
+      return refused;
+    },
+    oidcNotConfigured: () => call(admin, 'POST', '/settings/oidc/test'),
+    signInLocksOut: () => setSteps('otp'),
+    clientNamedTwice: () => asService('token', { grant_type: 'client_credentials', client_secret: 'x' }),
+    grantUnsupported: () => asService('token', { grant_type: 'password' }),
+    serviceScopeInvalid: () => asService('token', { grant_type: 'client_credentials', scope: 'EVENTS_READ' }),
     doubledHeader: () => raw(requestText(open, ['Host: a', 'Host: b'])),
     unreadableRequest: () => raw('nonsense\r\n\r\n'),
     hostMissing: () => raw(requestText(open, [])),
@@ -135,6 +157,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     tokenAdministratorRequired: () => call(member, 'GET', '/personal-access-tokens/admin'),
 
     credentialMissing: () => call(app.nobody, 'GET', '/users'),
+    clientInvalid: () => asService('revoke', { token: 'x' }, { ...connector, clientSecret: 'wrong' }),
     signInRefused: async () => {
       const { status, body, headers } = await signIn(app, 'Wrong-Horse-7');
       return { status, body, header: (name) => headers.get(name) ?? undefined };
@@ -156,6 +179,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
     administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    introspectionNotAllowed: () => asService('introspect', { token: 'x' }),
     businessRequired: async () => invite('guest@example.com', await plain.signIn('ada@example.com')),
     inviteLinksOff: async () => call(await plain.signIn('ada@example.com'), 'POST', `/users/${anId}/invite-link`),
     groupManaged: async () => call(admin, 'DELETE', `/userGroups/${await systemGroup('standard')}`),
@@ -180,6 +204,14 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     teamOwnerNeeded: async () => {
       const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
       return call(member, 'PUT', `/teams/${id}`, { body: { members: [] } });
+    },
+    settingNeeded: async () => {
+      await admin.put('/settings/smtp', { host: 'smtp.example.com', from: 'no-reply@example.com' });
+      expect((await setSteps('otp')).status).toBe(200);
+      const refused = await call(admin, 'DELETE', '/settings/smtp');
+      await setSteps('password');
+      expect((await admin.delete('/settings/smtp')).status).toBe(200);
+      return refused;
     },
     groupNameTaken: () => call(admin, 'POST', '/userGroups', { body: { name: 'ADMIN', type: 'custom' } }),
     lastAdministrator: async () => {
@@ -244,6 +276,11 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
     inviteMailFailed: () => unmailed(() => invite('unreached@example.com')),
     testMailFailed: () => unmailed(() => call(inviter, 'POST', '/settings/smtp/test')),
+    oidcFailed: async () => {
+      const provider = { issuer: backend.url, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
+      expect((await asker.put('/settings/oidc', provider)).status).toBe(200);
+      return asking(answering(500), 'POST', '/settings/oidc/test');
+    },
     connectorBadAnswer: () => asking(answering(401), 'GET', `/teams/${anId}`),
     connectorUnavailable: () => asking((socket) => void socket.destroy(), 'DELETE', `/teams/${anId}`),
     connectorTimeout: () => hanging,
@@ -273,10 +310,17 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   const last: RefusalName = 'requestTooSlow';
   const names = (Object.keys(refusals) as RefusalName[]).filter((name) => name !== last);
 
-  // Its body is spelled out; see below.
+  // Their bodies are spelled out; see below.
   const spelledOut: RefusalName = 'everybodyActive';
+  const ofOAuth = new Map<RefusalName, string>([
+    ['clientNamedTwice', 'invalid_request'],
+    ['grantUnsupported', 'unsupported_grant_type'],
+    ['serviceScopeInvalid', 'invalid_scope'],
+    ['clientInvalid', 'invalid_client'],
+    ['introspectionNotAllowed', 'unauthorized_client'],
+  ]);
 
-  it.each([...names.filter((name) => name !== spelledOut), last])('%s', async (name) => {
+  it.each([...names.filter((name) => name !== spelledOut && !ofOAuth.has(name)), last])('%s', async (name) => {
     const { status, code, text } = refusals[name];
     const refused = await cases[name]();
     expect([refused.status, refused.body.error.code]).toEqual([status, code]);
@@ -302,6 +346,31 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     expect(refused.header('x-request-id')).toBeTypeOf('string');
     expect(refused.header('cache-control')).toBe('no-store');
     expect((Object.keys(refusals) as RefusalName[]).filter(hasErrorMessage)).toEqual([spelledOut]);
+  });
+
+  it.each([...ofOAuth])('%s: in the words of RFC 6749, as %s (ERR-5)', async (name, error) => {
+    const { status, text } = refusals[name];
+    const refused = await cases[name]();
+    expect([refused.status, refused.body]).toEqual([status, { error, error_description: expect.any(String) }]);
+    expect(refused.body.error_description).toMatch(form(text));
+    expect(refused.header('x-request-id')).toBeTypeOf('string');
+    expect(refused.header('cache-control')).toBe('no-store');
+    expect(refused.header('www-authenticate')).toBe(status === 401 ? 'Basic realm="latchkey"' : undefined);
+  });
+
+  it('OAuth endpoints refuse in those words whatever the reason (ERR-5, SERVICE-11)', async () => {
+    const raw = { raw: '{', headers: { 'content-type': 'application/json', ...basic(connector) } };
+    const wrongType = { raw: '{}', headers: { 'content-type': 'text/plain', ...basic(connector) } };
+    const tooLarge = { raw: `{"token":"${'x'.repeat(1_048_577)}"}`, headers: raw.headers };
+    const answers = await Promise.all(
+      [raw, wrongType, tooLarge].map((options) => call(app.nobody, 'POST', '/oauth2/revoke', options)),
+    );
+    expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+      [400, 'invalid_request'],
+      [415, 'invalid_request'],
+      [413, 'invalid_request'],
+    ]);
+    for (const { body } of answers) expect(Object.keys(body)).toEqual(['error', 'error_description']);
   });
 
   it('faults were logged, each once and with its request id, and told neutrally (ERR-6, ERR-25)', async () => {

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { compose, type Service } from '../src/compose.ts';
+import { liveConfig } from '../src/config/live-config.ts';
 import { loadConfig } from '../src/config/load-config.ts';
-import { createPassword } from '../src/features/sessions/contract.ts';
+import { setPassword } from '../src/features/passwords/contract.ts';
 import { maskCredentials } from '../src/log.ts';
 import type { Services } from '../src/services.ts';
 import { checkAgainstContract } from './contract-check.ts';
@@ -74,6 +75,8 @@ export class Client {
     const response = await fetch(this.#app.url + url, {
       method,
       headers,
+      // Where an answer leads to is not opened: it is what is asked about.
+      redirect: 'manual',
       ...(sent === undefined ? {} : { body: sent }),
     });
     const bytes = Buffer.from(await response.arrayBuffer());
@@ -140,10 +143,19 @@ export class TestApp {
   readonly url: string;
   /** Every line that was logged, at the most talkative level, before masking. */
   readonly logLines: string[];
+  /** What the next reload of the configuration reads. */
+  readonly environment: Record<string, string>;
   readonly #service: Service;
   readonly #secrets = new Set<string>([password, scopedSecret]);
 
-  private constructor(parts: { service: Service; clock: TestClock; dataDir: string; logLines: string[] }) {
+  private constructor(parts: {
+    service: Service;
+    clock: TestClock;
+    dataDir: string;
+    logLines: string[];
+    environment: Record<string, string>;
+  }) {
+    this.environment = parts.environment;
     this.#service = parts.service;
     this.clock = parts.clock;
     this.dataDir = parts.dataDir;
@@ -155,18 +167,19 @@ export class TestApp {
   /** Starts a service without an organization. Request limits are off unless the environment says otherwise. */
   static async start(environment: Environment = {}, clock = new TestClock()): Promise<TestApp> {
     const dataDir = environment['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
-    const config = loadConfig({
+    const given = {
       RATE_LIMIT: 'off',
       PORT: '0',
       SCOPED_JWT_SECRET: scopedSecret,
       ...environment,
       DATA_DIR: dataDir,
-    });
+    };
+    const live = liveConfig((running) => loadConfig(given, running));
     const logLines: string[] = [];
     const log = pino({ level: 'trace', base: null }, { write: (line) => void logLines.push(line) });
-    const service = await compose({ config, clock, log });
+    const service = await compose({ live, clock, log });
     await service.app.listen({ host: '127.0.0.1', port: 0 });
-    return new TestApp({ service, clock, dataDir, logLines });
+    return new TestApp({ service, clock, dataDir, logLines, environment: given });
   }
 
   get services(): Services {
@@ -223,7 +236,7 @@ export class TestApp {
     if (status !== 201) throw new Error(`no user: ${status} ${text}`);
     const passwordHash = await this.services.passwords.hash(password);
     const { db, clock } = this.services;
-    await db.transaction((tx) => createPassword(tx, { userId: body._id, passwordHash, nowMs: clock.now() }));
+    await db.transaction((tx) => setPassword(tx, { userId: body._id, passwordHash, nowMs: clock.now() }));
     return this.signIn(email);
   }
 
@@ -274,6 +287,7 @@ export class TestApp {
   /** Notes the secrets in an answer, so that `close` can look for them. */
   remember({ headers, body }: Answer): void {
     const given = [headers.get('x-session-token'), body?.accessToken, body?.refreshToken, body?.token?.accessToken];
+    given.push(body?.clientSecret, body?.access_token);
     for (const secret of given) if (typeof secret === 'string') this.#secrets.add(secret.replace(/^\w+_(?=eyJ)/, ''));
     const inLink = typeof body?.link === 'string' ? body.link.split('#token=')[1] : undefined;
     if (inLink) this.#secrets.add(inLink);

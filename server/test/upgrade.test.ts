@@ -125,6 +125,19 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     expect(readFileSync(join(app.dataDir, 'signing-keys.json'), 'utf8')).toBe(firstKeys);
   });
 
+  it('200: a session of before is listed, from nobody knows where, and active since it began (AUTH-53)', async () => {
+    const { status, body } = await ada.get('/userAccount/sessions');
+    expect(status).toBe(200);
+    const own = body.sessions.find(({ isCurrent }: Json) => isCurrent);
+    expect(own).toMatchObject({ network: null, lastActiveAt: own.createdAt });
+    expect((await app.with(raw.ofMember).get('/userAccount/sessions')).status).toBe(403);
+  });
+
+  it('200: people sign in with a password alone, as before, until that is changed (AUTH-45)', async () => {
+    const { body } = await ada.get('/orgAuthConfig/authMethods');
+    expect(body).toEqual({ authMethods: [{ order: 1, allowedMethods: [{ type: 'password' }] }] });
+  });
+
   it.each([
     ['expired', 'TOKEN_EXPIRED'],
     ['revoked', 'TOKEN_REVOKED'],
@@ -161,6 +174,34 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     const keys = body.users.map(({ fullName }: Json) => Buffer.from(foldCase(fullName)));
     expect(keys).toEqual([...keys].sort(Buffer.compare));
     expect(body.users.map(({ slug }: Json) => slug)).toContain(`user-${1002 + people.length}`);
+  });
+
+  it('has the tables of later features, which are empty, and says of a session only what is known of it', () => {
+    const later = ['sign_in_progress', 'one_time_codes', 'external_identities', 'sign_in_tickets'];
+    for (const table of [...later, 'service_clients', 'service_tokens'])
+      expect([table, after[table]]).toEqual([table, []]);
+    expect(after['sessions']).toHaveLength(before['sessions']?.length ?? 0);
+    for (const session of after['sessions'] ?? []) expect(session).toMatchObject({ network: null, active_at: null });
+  });
+
+  it('200: a session of before is listed, and can be ended by itself (AUTH-53, AUTH-54)', async () => {
+    const { status, body } = await ada.get('/userAccount/sessions');
+    expect(status).toBe(200);
+    expect(body.sessions.map(({ id }: Json) => id)).toEqual([idOf(401)]);
+    const { body: begun } = await app.signInTokens('ada@example.com');
+    const other = app.with(begun.accessToken);
+    const listed: Json[] = (await ada.get('/userAccount/sessions')).body.sessions;
+    const { id } = listed.find((session) => session.id !== idOf(401));
+    expect((await ada.delete(`/userAccount/sessions/${id}`)).status).toBeLessThan(300);
+    expect((await other.get('/org')).status).toBe(401);
+  });
+
+  it('200: services can be registered, and get tokens (SERVICE-7, SERVICE-11)', async () => {
+    const { body } = await ada.post('/service-clients', { name: 'relay', scopes: ['FETCH_CONFIG'] });
+    const { clientId: client_id, clientSecret: client_secret } = body;
+    const grant = { grant_type: 'client_credentials', client_id, client_secret };
+    const issued = await app.nobody.post('/oauth2/token', grant);
+    expect((await app.with(issued.body.access_token).post('/users/updateAppConfig')).status).toBe(200);
   });
 
   it('200: people sign in with their password, and refresh what they have', async () => {

@@ -1,8 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { outcomeOf } from './browser.ts';
 import { MailServer, tokenIn } from './mail-server.ts';
 import { mailedSecrets } from './mailed-secrets.ts';
+import { allowOidc, clientSecret, OidcServer, RunningClock } from './oidc-server.ts';
+import { issuedTo, registerService } from './service-clients.ts';
+import { codeIn } from './sign-in-desk.ts';
 import { type Client, TestApp } from './test-app.ts';
 
 const email = 'ada@example.com';
@@ -63,6 +67,50 @@ describe('what a service has written, once it is closed (PASSWORD-6)', () => {
     const app = await TestApp.start();
     app.keepSecret('Told-Secret-4711');
     app.logLines.push('Told-Secret-4711');
+    await expect(app.close()).rejects.toThrow('a secret stands in clear in the log');
+  });
+
+  /** A service, and what it gave of codes, tickets and scoped tokens. */
+  async function withSignIns() {
+    const provider = await OidcServer.start();
+    const app = await TestApp.start({ SMTP_URL: mails.url, ...provider.environment }, new RunningClock());
+    const admin = await app.setUp();
+    await allowOidc(admin, [['password', 'otp', 'oidc']]);
+    mails.clear();
+    await app.nobody.post('/userAccount/login/otp/generate', { email });
+    const code = codeIn(await mails.mailTo(email));
+    const { oidc: ticket = '' } = outcomeOf(await provider.walk(app, { sub: 'ada', email, email_verified: true }));
+    const stored = { issuer: provider.issuer, clientId: 'latchkey', clientSecret };
+    expect((await admin.put('/settings/oidc', stored)).status).toBe(200);
+    const service = await registerService(admin);
+    const { credential: token } = await issuedTo(app, service);
+    await provider.stop();
+    return { app, code, secrets: [ticket, clientSecret, service.clientSecret, token] };
+  }
+  function written({ dataDir, logLines }: TestApp): string {
+    const files = readdirSync(dataDir).map((name) => readFileSync(join(dataDir, name), 'latin1'));
+    return [...files, ...logLines].join('\n');
+  }
+
+  it('holds no one-time code, ticket, secret or token of a service, or secret of the provider (AUTH-51, AUDIT-6, SERVICE-12)', async () => {
+    const { app, code, secrets } = await withSignIns();
+    await app.stop();
+    for (const secret of secrets) expect([secret.length > 20, written(app).includes(secret)]).toEqual([true, false]);
+    // Six digits alone: within a hash or a moment they may stand by chance.
+    const alone = new RegExp(`(?<![\\w.-])${code}(?![\\w.-])`);
+    expect(alone.test(written(app))).toBe(false);
+    app.logLines.push(JSON.stringify({ msg: `mailed ${code}` }));
+    expect(alone.test(written(app))).toBe(true);
+    await app.close();
+  });
+
+  it.each([
+    ['the ticket', 0],
+    ['the secret of a service', 2],
+    ['the token of a service', 3],
+  ])('%s would be found: broken twins are caught', async (...[, place]) => {
+    const { app, secrets } = await withSignIns();
+    app.logLines.push(`x${secrets[place]}x`);
     await expect(app.close()).rejects.toThrow('a secret stands in clear in the log');
   });
 });

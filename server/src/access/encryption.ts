@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CompactEncrypt, compactDecrypt } from 'jose';
@@ -15,6 +15,8 @@ export interface Encryption {
   encrypt(purpose: string, text: Secret): Promise<string>;
   /** The text again; `null` where another key, or another purpose, was used. */
   decrypt(purpose: string, encrypted: string): Promise<Secret | null>;
+  /** What nobody can make of a text without the key (HMAC-SHA-256), in base64url. */
+  mac(purpose: string, text: string): string;
 }
 
 function ownKey(dataDir: string): string {
@@ -38,6 +40,10 @@ export function openEncryption({
 }): Encryption {
   const raw = new Uint8Array(Buffer.from(key?.expose() ?? ownKey(dataDir), 'hex'));
   return {
+    mac: (purpose, text) =>
+      createHmac('sha256', new Uint8Array(hkdfSync('sha256', raw, '', purpose, 32)))
+        .update(text)
+        .digest('base64url'),
     encrypt: (purpose, text) =>
       new CompactEncrypt(new TextEncoder().encode(text.expose()))
         .setProtectedHeader({ ...algorithm, typ: purpose })

@@ -20,7 +20,7 @@ interface PublicKey {
 
 /** Signs the compact JWTs that credentials are, and publishes how to verify them. Times in seconds, as in RFC 7519. */
 export interface SigningKeys {
-  /** A JWT of these claims that others can verify: for sessions and personal access tokens only. */
+  /** A JWT of these claims that others can verify: for session, personal access and scoped tokens only. */
   sign(claims: JWTPayload): Promise<string>;
   /**
    * A JWT of these claims that nobody but this service can verify, signed with a key derived from the private one. For

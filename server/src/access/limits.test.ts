@@ -32,7 +32,7 @@ describe('limits: sign-in slow-down', () => {
 
   it('lets five failures pass, then doubles the wait up to 15 minutes, and says until when (AUTH-43, AUTH-44)', () => {
     const clock = new TestClock();
-    const { trySignIn } = limits({ on: true, clock });
+    const { trySignIn } = limits({ isOn: () => true, clock });
     const waits: number[] = [];
     for (let attempt = 1; attempt <= 18; attempt += 1) {
       const refused = refusalOf(() => trySignIn(email, '10.0.0.1'));
@@ -47,13 +47,13 @@ describe('limits: sign-in slow-down', () => {
   });
 
   it('counts tries that have not ended yet: many at once are held back like many in a row (AUTH-43)', () => {
-    const { trySignIn } = limits({ on: true, clock: new TestClock() });
+    const { trySignIn } = limits({ isOn: () => true, clock: new TestClock() });
     const verdicts = Array.from({ length: 100 }, () => refusalOf(() => trySignIn(email, '10.0.0.1')));
     expect(verdicts.filter((verdict) => verdict === null)).toHaveLength(5);
   });
 
   it('holds nobody else back: another network, another account; success forgets (AUTH-43)', () => {
-    const { trySignIn, signInSucceeded } = limits({ on: true, clock: new TestClock() });
+    const { trySignIn, signInSucceeded } = limits({ isOn: () => true, clock: new TestClock() });
     for (let failure = 0; failure < 10; failure += 1) refusalOf(() => trySignIn(email, '10.0.0.1'));
     expect(refusalOf(() => trySignIn(email, '10.0.0.1'))?.status).toBe(429);
     expect(refusalOf(() => trySignIn(email, '10.0.0.2'))).toBeNull();
@@ -64,7 +64,7 @@ describe('limits: sign-in slow-down', () => {
 
   it('slows a whole network down after fifty failures over many accounts; success is no failure (AUTH-43)', () => {
     const clock = new TestClock();
-    const { trySignIn, signInSucceeded } = limits({ on: true, clock });
+    const { trySignIn, signInSucceeded } = limits({ isOn: () => true, clock });
     for (let failure = 0; failure < 49; failure += 1) trySignIn(`user-${failure}@example.com`, '2001:db8::1');
     trySignIn('right@example.com', '2001:db8::2');
     signInSucceeded('right@example.com', '2001:db8::2');
@@ -74,8 +74,25 @@ describe('limits: sign-in slow-down', () => {
     expect(refusalOf(() => trySignIn('new@example.com', '2001:db8::2'))).toBeNull();
   });
 
+  it('lets a network with many failures go on signing in right, and forgets them after an hour (AUTH-43)', () => {
+    const clock = new TestClock();
+    const { trySignIn, signInSucceeded } = limits({ isOn: () => true, clock });
+    for (let failure = 0; failure < 60; failure += 1) {
+      trySignIn(`user-${failure}@example.com`, '10.0.0.1');
+      clock.advance(failure < 49 ? 0 : 15 * minute);
+    }
+    for (let right = 0; right < 5; right += 1) {
+      expect(refusalOf(() => trySignIn(`right-${right}@example.com`, '10.0.0.1'))).toBeNull();
+      signInSucceeded(`right-${right}@example.com`, '10.0.0.1');
+      clock.advance(10 * minute);
+    }
+    // An hour and more after the last failure, though not after the last success.
+    trySignIn('wrong@example.com', '10.0.0.1');
+    expect(refusalOf(() => trySignIn('other@example.com', '10.0.0.1'))).toBeNull();
+  });
+
   it('limits nothing when it is off (CONFIG-14)', async () => {
-    const off = limits({ on: false, clock: new TestClock() });
+    const off = limits({ isOn: () => false, clock: new TestClock() });
     for (let act = 0; act < 1_000; act += 1) {
       off.count('mint', 'one');
       off.trySignIn(email, '10.0.0.1');

@@ -22,6 +22,10 @@ const allowances = {
   recovery: 60,
   /** Recovery mails, by the person who gets them; in the time that the link of each works, so that the last one does. */
   recoveryMail: 3,
+  /** Mails with one-time codes, by the person who gets them: each is five more guesses for whoever asked for it. */
+  codeMail: 3,
+  /** Tokens issued, by service client. */
+  serviceToken: 300,
   /** Mails to try the settings out, by person. */
   testMail: 10,
   /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
@@ -29,7 +33,10 @@ const allowances = {
 } as const;
 
 /** Counted in another time than a minute. */
-const windowsMs: Partial<Record<keyof typeof allowances, number>> = { recoveryMail: 20 * minute };
+const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
+  recoveryMail: 20 * minute,
+  codeMail: 10 * minute,
+};
 
 /** How many keys are remembered of each thing counted; the oldest are forgotten first. */
 const keysMax = 50_000;
@@ -121,9 +128,11 @@ function refuseTooMany(allowance: number, seconds: number): RefusedError {
 }
 
 interface Failures {
-  count: number;
-  lastMs: number;
-  blockedUntilMs: number;
+  readonly count: number;
+  readonly lastMs: number;
+  /** When the one before the last was. */
+  readonly earlierMs: number;
+  readonly blockedUntilMs: number;
 }
 
 /** Failed sign-ins by key, each with an exponentially growing wait, capped at 15 minutes. */
@@ -155,7 +164,8 @@ class SlowDown {
     const count = known && nowMs - known.lastMs < failuresKeptMs ? known.count + 1 : 1;
     const blockMs = count < this.#free ? 0 : Math.min(second * 2 ** (count - this.#free), blockMsMax);
     this.#byKey.delete(key);
-    this.#byKey.set(key, { count, lastMs: nowMs, blockedUntilMs: nowMs + blockMs });
+    const earlierMs = known?.lastMs ?? nowMs;
+    this.#byKey.set(key, { count, lastMs: nowMs, earlierMs, blockedUntilMs: nowMs + blockMs });
     forgetOldest(this.#byKey);
   }
 
@@ -163,27 +173,16 @@ class SlowDown {
     this.#byKey.delete(key);
   }
 
-  /** Takes one counted try back. */
+  /** Takes one counted try back, and the wait that it led to: it was let through, so there was no other. */
   uncount(key: string): void {
     const known = this.#byKey.get(key);
     if (!known) return;
-    const count = known.count - 1;
-    this.#byKey.set(key, { ...known, count, blockedUntilMs: count < this.#free ? 0 : known.blockedUntilMs });
+    this.#byKey.set(key, { ...known, count: known.count - 1, lastMs: known.earlierMs, blockedUntilMs: 0 });
   }
 }
 
-const noLimits: Limits = {
-  count: () => {},
-  tryCount: () => true,
-  trySignIn: () => {},
-  signInSucceeded: () => {},
-  forgive: () => {},
-  signInUndecided: () => {},
-};
-
-/** The limits of this process; none at all with `on: false` (`RATE_LIMIT=off`). */
-export function limits({ on, clock }: { readonly on: boolean; readonly clock: Clock }): Limits {
-  if (!on) return noLimits;
+/** The limits of this process; they hold nobody back while `isOn` is false (`RATE_LIMIT=off`). */
+export function limits({ isOn, clock }: { readonly isOn: () => boolean; readonly clock: Clock }): Limits {
   const windows = {
     badCredential: new Windows(clock, 'badCredential'),
     mint: new Windows(clock, 'mint'),
@@ -194,6 +193,8 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
     invite: new Windows(clock, 'invite'),
     recovery: new Windows(clock, 'recovery'),
     recoveryMail: new Windows(clock, 'recoveryMail'),
+    codeMail: new Windows(clock, 'codeMail'),
+    serviceToken: new Windows(clock, 'serviceToken'),
     testMail: new Windows(clock, 'testMail'),
     emailNotice: new Windows(clock, 'emailNotice'),
   };
@@ -204,11 +205,13 @@ export function limits({ on, clock }: { readonly on: boolean; readonly clock: Cl
 
   return {
     count: (what, key) => {
+      if (!isOn()) return;
       const seconds = windows[what].count(key);
       if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
     },
-    tryCount: (what, key) => windows[what].count(key) === 0,
+    tryCount: (what, key) => !isOn() || windows[what].count(key) === 0,
     trySignIn: (email, network) => {
+      if (!isOn()) return;
       accounts.admit(accountKey(email, network));
       networks.admit(networkOf(network));
       accounts.count(accountKey(email, network));

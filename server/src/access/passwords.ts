@@ -16,7 +16,11 @@ export interface PasswordHasher {
   hash(password: string): Promise<string>;
   /** Whether the password belongs to the hash. Takes as long for `null` (no such credential) and is then `false`. */
   matches(hash: string | null, password: string): Promise<boolean>;
+  /** Whether a hash was made at a lower cost than new ones are, so that it is to be made anew. Rule: AUTH-52. */
+  isOutdated(hash: string): boolean;
 }
+
+const phcForm = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=\d+\$/;
 
 /** One spelling for passwords that look the same, however the keyboard composed them (RFC 8265 has NFC). */
 function normal(password: string): string {
@@ -34,6 +38,10 @@ export async function passwordHasher(): Promise<PasswordHasher> {
   }
 
   return {
+    isOutdated: (stored) => {
+      const [, memory = '0', time = '0'] = phcForm.exec(stored) ?? [];
+      return Number(memory) < cost.memoryCost || Number(time) < cost.timeCost;
+    },
     hash: async (password) => queued(() => hash(normal(password), cost)),
     matches: async (stored, password) => {
       const known = stored ?? decoy;

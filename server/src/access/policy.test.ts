@@ -15,7 +15,12 @@ const token = (isAdmin: boolean, ...scopes: string[]): Principal => ({
   expiresAtMs: null,
 });
 
-const service = (...scopes: string[]): ServicePrincipal => ({ kind: 'service', scopes: new Set(scopes) });
+const service = (...scopes: string[]): ServicePrincipal => ({
+  kind: 'service',
+  clientId: null,
+  scopes: new Set(scopes),
+  expiresAtMs: 0,
+});
 
 function verdict(policy: Policy, caller: Principal | ServicePrincipal, params: Record<string, string> = {}): string {
   try {

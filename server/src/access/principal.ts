@@ -27,7 +27,11 @@ export type Principal = SessionPrincipal | TokenPrincipal;
 /** A service, proved by a scoped token: no person, and no member of anything. */
 export interface ServicePrincipal {
   readonly kind: 'service';
+  /** The registered client that it is; `null` for one that signs its tokens itself. */
+  readonly clientId: string | null;
   readonly scopes: ReadonlySet<string>;
+  /** Milliseconds since 1970. */
+  readonly expiresAtMs: number;
 }
 
 /** What the store knows of a presented credential. */

@@ -16,7 +16,11 @@ const header = { alg: 'HS256', typ: 'JWT' };
 
 /** The scopes of a header's token, or the refusal. */
 async function read(authorization: string | undefined, secret: string | null = shared): Promise<string> {
-  const reader = scopedTokenReader({ secret: secret === null ? null : new Secret(secret), clock });
+  const reader = scopedTokenReader({
+    secret: () => (secret === null ? null : new Secret(secret)),
+    clock,
+    find: async () => null,
+  });
   return reader(authorization).then(
     ({ kind, scopes }) => `${kind}: ${[...scopes].join(' ')}`,
     (error: unknown) => (error instanceof RefusedError ? error.refusal : String(error)),
@@ -44,7 +48,7 @@ describe('a scoped token that a service signed itself (SERVICE-13, SERVICE-14)',
   });
 
   it('two names in one text are one name, and that nobody asks for (SERVICE-3)', async () => {
-    const reader = scopedTokenReader({ secret: new Secret(shared), clock });
+    const reader = scopedTokenReader({ secret: () => new Secret(shared), clock, find: async () => null });
     const token = compactJwt(header, { ...good, scopes: ['USER_LOOKUP FETCH_CONFIG'] }, hmac(shared));
     expect((await reader(`Bearer ${token}`)).scopes.has('USER_LOOKUP')).toBe(false);
   });

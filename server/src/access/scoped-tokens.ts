@@ -1,11 +1,20 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, day, second } from '../clock.ts';
-import type { Secret } from '../secret.ts';
+import { type CredentialHash, hashCredential, type Secret } from '../secret.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { ServicePrincipal } from './principal.ts';
 
 /** What a service may be allowed to do. Rule: SERVICE-13. */
 export type ServiceScope = 'USER_LOOKUP' | 'FETCH_CONFIG' | 'EVENTS_READ' | 'TOKEN_INTROSPECT';
+
+/** What the store knows of a token that it issued to a service. */
+export interface HeldService {
+  readonly clientId: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly isRevoked: boolean;
+  /** Milliseconds since 1970. Valid until just before this instant. */
+  readonly expiresAtMs: number;
+}
 
 /** Second spellings that services use. */
 const spellings: ReadonlyMap<string, ServiceScope> = new Map([
@@ -24,20 +33,31 @@ function scopesOf({ scopes }: JWTPayload): ReadonlySet<string> {
   return new Set(scopes.map((name) => spellings.get(name) ?? name));
 }
 
+function principalOf({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, nowMs: number): ServicePrincipal {
+  if (isRevoked) throw unauthorized.revoked();
+  if (nowMs >= expiresAtMs) throw unauthorized.expired();
+  return { kind: 'service', clientId, scopes, expiresAtMs };
+}
+
 /**
- * Verification of scoped tokens, which trusted services sign themselves with the secret that they share with us: HS256,
- * `scopes` as a list, `exp` at most 24 hours ahead. Without a secret none is good. Rules: SERVICE-1, SERVICE-13, SERVICE-14.
+ * Verification of scoped tokens: those that were issued to registered clients, which the store knows by their hashes, and
+ * those that trusted services sign themselves with the secret that they share with us: HS256, `scopes` as a list, `exp`
+ * at most 24 hours ahead. Without a secret none of the latter is good. Rules: SERVICE-1, SERVICE-12 to SERVICE-14.
  */
 export function scopedTokenReader({
   secret,
   clock,
+  find,
 }: {
-  readonly secret: Secret | null;
+  /** The present secret: the same object as long as nothing changes. */
+  readonly secret: () => Secret | null;
   readonly clock: Clock;
+  /** Asks the store for a token that was issued to a service. */
+  readonly find: (hash: CredentialHash) => Promise<HeldService | null>;
 }): AuthenticateService {
-  const key = secret && new TextEncoder().encode(secret.expose());
-
   async function claimsOf(token: string, nowMs: number): Promise<JWTPayload> {
+    const shared = secret();
+    const key = shared && new TextEncoder().encode(shared.expose());
     if (!key || !exactForm.test(token)) throw unauthorized.invalid();
     try {
       const options = { algorithms: ['HS256'], currentDate: new Date(nowMs), requiredClaims: ['exp'] };
@@ -51,8 +71,12 @@ export function scopedTokenReader({
 
   return async (header) => {
     const nowMs = clock.now();
-    const claims = await claimsOf(readBearer(header, []), nowMs);
-    if ((claims.exp ?? Number.POSITIVE_INFINITY) * second > nowMs + day) throw unauthorized.invalid();
-    return { kind: 'service', scopes: scopesOf(claims) };
+    const token = readBearer(header, []);
+    const held = await find(hashCredential(token));
+    if (held) return principalOf(held, nowMs);
+    const claims = await claimsOf(token, nowMs);
+    const expiresAtMs = (claims.exp ?? Number.POSITIVE_INFINITY) * second;
+    if (expiresAtMs > nowMs + day) throw unauthorized.invalid();
+    return { kind: 'service', clientId: null, scopes: scopesOf(claims), expiresAtMs };
   };
 }

@@ -3,6 +3,7 @@ import type { GrantableScopes } from '../access/scopes.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
 import { mailSender, smtpUrl } from '../mail/mail-address.ts';
 import { Secret } from '../secret.ts';
+import type { OidcSettings } from '../sso/oidc.ts';
 
 const splitList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '');
 const list = z.string().transform(splitList);
@@ -12,10 +13,10 @@ const wholeNumber = (min: number, max: number) =>
     .regex(/^\d{1,9}$/, 'must be a whole number')
     .transform(Number)
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
-const webAddress = z
+const givenAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-  .refine((address) => !address.includes('@'), 'must not hold a name or password')
-  .transform((address) => address.replace(/\/+$/, ''));
+  .refine((address) => !address.includes('@'), 'must not hold a name or password');
+const webAddress = givenAddress.transform((address) => address.replace(/\/+$/, ''));
 const backendAddress = webAddress
   // Looked for in the text, because a URL forgets those that are empty.
   .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment');
@@ -38,6 +39,19 @@ const sharedSecret = z
   .refine((text) => !placeholder.test(text), 'must not be a placeholder: generate one, e.g. openssl rand -hex 32')
   .transform((text) => new Secret(text));
 
+/** An issuer of OpenID Connect, a slash at its end being part of it: over HTTP only where nobody can listen. */
+export const oidcIssuer = givenAddress
+  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment')
+  .refine(
+    (address) => address.startsWith('https:') || /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$)/.test(address),
+    'must be an https address',
+  );
+/** A domain of e-mail addresses. */
+export const mailDomain = z
+  .string()
+  .toLowerCase()
+  .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be domains such as example.com');
+
 /**
  * Every variable that the service reads, under its own name. Values are text, as in the environment; an empty one is
  * unset. Rules: CONFIG-21, CONFIG-23.
@@ -47,6 +61,8 @@ export const variables = z.object({
   PORT: wholeNumber(0, 65_535).default(3000).describe('Where it listens; 0 takes any free port'),
   BASE_URL: webAddress.optional().describe('The public address'),
   FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
+  AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients are told'),
+  COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients are told'),
   DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
   DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
   CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
@@ -76,6 +92,18 @@ export const variables = z.object({
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
     .describe('Whether administrators may copy invitation links'),
+  OIDC_ISSUER: oidcIssuer.optional().describe('The issuer of OpenID Connect that people may sign in by'),
+  OIDC_CLIENT_ID: z.string().max(500).optional().describe('What this service is called there'),
+  OIDC_CLIENT_SECRET: z
+    .string()
+    .max(2_000)
+    .transform((text) => new Secret(text))
+    .optional()
+    .describe('What this service proves itself with there'),
+  OIDC_ALLOWED_DOMAINS: list
+    .pipe(z.array(mailDomain))
+    .default([])
+    .describe('Domains whose people get an account at their first sign-in'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
   TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
   TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
@@ -103,6 +131,8 @@ export interface Config {
   /** Without a slash at the end. */
   readonly baseUrl: string;
   readonly frontendUrl: string;
+  readonly authBackendUrl: string;
+  readonly communicationBackendUrl: string;
   readonly dataDir: string;
   /** Without a slash at the end; `null` where the built-in team directory is used. */
   readonly connectorUrl: string | null;
@@ -120,6 +150,8 @@ export interface Config {
   readonly mailFrom: MailSender | null;
   /** Whether administrators may copy invitation links. Rule: INVITE-23. */
   readonly inviteLinks: boolean;
+  /** The provider that environment or file name; `null`: what an administrator stored, if anything. */
+  readonly oidc: OidcSettings | null;
   readonly rateLimit: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];

@@ -9,9 +9,14 @@ type Values = z.infer<typeof variables>;
 
 const names = variables.keyof().options;
 const defaultFile = 'latchkey.config.json';
-const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET', 'ENCRYPTION_KEY']);
+const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET', 'ENCRYPTION_KEY', 'OIDC_CLIENT_SECRET']);
 const shownMax = 80;
 const fileBytesMax = 1_048_576;
+
+/** A mistake in the configuration; `variable` is what may be told to whoever has no business with the rest. */
+function wrong(variable: string, message: string): StartupError {
+  return new StartupError(message, { variable });
+}
 
 /** An address without its password, wherever that stands: what is wrong with the address may be just that. */
 function withoutPassword(address: string): string {
@@ -37,21 +42,22 @@ function readText(file: string, variable: string): string {
     // A device would never end.
     const found = statSync(file);
     if (!(found.isFile() || found.isDirectory()) || found.size > fileBytesMax) {
-      throw new StartupError(`${variable} names ${JSON.stringify(file)}: it must be a file of at most 1 MB`);
+      throw wrong(variable, `${variable} names ${JSON.stringify(file)}: it must be a file of at most 1 MB`);
     }
     return readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof StartupError) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    throw new StartupError(`${variable} names ${JSON.stringify(file)}, which cannot be read (${code})`);
+    throw wrong(variable, `${variable} names ${JSON.stringify(file)}, which cannot be read (${code})`);
   }
 }
 
-function parseJson(text: string, source: string): unknown {
+function parseJson(file: string, variable: string): unknown {
+  const text = readText(file, variable);
   try {
     return JSON.parse(text);
   } catch {
-    throw new StartupError(`${source} is not valid JSON`);
+    throw wrong(variable, `${file} is not valid JSON`);
   }
 }
 
@@ -60,10 +66,12 @@ function readConfigFile(environment: Environment): Readonly<Record<string, strin
   const file = named ?? defaultFile;
   if (named === undefined && !existsSync(file)) return {};
   const form = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]));
-  const parsed = form.safeParse(parseJson(readText(file, 'CONFIG_FILE'), file));
-  if (!parsed.success) throw new StartupError(`${file} must be one JSON object of names and plain values`);
+  const parsed = form.safeParse(parseJson(file, 'CONFIG_FILE'));
+  if (!parsed.success) throw wrong('CONFIG_FILE', `${file} must be one JSON object of names and plain values`);
   const unknown = Object.keys(parsed.data).find((key) => !variables.keyof().safeParse(key).success);
-  if (unknown !== undefined) throw new StartupError(`${file} sets ${unknown}, which is no variable of this service`);
+  if (unknown !== undefined) {
+    throw wrong('CONFIG_FILE', `${file} sets ${unknown}, which is no variable of this service`);
+  }
   return Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [name, String(value)]));
 }
 
@@ -72,7 +80,7 @@ function readEnvironment(environment: Environment, name: VariableName): string |
   // SCOPES_FILE is a variable by itself, not the file form of one named SCOPES.
   const file = environment[`${name}_FILE`] || undefined;
   if (file === undefined) return direct;
-  if (direct !== undefined) throw new StartupError(`${name} and ${name}_FILE are both set: unset one`);
+  if (direct !== undefined) throw wrong(name, `${name} and ${name}_FILE are both set: unset one`);
   return readText(file, `${name}_FILE`).trim() || undefined;
 }
 
@@ -87,7 +95,7 @@ function parseValues(environment: Environment): Values {
   if (parsed.success) return parsed.data;
   const problem = parsed.error.issues[0];
   const name = variables.keyof().parse(problem?.path[0]);
-  throw new StartupError(`${name} is ${shown(name, given[name])}: it ${allowed(problem)}`);
+  throw wrong(name, `${name} is ${shown(name, given[name])}: it ${allowed(problem)}`);
 }
 
 function allowed(problem: z.core.$ZodIssue | undefined): string {
@@ -107,46 +115,71 @@ const extraScopes = z.array(
 function readScopes({ SCOPES_FILE, MCP_SCOPES }: Values): GrantableScopes {
   const all: ScopeInfo[] = [...catalogue];
   if (SCOPES_FILE !== undefined) {
-    const parsed = extraScopes.safeParse(parseJson(readText(SCOPES_FILE, 'SCOPES_FILE'), SCOPES_FILE));
+    const parsed = extraScopes.safeParse(parseJson(SCOPES_FILE, 'SCOPES_FILE'));
     if (!parsed.success) {
-      throw new StartupError(
+      throw wrong(
+        'SCOPES_FILE',
         `${SCOPES_FILE} must be a JSON list of { name, description, category, requiresUserConsent }`,
       );
     }
     all.push(...parsed.data);
   }
   const known = new Set(all.map((info) => info.name));
-  if (known.size !== all.length) throw new StartupError(`${SCOPES_FILE} names a scope that exists already`);
+  if (known.size !== all.length) throw wrong('SCOPES_FILE', `${SCOPES_FILE} names a scope that exists already`);
   const unknown = MCP_SCOPES?.find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw new StartupError(`MCP_SCOPES names ${JSON.stringify(unknown)}: it must name scopes of the catalogue`);
+    throw wrong('MCP_SCOPES', `MCP_SCOPES names ${JSON.stringify(unknown)}: it must name scopes of the catalogue`);
   }
   return grantableScopes(all, MCP_SCOPES ?? null);
 }
 
-function checkSecrets({ JWT_ALGORITHM, JWT_SECRET, SCOPED_JWT_SECRET }: Values): void {
+function checkSecrets({ JWT_ALGORITHM, JWT_SECRET, SCOPED_JWT_SECRET }: Values, running: Config | null): void {
   if (JWT_ALGORITHM === 'HS256' && JWT_SECRET === undefined) {
-    throw new StartupError('JWT_SECRET is not set: with JWT_ALGORITHM HS256 it must be at least 32 bytes');
+    throw wrong('JWT_SECRET', 'JWT_SECRET is not set: with JWT_ALGORITHM HS256 it must be at least 32 bytes');
   }
-  if (JWT_SECRET && SCOPED_JWT_SECRET && JWT_SECRET.expose() === SCOPED_JWT_SECRET.expose()) {
-    throw new StartupError('JWT_SECRET and SCOPED_JWT_SECRET hold the same secret: they must differ');
+  const ofSessions = [JWT_SECRET, running?.jwtSharedSecret].map((secret) => secret?.expose());
+  if (SCOPED_JWT_SECRET && ofSessions.includes(SCOPED_JWT_SECRET.expose())) {
+    throw wrong('SCOPED_JWT_SECRET', 'JWT_SECRET and SCOPED_JWT_SECRET hold the same secret: they must differ');
   }
+}
+
+/** Single sign-on, which takes all three of its variables or none. Rule: CONFIG-20. */
+function readOidc({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWED_DOMAINS }: Values): Config['oidc'] {
+  const parts = { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET };
+  const missing = Object.entries(parts).find(([, value]) => value === undefined)?.[0];
+  if (Object.values(parts).every((value) => value === undefined)) return null;
+  if (OIDC_ISSUER === undefined || OIDC_CLIENT_ID === undefined || OIDC_CLIENT_SECRET === undefined) {
+    throw wrong(
+      String(missing),
+      `${missing} is not set: single sign-on takes OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET`,
+    );
+  }
+  return {
+    issuer: OIDC_ISSUER,
+    clientId: OIDC_CLIENT_ID,
+    clientSecret: OIDC_CLIENT_SECRET,
+    allowedDomains: OIDC_ALLOWED_DOMAINS,
+    groupIds: [],
+  };
 }
 
 /**
  * Reads the configuration: environment first, then `latchkey.config.json` (or the file at `CONFIG_FILE`), then the
  * defaults. Throws StartupError in one line that names the variable, what it holds and what is allowed.
+ * @param running what the service runs with: what depends on a part that waits for a restart depends on its present value
  */
-export function loadConfig(environment: Environment): Config {
+export function loadConfig(environment: Environment, running: Config | null = null): Config {
   const values = parseValues(environment);
-  checkSecrets(values);
-  const baseUrl = values.BASE_URL ?? `http://localhost:${values.PORT}`;
+  checkSecrets(values, running);
+  const baseUrl = values.BASE_URL ?? `http://localhost:${running?.port ?? values.PORT}`;
   const frontendUrl = values.FRONTEND_URL ?? baseUrl;
   return {
     host: values.HOST,
     port: values.PORT,
     baseUrl,
     frontendUrl,
+    authBackendUrl: values.AUTH_BACKEND_URL ?? baseUrl,
+    communicationBackendUrl: values.COMMUNICATION_BACKEND_URL ?? baseUrl,
     dataDir: values.DATA_DIR,
     connectorUrl: values.CONNECTOR_BACKEND_URL ?? null,
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
@@ -156,6 +189,7 @@ export function loadConfig(environment: Environment): Config {
     encryptionKey: values.ENCRYPTION_KEY ?? null,
     mailServer: values.SMTP_URL ?? null,
     mailFrom: values.MAIL_FROM ?? null,
+    oidc: readOidc(values),
     inviteLinks: values.INVITE_LINKS === 'on',
     rateLimit: values.RATE_LIMIT === 'on',
     tokenRetentionDays: values.TOKEN_RETENTION_DAYS,

@@ -34,4 +34,9 @@ export interface Connector {
   exchange(request: ConnectorRequest): Promise<ConnectorAnswer>;
   /** Ends all connections. */
   close(): Promise<void>;
+  /**
+   * Closes once what is under way has ended. Whoever still holds this client may use it: a request that began before it was
+   * replaced ends with it.
+   */
+  retire(): Promise<void>;
 }

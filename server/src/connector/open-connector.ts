@@ -7,6 +7,7 @@ import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorAnswer, ConnectorRequest } from './connector.ts';
 import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
+import { LastingPool } from './lasting-pool.ts';
 
 const exchangeMsMax = 10 * second;
 const connectionsMax = 32;
@@ -106,14 +107,8 @@ async function send({ pool, options, signal, attempts }: Sending): Promise<Conne
   }
 }
 
-/**
- * The client of a connector backend. Nothing is connected before the first exchange; connections, and requests that
- * wait for one, are bounded. Rules: TEAM-4 to TEAM-8, TEAM-11, TEAM-30.
- */
-export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: ConnectorOptions): Connector {
-  const { origin, pathname } = new URL(url);
-  const basePath = pathname.replace(/\/+$/, '');
-  const pool = new Pool(origin, {
+function openPool(origin: string, timeoutMs: number): Pool {
+  return new Pool(origin, {
     connections: connectionsMax,
     pipelining: 1,
     // One time for the whole exchange stands for those of its parts.
@@ -121,28 +116,37 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+}
+
+/**
+ * The client of a connector backend. Nothing is connected before the first exchange; connections, and requests that
+ * wait for one, are bounded. Rules: TEAM-4 to TEAM-8, TEAM-11, TEAM-30.
+ */
+export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: ConnectorOptions): Connector {
+  const { origin, pathname } = new URL(url);
+  const basePath = pathname.replace(/\/+$/, '');
+  const pool = new LastingPool(() => openPool(origin, timeoutMs));
   const breaker = circuitBreaker(clock);
   const senders = new Shares();
-  let underWay = 0;
 
   async function exchange(request: ConnectorRequest): Promise<ConnectorAnswer> {
     const options = optionsFor(basePath, request);
     const controller = new AbortController();
     const attempts: Attempt[] = [];
     // Who only ever waited for a turn says nothing of the backend.
-    const isQueued = underWay >= connectionsMax;
+    const isQueued = pool.users >= connectionsMax;
     const isOurs = () => isQueued && !attempts.at(-1)?.hasConnected;
     const late = () => controller.abort(isOurs() ? refuseBusy() : refuseTimeout(`after ${timeoutMs} ms`));
     const timer = setTimeout(late, timeoutMs);
-    underWay += 1;
+    const taken = pool.take();
     if (request.sender !== undefined) senders.take(request.sender);
     try {
-      return await send({ pool, options, signal: controller.signal, attempts });
+      return await send({ pool: taken, options, signal: controller.signal, attempts });
     } finally {
       // An answer that says no may still be arriving, and one that was given up may still wait for its connection.
       const release = () => {
         clearTimeout(timer);
-        underWay -= 1;
+        pool.giveBack();
         if (request.sender !== undefined) senders.giveBack(request.sender);
       };
       void Promise.resolve(attempts.at(-1)?.released).then(release);
@@ -152,9 +156,10 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
   return {
     exchange: async (request) => {
       const isOverOwn = senders.of(request.sender ?? '') >= ofOneMax;
-      if (isOverOwn || underWay >= connectionsMax + waitingMax) throw refuseBusy();
+      if (isOverOwn || pool.users >= connectionsMax + waitingMax) throw refuseBusy();
       return breaker.run(() => exchange(request), request.sender);
     },
     close: () => pool.destroy(),
+    retire: () => pool.retire(),
   };
 }

@@ -5,6 +5,7 @@ import * as foundation from './migrations/0001-foundation.ts';
 import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
 import * as teams from './migrations/0003-teams.ts';
 import * as mailAndLinks from './migrations/0004-mail-and-links.ts';
+import * as signInAndServices from './migrations/0005-sign-in-and-services.ts';
 
 interface Migration {
   readonly name: string;
@@ -17,6 +18,7 @@ const migrations: readonly Migration[] = [
   { name: 'people-and-pictures', up: peopleAndPictures.up },
   { name: 'teams', up: teams.up },
   { name: 'mail-and-links', up: mailAndLinks.up },
+  { name: 'sign-in-and-services', up: signInAndServices.up },
 ];
 
 /** The version that this release works with. */
@@ -44,8 +46,9 @@ function stepFailed(step: string, error: unknown): StartupError {
 /**
  * Brings the store to this release's schema, forward only, each step whole or not at all. Throws StartupError when a
  * newer release has been here, because going on could destroy what it wrote, and when a step fails.
+ * @returns the versions before and after
  */
-export async function migrate(db: Database, clock: Clock): Promise<void> {
+export async function migrate(db: Database, clock: Clock): Promise<{ readonly from: number; readonly to: number }> {
   await db.transaction((tx) =>
     tx.schema
       .createTable('schema_migrations')
@@ -68,6 +71,7 @@ export async function migrate(db: Database, clock: Clock): Promise<void> {
       throw stepFailed(`schema ${version} (${name})`, error);
     });
   }
+  return { from: applied, to: schemaVersion };
 }
 
 /** Refuses a store that this release would have to migrate first, or cannot read. Throws StartupError. Rule: STORE-10. */
@@ -80,7 +84,7 @@ export async function requireCurrentSchema(db: Database): Promise<void> {
   if (applied > schemaVersion) throw newerSchema(applied);
   if (applied < schemaVersion) {
     throw new StartupError(
-      `The store has schema ${applied}, this release works with ${schemaVersion}: start the server once, which migrates it`,
+      `The store has schema ${applied}, this release works with ${schemaVersion}: start the server, or run latchkey migrate`,
     );
   }
 }

@@ -1,4 +1,16 @@
 import type { Insertable } from 'kysely';
+import type {
+  AuthConfigs,
+  ExternalIdentities,
+  OneTimeCodes,
+  PasswordCredentials,
+  ServiceClients,
+  ServiceTokens,
+  Sessions,
+  SessionTokens,
+  SignInProgress,
+  SignInTickets,
+} from './sign-in-tables.ts';
 
 /** 0 or 1: the boolean that both engines store alike. */
 type Flag = 0 | 1;
@@ -52,13 +64,6 @@ interface Users {
   updated_at: Ms;
 }
 
-interface PasswordCredentials {
-  user_id: string;
-  /** argon2id in PHC string form. */
-  password_hash: string;
-  updated_at: Ms;
-}
-
 interface UserGroups {
   id: string;
   org_id: string;
@@ -76,13 +81,6 @@ interface UserGroups {
 interface GroupMembers {
   group_id: string;
   user_id: string;
-}
-
-interface AuthConfigs {
-  org_id: string;
-  /** JSON: the sign-in steps in order. */
-  steps: string;
-  updated_at: Ms;
 }
 
 interface PersonalAccessTokens {
@@ -104,24 +102,6 @@ interface PersonalAccessTokens {
   revoked_at: Ms | null;
   revoked_by: string | null;
   revoke_reason: string | null;
-}
-
-interface Sessions {
-  id: string;
-  org_id: string;
-  user_id: string;
-  created_at: Ms;
-  ended_at: Ms | null;
-  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | 'password-changed' | null;
-}
-
-interface SessionTokens {
-  hash: string;
-  session_id: string;
-  kind: 'access' | 'refresh';
-  expires_at: Ms;
-  /** When a refresh token was exchanged for the next one. */
-  rotated_at: Ms | null;
 }
 
 interface OneTimeLinks {
@@ -146,7 +126,7 @@ interface OneTimeLinks {
 }
 
 interface Settings {
-  name: 'smtp';
+  name: 'smtp' | 'oidc';
   /** Encrypted JSON. */
   content: string;
   updated_by: string;
@@ -234,6 +214,12 @@ export interface Tables {
   sessions: Sessions;
   session_tokens: SessionTokens;
   one_time_links: OneTimeLinks;
+  sign_in_progress: SignInProgress;
+  one_time_codes: OneTimeCodes;
+  external_identities: ExternalIdentities;
+  sign_in_tickets: SignInTickets;
+  service_clients: ServiceClients;
+  service_tokens: ServiceTokens;
   settings: Settings;
   pictures: Pictures;
   teams: Teams;

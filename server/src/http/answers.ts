@@ -3,13 +3,19 @@ import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { isStoreFailure } from '../db/failures.ts';
-import { hasErrorMessage, type RefusalName, RefusedError } from '../errors.ts';
+import { hasErrorMessage, oauthError, type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { isUpload } from './media.ts';
 import { bodyBytesMax, refuseSize } from './request-rules.ts';
 
+/** The body of a refusal of an OAuth endpoint; the description is of printable ASCII (RFC 6749, section 5.2). */
+function oauthBody(refused: RefusedError) {
+  return { error: oauthError(refused), error_description: refused.message.replace(/[^ !#-[\]-~]/g, "'") };
+}
+
 /** The body of a refusal, in both spellings that clients read, or in the one that is specified. Rules: ERR-2, ERR-4. */
-function refusalBody(refused: RefusedError, requestId: string) {
+function refusalBody(refused: RefusedError, requestId: string, isOAuth = false) {
+  if (isOAuth) return oauthBody(refused);
   const { code, message, details, more } = refused;
   if (hasErrorMessage(refused.refusal)) return { errorMessage: message };
   return { message, ...more, error: { code, message, requestId, ...(details ? { details } : {}) } };
@@ -67,7 +73,7 @@ export function answerError(parts: FaultParts) {
       .type('application/json; charset=utf-8')
       // The declared schema is that of success; a refusal has its own form.
       .serializer(JSON.stringify)
-      .send(refusalBody(refused, request.id));
+      .send(refusalBody(refused, request.id, request.routeOptions.config?.endpoint?.isOAuth === true));
   };
 }
 

@@ -29,8 +29,10 @@ import {
   readJsonBody,
 } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
+import { trustedProxies } from './trusted-proxies.ts';
 import { turnEnd } from './turn-end.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
+import { isFormType, readForm } from './url-form.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -75,12 +77,11 @@ function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => strin
 }
 
 function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typeof requestIds>): FastifyInstance {
-  const { trustProxy } = services.config;
   const app = Fastify({
     logger: false,
     genReqId: (message) => newRequestId(message),
     requestIdHeader: false,
-    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    trustProxy: trustedProxies(() => services.config.trustProxy),
     bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
@@ -149,13 +150,14 @@ function bodyBytesOf({ routeOptions: { config } }: FastifyRequest): number {
 
 async function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): Promise<unknown> {
   const contentType = headers['content-type'];
+  if (routeOptions.config.endpoint?.isOAuth === true && isFormType(contentType)) return readForm(bytes);
   return isUpload(routeOptions.config.endpoint?.body)
     ? readUpload(contentType, bytes)
     : readJsonBody(contentType, bytes);
 }
 
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
-function firstRules(corsOrigins: readonly string[]): onRequestHookHandler {
+function firstRules(corsOrigins: () => readonly string[]): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   return (request, reply, done) => {
     request.startedMs = performance.now();
@@ -201,7 +203,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   const app = createFastify(parts, newRequestId);
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
-  app.addHook('onRequest', firstRules(services.config.corsOrigins));
+  app.addHook(
+    'onRequest',
+    firstRules(() => services.config.corsOrigins),
+  );
   const atTurnEnd = turnEnd();
   app.addHook('onSend', (request, reply) => {
     logRequest(log, request, reply);

@@ -18,16 +18,14 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
  * @returns what looks at a request and says whether it answered it
  */
 export function crossOriginRules(
-  origins: readonly string[],
+  origins: () => readonly string[],
 ): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  const allowed = new Set(origins);
-
   function permit(request: FastifyRequest, reply: FastifyReply): void {
     const { headers } = request;
     const { origin } = headers;
     if (origin === undefined) return;
     reply.header('vary', 'Origin');
-    if (!allowed.has(origin)) return;
+    if (!origins().includes(origin)) return;
     reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposedHeaders });
     if (!isPreflight(request)) return;
     reply.headers({

@@ -82,6 +82,8 @@ interface Description {
   readonly forwardsCredential?: true | undefined;
   /** Response headers that are part of the contract, each with what it is. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
+  /** An OAuth endpoint: it takes a form as well as JSON, and refuses in the form of RFC 6749. Rules: ERR-5, SERVICE-11. */
+  readonly isOAuth?: true;
   /** The statuses whose refusal is told as `{ errorMessage }`, where a rule says so. Rule: ERR-4. */
   readonly errorMessages?: readonly number[];
   /** The heading in the documentation. */

@@ -66,12 +66,13 @@ const loopback = /^(127\.|::1$|::ffff:127\.)/;
 /** A proxy or a page elsewhere that reaches this machine still names another host. */
 const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
-function addMetrics(app: FastifyInstance, { config, metrics }: Services): void {
+function addMetrics(app: FastifyInstance, services: Services): void {
   app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
     // The peer itself counts here, not what a proxy says of its client.
     const isForwarded = forwarding.some((name) => request.headers[name] !== undefined);
     const isMeantHere = loopbackHost.test(request.headers.host ?? '');
     const isLocal = loopback.test(request.socket.remoteAddress ?? '') && isMeantHere && !isForwarded;
+    const { config, metrics } = services;
     if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);

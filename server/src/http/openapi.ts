@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
-import { refusals } from '../errors.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
 import { answerForms, isUpload } from './media.ts';
+import { errorMessageAnswer, oauthRefusalSchema, refusalSchema } from './openapi-refusals.ts';
 import { jsonSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -23,38 +23,8 @@ const tags = [
   'Health',
 ];
 
-const refusalSchema: Json = {
-  type: 'object',
-  required: ['message', 'error'],
-  properties: {
-    message: { type: 'string' },
-    failed: {
-      description: 'Addresses that mail could not be sent to, where that is what failed',
-      type: 'array',
-      items: { type: 'string', format: 'email' },
-    },
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'requestId'],
-      properties: {
-        code: { type: 'string', enum: [...new Set(Object.values(refusals).map(({ code }) => code))] },
-        message: { type: 'string' },
-        requestId: { type: 'string' },
-        details: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['field', 'message'],
-            properties: { field: { type: 'string' }, message: { type: 'string' } },
-            additionalProperties: false,
-          },
-        },
-      },
-      additionalProperties: false,
-    },
-  },
-  additionalProperties: false,
-};
+/** The document has them elsewhere: in `security`, or nowhere, as only browsers send them. */
+const unlisted = ['authorization', 'cookie'];
 
 function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | undefined): Json[] {
   if (!schema) return [];
@@ -62,7 +32,8 @@ function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | unde
     properties?: Record<string, Json>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, { description, ...of }]) => ({
+  const listed = Object.entries(properties).filter(([name]) => place !== 'header' || !unlisted.includes(name));
+  return listed.map(([name, { description, ...of }]) => ({
     name,
     in: place,
     ...(description === undefined ? {} : { description }),
@@ -77,23 +48,10 @@ const people = {
   adminOrSelf: 'Administrators, and the user in question',
 } as const;
 
-/** A refusal in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
-const errorMessageAnswer = {
-  description: 'Refused',
-  content: {
-    'application/json': {
-      schema: {
-        type: 'object',
-        required: ['errorMessage'],
-        properties: { errorMessage: { type: 'string' } },
-        additionalProperties: false,
-      },
-    },
-  },
-};
-
 /** Who may call, in the words of the document. */
-function access(policy: Policy): Json {
+function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth?: true }): Json {
+  if (isOAuth)
+    return { security: [{ client: [] }, {}], description: 'Service clients, named by HTTP Basic or in the body.' };
   if (policy.who === 'anyone') return { security: [], description: 'Open: no credential is needed.' };
   if (policy.who === 'holder') return { description: 'Takes the credential that it consumes as the bearer token.' };
   if (policy.who === 'service') {
@@ -129,8 +87,11 @@ function answerHeaders({ answerHeaders: declared }: AnyEndpoint): Json {
   return { headers: Object.fromEntries(headers) };
 }
 
-function bodyContent(body: z.ZodType): Json {
-  if (!isUpload(body)) return { 'application/json': { schema: jsonSchema(body, 'input') } };
+function bodyContent(body: z.ZodType, isOAuth = false): Json {
+  if (!isUpload(body)) {
+    const content = { schema: jsonSchema(body, 'input') };
+    return { 'application/json': content, ...(isOAuth ? { 'application/x-www-form-urlencoded': content } : {}) };
+  }
   const file = { type: 'string', format: 'binary', description: 'At most 1 MB' };
   return { 'multipart/form-data': { schema: { type: 'object', required: ['file'], properties: { file } } } };
 }
@@ -149,6 +110,8 @@ const passedAnswer = {
   content: { 'application/json': { schema: {} } },
 };
 
+const otherwise: Readonly<Record<string, string>> = { '204': 'There is none', '302': 'To be gone to' };
+
 function answers(endpoint: AnyEndpoint): Json {
   const all = Object.entries(endpoint.response).map(([status, schema]) => {
     const { mediaType, json } = answerForms(schema);
@@ -157,7 +120,7 @@ function answers(endpoint: AnyEndpoint): Json {
       ...(mediaType === undefined ? {} : { [mediaType]: { schema: { type: 'string', format: 'binary' } } }),
     };
     const done = endpoint.forwardsCredential ? 'Done; with a connector backend the body is that of its answer' : 'Done';
-    const description = status === '204' ? 'There is none' : done;
+    const description = otherwise[status] ?? done;
     const isEmpty = Object.keys(content).length === 0;
     return [status, { description, ...answerHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
   });
@@ -175,16 +138,21 @@ function operation(endpoint: AnyEndpoint): Json {
     operationId: operationId(endpoint),
     tags: [endpoint.tag],
     summary: endpoint.summary,
-    ...access(endpoint.policy),
+    ...access(endpoint),
     ...(endpoint.forwardsCredential ? { 'x-passed-answers': true } : {}),
     ...(given.length > 0 ? { parameters: given } : {}),
     ...(endpoint.body
-      ? { requestBody: { required: !endpoint.body.safeParse(undefined).success, content: bodyContent(endpoint.body) } }
+      ? {
+          requestBody: {
+            required: !endpoint.body.safeParse(undefined).success,
+            content: bodyContent(endpoint.body, endpoint.isOAuth),
+          },
+        }
       : {}),
     responses: {
       ...answers(endpoint),
       ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageAnswer])),
-      default: { $ref: '#/components/responses/Refusal' },
+      default: { $ref: `#/components/responses/${endpoint.isOAuth ? 'OAuthRefusal' : 'Refusal'}` },
     },
   };
 }
@@ -211,10 +179,15 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        client: { type: 'http', scheme: 'basic', description: 'The clientId and clientSecret of a service client' },
         service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
       },
-      schemas: { Refusal: refusalSchema },
+      schemas: { Refusal: refusalSchema, OAuthRefusal: oauthRefusalSchema },
       responses: {
+        OAuthRefusal: {
+          description: 'Refused, or failed',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthRefusal' } } },
+        },
         Refusal: {
           description: 'Refused, or failed',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },

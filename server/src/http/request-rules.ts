@@ -113,7 +113,8 @@ function isJsonType(contentType: string): boolean {
   return jsonTypes.has(contentType.toLowerCase().replaceAll(/[ \t]/g, '').replace(/;$/, ''));
 }
 
-function decode(bytes: Buffer): string {
+/** A body as text. Throws `invalidInput` for bytes that are no UTF-8. Rule: HTTP-13. */
+export function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
@@ -208,10 +209,14 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
   return value;
 }
 
-/** Refuses query parameters whose names reach for prototypes, and text that cannot be stored. Rules: HTTP-13, HTTP-15. */
-export function checkQuery(query: Readonly<Record<string, unknown>>): void {
+/**
+ * Refuses parameters of a query, or fields of a form, whose names reach for prototypes, and text that cannot be stored.
+ * Rules: HTTP-13, HTTP-15.
+ */
+export function checkQuery(query: Readonly<Record<string, unknown>>, part: 'query' | 'body' = 'query'): void {
   for (const [name, value] of Object.entries(query)) {
-    if (forbiddenKeys.has(name)) throw refuseInput({ field: `query.${name}`, message: 'is not allowed as a name' });
-    if (!isStorable(String(value))) throw refuseInput({ field: `query.${name}`, message: unstorable });
+    const field = `${part}.${name}`;
+    if (forbiddenKeys.has(name)) throw refuseInput({ field, message: 'is not allowed as a name' });
+    if (!isStorable(String(value))) throw refuseInput({ field, message: unstorable });
   }
 }

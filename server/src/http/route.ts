@@ -58,14 +58,16 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
     return body.length === 0 ? reply.send() : reply.type('application/json; charset=utf-8').send(body);
   }
 
+  function withHeaders({ body, headers }: WithHeaders<unknown>, reply: FastifyReply) {
+    reply.headers(headers);
+    return body === undefined ? reply.send() : body;
+  }
+
   function written(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     const isNothing = mayBeNothing && answer === undefined;
     const code = isNothing ? nothing : status;
     if (code !== 200) reply.code(code);
-    if (answer instanceof WithHeaders) {
-      reply.headers(answer.headers);
-      return answer.body;
-    }
+    if (answer instanceof WithHeaders) return withHeaders(answer, reply);
     if (answer instanceof InBatches) return inBatches(answer, request, reply);
     if (mediaType !== undefined && answer instanceof Uint8Array) reply.type(mediaType);
     return isNothing ? reply.send() : answer;

@@ -116,6 +116,23 @@ export async function joinGroups(
   }
 }
 
+/**
+ * Puts somebody into those of some groups that are still there. Nobody becomes an administrator by signing in: the admin
+ * group is left out.
+ */
+export async function joinExistingGroups(
+  tx: Tx,
+  {
+    orgId,
+    userId,
+    groupIds,
+  }: { readonly orgId: string; readonly userId: string; readonly groupIds: readonly string[] },
+): Promise<void> {
+  const groups = groupIds.length === 0 ? [] : await selectGroupsByIds(tx, orgId, groupIds);
+  const joined = groups.filter(({ type }) => type !== 'admin').map(({ id }) => id);
+  await joinGroups(tx, { groupIds: joined, userIds: [userId] });
+}
+
 /** Whether somebody is in one of the groups that came with the organization. */
 export async function isInDefaultGroup(
   tx: Tx,

@@ -12,7 +12,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { joinGroups } from '../groups/contract.ts';
 import { type IssuedLink, issueLinks, noteDeliveries } from '../links/contract.ts';
-import { signsInByPassword } from '../sessions/contract.ts';
+import { signsInBy } from '../sign-in/contract.ts';
 import { addPeople, findHoldersOfEmails, restorePerson } from '../users/contract.ts';
 import { nameOf, requestMsMax, sortGuests } from './invitation.ts';
 import { selectUnreached } from './invitation-store.ts';
@@ -140,7 +140,7 @@ export async function makeInvitations(
   const organization = await selectActiveOrganization(tx);
   if (!organization) throw new RefusedError('notFound');
   const wishes = guests.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
-  const setsPassword = await signsInByPassword(tx, orgId);
+  const setsPassword = await signsInBy(tx, orgId, 'password');
   const issuing = { purpose: 'invitation', setsPassword, createdBy: by, delivery: 'sending' } as const;
   const links = await issueLinks(tx, services, { ...issuing, wishes });
   const invitations = links.flatMap((link, place) => {

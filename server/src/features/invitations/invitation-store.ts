@@ -113,13 +113,3 @@ export async function selectUnreached(
     .execute();
   return new Map(rows.map((row) => [row.id, row.is_returning === 1]));
 }
-
-/** Whether somebody has a password. */
-export async function selectHasPassword(read: Reader, userId: string): Promise<boolean> {
-  const row = await read
-    .selectFrom('password_credentials')
-    .where('user_id', '=', userId)
-    .select('user_id')
-    .executeTakeFirst();
-  return row !== undefined;
-}

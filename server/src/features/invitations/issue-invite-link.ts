@@ -5,9 +5,10 @@ import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
 import { issueLinks } from '../links/contract.ts';
-import { signsInByPassword } from '../sessions/contract.ts';
+import { hasPassword } from '../passwords/contract.ts';
+import { signsInBy } from '../sign-in/contract.ts';
 import { requirePerson } from '../users/contract.ts';
-import { selectHasPassword, selectInvitation } from './invitation-store.ts';
+import { selectInvitation } from './invitation-store.ts';
 
 /**
  * Rules: INVITE-23, INVITE-26. Takes a session: what is answered lets whoever has it become that person, which no scope
@@ -36,13 +37,13 @@ export const issueInviteLink = endpoint({
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);
       // `hasLoggedIn` alone can be written by hand, and must unlock nothing. Rule: USER-31.
-      const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await selectHasPassword(tx, id));
+      const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await hasPassword(tx, id));
       if (hasBeenIn) throw new RefusedError('inviteAccepted');
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       await appendAudit(tx, services, { action: 'invitation.shown', orgId, actor: caller, subjectId: id, origin });
       const [made] = await issueLinks(tx, services, {
         purpose: 'invitation',
-        setsPassword: await signsInByPassword(tx, orgId),
+        setsPassword: await signsInBy(tx, orgId, 'password'),
         createdBy: userId,
         delivery: 'shown',
         wishes: [{ orgId, userId: id, isReturning: earlier?.isReturning === 1 }],

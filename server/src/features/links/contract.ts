@@ -26,6 +26,8 @@ import {
   updateUsed,
 } from './link-store.ts';
 
+type IssuingServices = Pick<Services, 'newId' | 'clock'> & { readonly config: Pick<Services['config'], 'frontendUrl'> };
+
 interface LinkWish {
   readonly orgId: string;
   readonly userId: string;
@@ -53,7 +55,7 @@ interface Issuing {
   readonly delivery: 'sending' | 'shown';
 }
 
-function newLink({ newId, clock, config }: Services, wish: LinkWish, issuing: Issuing) {
+function newLink({ newId, clock, config }: IssuingServices, wish: LinkWish, issuing: Issuing) {
   const { purpose, setsPassword, createdBy, delivery } = issuing;
   const nowMs = clock.now();
   const raw = setsPassword ? mintRawLinkToken() : null;
@@ -85,7 +87,7 @@ function newLink({ newId, clock, config }: Services, wish: LinkWish, issuing: Is
  */
 export async function issueLinks(
   tx: Tx,
-  services: Services,
+  services: IssuingServices,
   { wishes, ...issuing }: Issuing & { readonly wishes: readonly LinkWish[] },
 ): Promise<IssuedLink[]> {
   const { purpose } = issuing;
@@ -125,6 +127,11 @@ export async function requireLink(
 export async function useUpLink(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
   await updateUsed(tx, id, nowMs);
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'password-changed' });
+}
+
+/** Ends the invitation links of somebody who has signed in, by whatever way: they have been accepted. Rule: LINK-3. */
+export async function acceptInvitations(tx: Tx, userId: string, nowMs: number): Promise<void> {
+  await endOpenLinks(tx, { userIds: [userId], purpose: 'invitation' }, { nowMs, reason: 'used' });
 }
 
 /** Ends whatever links a person has. Rules: LINK-3, USER-43. */

@@ -9,7 +9,9 @@ import { appendEvents, type DomainEvent } from '../../events/outbox.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { createDefaultGroups, joinDefaultGroup } from '../groups/contract.ts';
-import { createPassword, createSignInSteps, endSessionsOfOrg } from '../sessions/contract.ts';
+import { setPassword } from '../passwords/contract.ts';
+import { endSessionsOfOrg } from '../sessions/contract.ts';
+import { createSignInSteps } from '../sign-in/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
 import { addPerson } from '../users/contract.ts';
 import { newOrganizationRow, type OrganizationProfile, restoredOrganization, type StoredOrganization } from './org.ts';
@@ -59,7 +61,7 @@ export async function foundOrganization(
   const newcomer = { orgId, email: profile.contactEmail, fullName: adminFullName };
   const { id: userId } = await addPerson(tx, services, { ...newcomer, syncAction: 'none' });
   await joinDefaultGroup(tx, { orgId, userId, type: 'admin' });
-  await createPassword(tx, { userId, passwordHash, nowMs });
+  await setPassword(tx, { userId, passwordHash, nowMs });
   await appendAudit(tx, services, { action: 'org.created', orgId, actor: { userId }, subjectId: orgId, origin });
   return organization;
 }

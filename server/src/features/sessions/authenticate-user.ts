@@ -1,97 +1,82 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import type { Proof } from '../../access/proof.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
-import { type Person, selectActivePersonByEmail } from '../../db/people.ts';
-import { RefusedError, refuseInput } from '../../errors.ts';
+import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { keepTokenPair, refuseSignIn, signTokenPair } from './contract.ts';
-import { insertSession } from './session-store.ts';
-import { selectPasswordHash, selectSteps, updateHasLoggedIn } from './sign-in-store.ts';
+import { openSignIn, readSignIn, refuseSignIn, type SignInStage } from '../sign-in/contract.ts';
+import { beginSession, prove, signTokenPair } from './contract.ts';
+import { mailedAndCarried, oneStep, signedIn } from './session.ts';
 
 const body = z.object({
   method: z
     .string()
     .max(40)
-    .describe('One of the allowedMethods that initAuth answered')
+    .describe('One of the allowedMethods that initAuth, or the step before, answered')
     .meta({ examples: ['password'] }),
   credentials: z
-    .object({ password: needed(givenPassword) })
-    .describe('What proves who signs in: for the method password, the password'),
+    .object({
+      password: givenPassword.optional().describe('For the method password'),
+      ...mailedAndCarried,
+    })
+    .describe('What proves who signs in, by the method'),
   email: emailAddress
     .optional()
     .describe(
       'The address of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none',
     ),
 });
-type Body = z.output<typeof body>;
 
-/** The address that this sign-in is for, which cannot change once it was named. Rule: AUTH-10. */
-async function signInEmail({ keys }: Services, token: string | undefined, given: string | undefined): Promise<string> {
-  const claims = token === undefined ? null : await keys.unseal(token);
-  if (claims?.['tokenType'] !== 'sign-in') {
-    throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
-  }
-  const begunWith = claims['email'];
-  if (typeof begunWith !== 'string') {
-    if (given === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
-    return given;
-  }
-  if (given !== undefined && given !== begunWith) throw refuseSignIn();
-  return begunWith;
-}
-
-interface Proved {
+interface Stage {
+  readonly signIn: SignInStage;
   readonly person: Person;
-  readonly passwordHash: string;
-  readonly accountType: string;
+  readonly proof: Proof;
 }
 
-/**
- * Whoever this address and password belong to; `null` for every way of being wrong, all in the same time.
- * Rule: AUTH-9.
- */
-async function prove(services: Services, email: string, { method, credentials }: Body): Promise<Proved | null> {
-  const { db, passwords } = services;
-  const organization = await selectActiveOrganization(db.read);
-  const person = organization ? await selectActivePersonByEmail(db.read, organization.id, email) : null;
-  const stored = person ? await selectPasswordHash(db.read, person.id) : null;
-  const isRight = await passwords.matches(stored, credentials.password ?? '');
-  if (!organization || !person || stored === null || !isRight) return null;
-  const [step, ...further] = await selectSteps(db.read, organization.id);
-  // Somebody who has proved one step of several is not signed in.
-  const isAllowed = further.length === 0 && step?.allowedMethods.some(({ type }) => type === method);
-  return isAllowed ? { person, passwordHash: stored, accountType: organization.accountType } : null;
+/** Notes one step of several. Rule: AUTH-8. */
+async function goOn({ db, config }: Services, { signIn, person, proof }: Stage) {
+  const isDone = await db.transaction(
+    async (tx) =>
+      (await selectActivePerson(tx, person.id)) !== undefined &&
+      (await proof.holds(tx)) &&
+      signIn.advance(tx, person.id),
+  );
+  if (!isDone) throw refuseSignIn();
+  const { nextStep, nextMethods: allowedMethods } = signIn;
+  return {
+    status: 'success' as const,
+    nextStep,
+    allowedMethods,
+    authProviders: authProviders(config, allowedMethods, signIn.id),
+  };
 }
 
-/** Begins a session for somebody who proved who they are. Rules: AUTH-7, AUTH-11. */
-async function startSession(services: Services, { person, passwordHash, accountType }: Proved, origin: Origin) {
-  const { db, newId, clock } = services;
-  const { id: userId, orgId } = person;
-  const sessionId = newId();
+/** Begins the session when the last step is done. Rules: AUTH-7, AUTH-11. */
+async function finish(
+  services: Services,
+  { signIn, person, proof }: Stage,
+  { accountType, origin }: { readonly accountType: string; readonly origin: Origin },
+) {
   const pair = await signTokenPair(services, person, accountType);
-  await db.transaction(async (tx) => {
-    // Whoever was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
-    if ((await selectPasswordHash(tx, userId)) !== passwordHash) throw refuseSignIn();
-    await insertSession(tx, { id: sessionId, org_id: orgId, user_id: userId, created_at: clock.now() });
-    await keepTokenPair(tx, sessionId, pair);
-    await updateHasLoggedIn(tx, userId, clock.now());
-    const record = { action: 'session.started', orgId, actor: { userId }, subjectId: sessionId, origin } as const;
-    await appendAudit(tx, services, record);
+  await services.db.transaction(async (tx) => {
+    const isHere = (await selectActivePerson(tx, person.id)) !== undefined;
+    if (!isHere || !(await proof.holds(tx)) || !(await signIn.complete(tx, person.id))) throw refuseSignIn();
+    await beginSession(tx, services, { person, pair, origin });
   });
-  return pair;
+  return { message: 'Fully authenticated', accessToken: pair.accessToken, refreshToken: pair.refreshToken };
 }
 
-/** Rules: AUTH-6, AUTH-7, AUTH-9 to AUTH-13, AUTH-43, AUTH-44. */
+/** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44. */
 export const authenticateUser = endpoint({
   method: 'POST',
   path: '/userAccount/authenticate',
   tag: 'Sign-in',
-  summary: 'Sign in',
+  summary: 'Sign in, or take one of several steps to it',
   policy: { who: 'anyone' },
   headers: z.object({
     'x-session-token': needed(
@@ -99,21 +84,30 @@ export const authenticateUser = endpoint({
     ),
   }),
   body,
-  response: { 200: z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
+  response: { 200: z.union([signedIn, oneStep]) },
   async handle(services, { headers, body, origin }) {
-    const { limits, metrics } = services;
-    const email = await signInEmail(services, headers['x-session-token'], body.email);
+    const { db, limits, metrics } = services;
+    const { id, email } = await readSignIn(services, headers['x-session-token'], body.email);
     limits.trySignIn(email, origin.network);
-    const proved = await prove(services, email, body).catch((error) => {
+    const organization = await selectActiveOrganization(db.read);
+    const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
+    const signIn =
+      organization && (await openSignIn(services, { id, orgId: organization.id, userId: person?.id ?? null }));
+    const method = signIn?.methods.find((allowed) => allowed === body.method) ?? 'none';
+    const userId = method === 'none' ? null : (person?.id ?? null);
+    const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch((error) => {
       limits.signInUndecided(email, origin.network);
       throw error;
     });
-    if (!proved) {
+    if (!organization || !person || !signIn || !proof) {
       metrics.countActivity('session.refused');
       throw refuseSignIn();
     }
-    limits.signInSucceeded(email, origin.network);
-    const { accessToken, refreshToken } = await startSession(services, proved, origin);
-    return { message: 'Fully authenticated', accessToken, refreshToken };
+    // Who has taken one step of several has not earned more guesses at the next.
+    if (signIn.isLast) limits.signInSucceeded(email, origin.network);
+    else limits.signInUndecided(email, origin.network);
+    const stage = { signIn, person, proof };
+    if (!signIn.isLast) return goOn(services, stage);
+    return finish(services, stage, { accountType: organization.accountType, origin });
   },
 });

@@ -2,53 +2,52 @@ import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
+import type { Proof } from '../../access/proof.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
-import { selectActivePerson } from '../../db/people.ts';
+import { type Person, selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { endLinks } from '../links/contract.ts';
-import { keepAccessToken, refuseSignIn, signAccessToken } from './contract.ts';
+import { provePassword, setPassword } from '../passwords/contract.ts';
+import { forgetSignIns, refuseSignIn } from '../sign-in/contract.ts';
+import { keepAccessToken, signAccessToken } from './contract.ts';
 import { endSessions } from './session-store.ts';
-import { selectPasswordHash, upsertPassword } from './sign-in-store.ts';
 
-/** The hash of the caller's password, once that was proved; throws what a wrong password at sign-in does. Rule: AUTH-43. */
-async function prove(
+/** Has the caller prove the password, slowed down like sign-in. Throws what a wrong password does there. Rule: AUTH-43. */
+async function requirePassword(
   services: Services,
-  given: string,
+  { id, email }: Person,
   {
-    userId,
-    email,
+    given,
     network,
   }: {
-    readonly userId: string;
-    readonly email: string;
+    readonly given: string;
     readonly network: string;
   },
-): Promise<string> {
-  const { db, passwords, limits } = services;
+): Promise<Proof> {
+  const { limits } = services;
   // Whoever found a session open must not learn its owner's password by trying.
   limits.trySignIn(email, network);
-  const stored = await selectPasswordHash(db.read, userId);
-  const isRight = await passwords.matches(stored, given).catch((error) => {
+  const proof = await provePassword(services, id, given).catch((error) => {
     limits.signInUndecided(email, network);
     throw error;
   });
-  if (stored === null || !isRight) throw refuseSignIn();
+  if (!proof) throw refuseSignIn();
   limits.signInSucceeded(email, network);
-  return stored;
+  return proof;
 }
 
 interface Change {
   readonly caller: SessionPrincipal;
-  readonly proved: string;
+  readonly proof: Proof;
   readonly passwordHash: string;
   readonly origin: Origin;
 }
 
 /** Puts the new password in place of the one that was proved, and answers a fresh access token of this session. */
-async function change(services: Services, { caller, proved, passwordHash, origin }: Change): Promise<string> {
+async function change(services: Services, { caller, proof, passwordHash, origin }: Change): Promise<string> {
   const { db, clock } = services;
   const { userId, orgId, sessionId } = caller;
   const [person, organization] = [await selectActivePerson(db.read, userId), await selectActiveOrganization(db.read)];
@@ -56,11 +55,12 @@ async function change(services: Services, { caller, proved, passwordHash, origin
   const signed = await signAccessToken(services, { person, accountType: organization.accountType });
   await db.transaction(async (tx) => {
     await services.confirm(tx, caller, 'member');
-    if ((await selectPasswordHash(tx, userId)) !== proved) throw refuseSignIn();
+    if (!(await proof.holds(tx))) throw refuseSignIn();
     const nowMs = clock.now();
-    await upsertPassword(tx, { userId, passwordHash, nowMs });
+    await setPassword(tx, { userId, passwordHash, nowMs });
     await endSessions(tx, { userId, exceptId: sessionId }, { nowMs, reason: 'password-changed' });
     await endLinks(tx, { userId, nowMs, reason: 'password-changed' });
+    await forgetSignIns(tx, userId);
     await keepAccessToken(tx, sessionId, signed);
     await appendAudit(tx, services, { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin });
   });
@@ -81,10 +81,10 @@ export const changePassword = endpoint({
     const person = await selectActivePerson(read, caller.userId);
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
-    const { email } = person;
-    const proved = await prove(services, body.currentPassword, { userId: person.id, email, network: origin.network });
+    const given = { given: body.currentPassword, network: origin.network };
+    const proof = await requirePassword(services, person, given);
     const passwordHash = await services.passwords.hash(body.newPassword);
-    const accessToken = await change(services, { caller, proved, passwordHash, origin });
+    const accessToken = await change(services, { caller, proof, passwordHash, origin });
     return { data: 'password reset', accessToken };
   },
 });

@@ -1,21 +1,29 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { HeldCredential } from '../../access/principal.ts';
+import type { Proof } from '../../access/proof.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
 import { second } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
-import { RefusedError } from '../../errors.ts';
+import type { Origin } from '../../origin.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import { endLinks, endLinksOfOrg } from '../links/contract.ts';
-import { accessTokenMs, defaultSteps, endedKeptMs, refreshTokenMs } from './session.ts';
+import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
+import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';
+import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/contract.ts';
+import { provePassword, takePassword } from '../passwords/contract.ts';
+import { forgetSignIns } from '../sign-in/contract.ts';
+import { accessTokenMs, endedKeptMs, refreshTokenMs } from './session.ts';
 import {
   deleteOldTokens,
   endAllSessions,
+  insertSession,
   insertSessionTokens,
   selectAccessToken,
   selectSessionState,
 } from './session-store.ts';
-import { deletePassword, insertSteps, selectSteps, upsertPassword } from './sign-in-store.ts';
+import { selectRecoverable, updateHasLoggedIn } from './sign-in-store.ts';
 
 type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
 
@@ -47,41 +55,89 @@ export async function findSessionAgain(read: Reader, id: string): Promise<HeldCr
   return row ? toHeld(row, null) : null;
 }
 
-/** Sets how the people of a new organization sign in. Rule: ORG-10. */
-export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
-  await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
+/** The active person who has an address, or gets recovery mail there, and where mail about the account goes. Rule: AUTH-49. */
+export function findMailTarget(read: Reader, orgId: string, email: string) {
+  return selectRecoverable(read, orgId, email);
 }
 
-/** Whether the people of an organization sign in with a password, in one step or another. */
-export async function signsInByPassword(read: Reader, orgId: string): Promise<boolean> {
-  const steps = await selectSteps(read, orgId);
-  return steps.some(({ allowedMethods }) => allowedMethods.some(({ type }) => type === 'password'));
+/** Longer than any look at a code takes, the note of a wrong one included: so nothing is told by the time. */
+const wrongCodeMs = 100;
+
+/**
+ * Whether a code is the one that somebody got by mail; `null` when not, in the same time for everybody. Rule: AUTH-9.
+ * @param userId `null` for nobody
+ */
+async function proveCode(services: Services, userId: string | null, given: string): Promise<Proof | null> {
+  const late = pause(wrongCodeMs);
+  if (userId !== null && (await tryCode(services, userId, given))) {
+    return { holds: (tx) => useUpCode(tx, services, { userId, given }) };
+  }
+  await late;
+  return null;
 }
 
-/** Gives somebody a first password, already hashed. */
-export async function createPassword(
+/** Whether a ticket of single sign-on is a person's, fetched for this sign-in; `null` when not. Rule: AUTH-56. */
+async function proveTicket(
+  services: Services,
+  userId: string | null,
+  { ticket, signInId }: { readonly ticket: string; readonly signInId: string },
+): Promise<Proof | null> {
+  const shown = { userId: userId ?? '', ticket, signInId };
+  const isRight = await isTicketOf(services, shown);
+  return isRight && userId !== null ? { holds: (tx) => useUpTicket(tx, services, shown) } : null;
+}
+
+/** What somebody shows as a proof. */
+interface Shown {
+  readonly method: string;
+  readonly signInId: string;
+  readonly password?: string | undefined;
+  readonly otp?: string | undefined;
+  readonly oidc?: string | undefined;
+}
+
+/** Whether somebody is who they say; `null` for every way of being wrong, alike. Rule: AUTH-9. */
+export function prove(
+  services: Services,
+  userId: string | null,
+  { method, signInId, password = '', otp = '', oidc = '' }: Shown,
+): Promise<Proof | null> {
+  if (method === 'otp') return proveCode(services, userId, otp);
+  if (method === 'oidc') return proveTicket(services, userId, { ticket: oidc, signInId });
+  // What cannot be right costs what a wrong password costs.
+  return provePassword(services, method === 'password' ? userId : null, password);
+}
+
+/** Begins a session for somebody who has proved who they are. Rules: AUTH-7, AUTH-11. */
+export async function beginSession(
   tx: Tx,
-  password: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
+  services: Services,
+  { person, pair, origin }: { readonly person: Person; readonly pair: SessionTokenPair; readonly origin: Origin },
 ): Promise<void> {
-  await upsertPassword(tx, password);
+  const { newId, clock } = services;
+  const { id: userId, orgId } = person;
+  const [id, nowMs] = [newId(), clock.now()];
+  const { network } = origin;
+  await insertSession(tx, { id, org_id: orgId, user_id: userId, created_at: nowMs, active_at: nowMs, network });
+  await keepTokenPair(tx, id, pair);
+  if (await updateHasLoggedIn(tx, userId, nowMs)) await acceptInvitations(tx, userId, nowMs);
+  await appendAudit(tx, services, { action: 'session.started', orgId, actor: { userId }, subjectId: id, origin });
 }
 
 /** Takes from somebody who is deleted every way to get in: the password, all sessions and links. Rules: LINK-3, USER-35. */
 export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string; nowMs: number }): Promise<void> {
-  await deletePassword(tx, userId);
+  await takePassword(tx, userId);
   await endAllSessions(tx, { userId }, nowMs);
   await endLinks(tx, { userId, nowMs, reason: 'owner-deleted' });
+  await forgetCodes(tx, userId);
+  await forgetSignIns(tx, userId);
+  await forgetIdentities(tx, userId);
 }
 
 /** Ends every session and link of an organization that comes back after it was deleted: nothing comes back to life. */
 export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
   await endAllSessions(tx, { orgId }, nowMs);
   await endLinksOfOrg(tx, { orgId, nowMs });
-}
-
-/** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
-export function refuseSignIn(): RefusedError {
-  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
 }
 
 /** An access token, signed but not yet stored. */

@@ -13,7 +13,7 @@ import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { keepTokenPair, type SessionTokenPair, signTokenPair } from './contract.ts';
 import { judgeRefresh } from './session.ts';
-import { endSessions, selectRefreshToken, updateRotated } from './session-store.ts';
+import { endSessions, selectRefreshToken, updateActive, updateRotated } from './session-store.ts';
 import { selectMailTarget } from './sign-in-store.ts';
 
 /** Rules: AUTH-14 to AUTH-17, AUTH-33. */
@@ -79,6 +79,7 @@ async function exchange(tx: Tx, services: Services, { hash, pair, origin }: Exch
   if (verdict === 'good') {
     await updateRotated(tx, hash, nowMs);
     await keepTokenPair(tx, sessionId, pair);
+    await updateActive(tx, sessionId, nowMs);
     await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
   }
   if (verdict === 'reused') {

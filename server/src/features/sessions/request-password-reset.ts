@@ -9,7 +9,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { issueLinks } from '../links/contract.ts';
-import { signsInByPassword } from './contract.ts';
+import { signsInBy } from '../sign-in/contract.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
 /** How far apart answers and what is done behind them are. */
@@ -39,7 +39,7 @@ async function makeLink(services: Services, { organization: { id: orgId }, email
 async function recover(services: Services, email: string, origin: Origin): Promise<void> {
   const { db, mail } = services;
   const organization = await selectActiveOrganization(db.read);
-  if (!organization || !(await mail.settings()) || !(await signsInByPassword(db.read, organization.id))) return;
+  if (!organization || !(await mail.settings()) || !(await signsInBy(db.read, organization.id, 'password'))) return;
   const made = await makeLink(services, { organization, email, origin });
   if (!made) return;
   const { person, link } = made;

@@ -4,8 +4,9 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { requireLink, useUpLink } from '../links/contract.ts';
+import { setPassword } from '../passwords/contract.ts';
+import { forgetSignIns } from '../sign-in/contract.ts';
 import { endSessions } from './session-store.ts';
-import { upsertPassword } from './sign-in-store.ts';
 
 /** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12. */
 export const resetPassword = endpoint({
@@ -28,8 +29,9 @@ export const resetPassword = endpoint({
       const { userId, orgId, purpose } = link;
       const nowMs = clock.now();
       await useUpLink(tx, link, nowMs);
-      await upsertPassword(tx, { userId, passwordHash, nowMs });
+      await setPassword(tx, { userId, passwordHash, nowMs });
       await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
+      await forgetSignIns(tx, userId);
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;
       await appendAudit(tx, services, { ...record, details: { purpose } });
       return selectActivePerson(tx, userId);

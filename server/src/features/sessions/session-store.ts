@@ -51,6 +51,36 @@ export async function updateRotated(tx: Tx, hash: string, nowMs: number): Promis
     .execute();
 }
 
+const openMax = 100;
+
+/** A person's sessions that have not ended, the latest active first. */
+export function selectOpenSessions(read: Reader, userId: string, nowMs: number) {
+  return read
+    .selectFrom('sessions as s')
+    .innerJoin('session_tokens as t', 't.session_id', 's.id')
+    .where('s.user_id', '=', userId)
+    .where('s.ended_at', 'is', null)
+    .groupBy(['s.id', 's.network', 's.created_at', 's.active_at'])
+    .having((eb) => eb.fn.max('t.expires_at'), '>', nowMs)
+    .orderBy((eb) => eb.fn.coalesce('s.active_at', 's.created_at'), 'desc')
+    .orderBy('s.id', 'desc')
+    .limit(openMax)
+    .select(['s.id', 's.network', 's.created_at as createdAt', 's.active_at as activeAt'])
+    .select((eb) => eb.fn.max('t.expires_at').as('expiresAt'))
+    .execute();
+}
+
+/** Whether a session that has not ended can still be used or refreshed. */
+export async function selectIsOpen(read: Reader, sessionId: string, nowMs: number): Promise<boolean> {
+  const live = read.selectFrom('session_tokens').where('session_id', '=', sessionId).where('expires_at', '>', nowMs);
+  return (await live.select('hash').limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Notes that a session was refreshed. */
+export async function updateActive(tx: Tx, sessionId: string, nowMs: number): Promise<void> {
+  await tx.updateTable('sessions').set({ active_at: nowMs }).where('id', '=', sessionId).execute();
+}
+
 /** Ends one session of a person, or all of them, or all but one; answers the ids that this ended. */
 export async function endSessions(
   tx: Tx,

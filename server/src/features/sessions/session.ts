@@ -8,21 +8,8 @@ export const accessTokenMs = 24 * hourMs;
 export const refreshTokenMs = 30 * 24 * hourMs;
 /** How long an exchanged refresh token still works, for clients whose answer was lost. Rule: AUTH-16. */
 const rotationGraceMs = 10_000;
-/** How long a sign-in may take from its start. Rule: AUTH-3. */
-export const signInMs = hourMs;
 /** How long ended session tokens are remembered, so that they are told apart from invented ones. */
 export const endedKeptMs = 30 * 24 * hourMs;
-
-/** How people sign in: in one step after the other, one of a step's methods has to succeed. */
-export const signInSteps = z.array(
-  z.object({ order: z.int(), allowedMethods: z.array(z.object({ type: z.enum(['password']) })) }),
-);
-
-/** One step of signing in. */
-export type SignInStep = z.output<typeof signInSteps>[number];
-
-/** How people sign in until an administrator changes it. */
-export const defaultSteps: readonly SignInStep[] = [{ order: 1, allowedMethods: [{ type: 'password' }] }];
 
 /** A refresh token as the store has it, with its session and its owner. */
 export interface StoredRefreshToken {
@@ -42,3 +29,30 @@ export function judgeRefresh(token: StoredRefreshToken, nowMs: number): 'good' |
   if (token.ended_at !== null || nowMs >= token.expires_at) return 'ended';
   return token.rotated_at === null || nowMs < token.rotated_at + rotationGraceMs ? 'good' : 'reused';
 }
+
+/** What proves who signs in, but for passwords: what came by mail, and what the browser carries back. */
+export const mailedAndCarried = {
+  otp: z
+    .string()
+    .max(20)
+    .optional()
+    .describe('For the method otp: the code in the mail')
+    .meta({ examples: ['042137'] }),
+  oidc: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('For the method oidc: the ticket that one came back with')
+    .meta({ examples: ['ticket-from-the-address'] }),
+};
+
+/** The answer of the last step of signing in. Rule: AUTH-7. */
+export const signedIn = z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() });
+
+/** The answer of a step that another follows. Rule: AUTH-8. */
+export const oneStep = z.object({
+  status: z.literal('success'),
+  nextStep: z.int().describe('Counted from 0'),
+  allowedMethods: z.array(z.string()),
+  authProviders: z.record(z.string(), z.unknown()),
+});

@@ -6,6 +6,7 @@ import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
 import { shownSender } from '../../mail/mail-address.ts';
 import { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
+import { type OidcSettings, oidcRedirectUri } from '../../sso/oidc.ts';
 import { normalizeEmail } from '../../text/email-address.ts';
 import { selectSetting } from './setting-store.ts';
 
@@ -34,41 +35,97 @@ export async function decryptMailSettings(encryption: Encryption, content: strin
   return { ...settings, login: login && { username: login.username, password: new Secret(login.password) } };
 }
 
+const oidcPurpose = 'oidc-settings';
+
+const storedOidcForm = z.object({
+  issuer: z.string(),
+  clientId: z.string(),
+  clientSecret: z.string(),
+  allowedDomains: z.array(z.string()),
+  groupIds: z.array(z.string()),
+});
+
+/** Settings of single sign-on as they are stored. Rule: AUDIT-6. */
+export function encryptOidcSettings(encryption: Encryption, settings: OidcSettings): Promise<string> {
+  const content = { ...settings, clientSecret: settings.clientSecret.expose() };
+  return encryption.encrypt(oidcPurpose, new Secret(JSON.stringify(content)));
+}
+
+/** Settings of single sign-on that are stored; `null` where they cannot be read with the present key. */
+export async function decryptOidcSettings(encryption: Encryption, content: string): Promise<OidcSettings | null> {
+  const text = await encryption.decrypt(oidcPurpose, content);
+  if (text === null) return null;
+  const { clientSecret, ...settings } = storedOidcForm.parse(JSON.parse(text.expose()));
+  return { ...settings, clientSecret: new Secret(clientSecret) };
+}
+
 /** Whom mail comes from where nobody says it: who signs in at the server, if that is an address, or nobody in particular. */
 function usualSender({ mailServer, baseUrl }: Pick<Config, 'mailServer' | 'baseUrl'>): MailSettings['from'] {
   const own = normalizeEmail(mailServer?.login?.username ?? '');
   return { name: null, address: own ?? `no-reply@${new URL(baseUrl).hostname}` };
 }
 
+type SettingName = 'smtp' | 'oidc';
+
 interface ReaderParts {
-  readonly config: Pick<Config, 'mailServer' | 'mailFrom' | 'baseUrl'>;
+  /** The present configuration: the same object as long as nothing changes. */
+  readonly config: () => Config;
   readonly db: Database;
   readonly encryption: Encryption;
 }
 
-/**
- * Reads where mail goes out at the moment: as environment or file say, or else as an administrator stored it. The same
- * object comes out as long as nothing changes. Rules: AUDIT-7, CONFIG-11, MAIL-1.
- */
-export function mailSettingsReader({ config, db, encryption }: ReaderParts): () => Promise<MailSettings | null> {
-  const { mailServer, mailFrom } = config;
-  if (mailServer) {
-    const configured = { ...mailServer, from: mailFrom ?? usualSender(config) };
-    return async () => configured;
+/** Where the value of a setting comes from. */
+interface SettingSource<T> {
+  readonly name: SettingName;
+  /** What environment or file say; `null`: nothing. Rule: CONFIG-23. */
+  readonly configured: (config: Config) => T | null;
+  /** What is stored; `null` where it cannot be read. */
+  readonly decrypt: (encryption: Encryption, content: string) => Promise<T | null>;
+  /** What the configuration adds to what is stored. */
+  readonly completed: (stored: T, config: Config) => T;
+}
+
+/** Reads a setting: as environment or file say, or else as an administrator stored it. The same object comes out as long as nothing changes. */
+function settingReader<T>(source: SettingSource<T>, { config, db, encryption }: ReaderParts): () => Promise<T | null> {
+  let known: { readonly config: Config; readonly content: string | null; readonly value: T | null } | null = null;
+
+  async function read(present: Config, content: string | null): Promise<T | null> {
+    const stored = content === null ? null : await source.decrypt(encryption, content);
+    return source.configured(present) ?? (stored && source.completed(stored, present));
   }
-  let known: { readonly content: string; readonly settings: MailSettings | null } | null = null;
 
   return async () => {
-    const content = await selectSetting(db.read, 'smtp');
-    if (content === null) return null;
-    if (known?.content !== content) {
-      const stored = await decryptMailSettings(encryption, content);
-      // Whoever asked at the same time may have been quicker, and its object is in use.
-      if (known?.content !== content)
-        known = { content, settings: stored && { ...stored, from: mailFrom ?? stored.from } };
-    }
-    return known.settings;
+    const present = config();
+    const content = source.configured(present) ? null : await selectSetting(db.read, source.name);
+    const isKnown = () => known?.config === present && known.content === content;
+    if (isKnown()) return known?.value ?? null;
+    const value = await read(present, content);
+    // Whoever asked at the same time may have been quicker, and its object is in use.
+    if (!isKnown()) known = { config: present, content, value };
+    return known?.value ?? null;
   };
+}
+
+/** Reads where mail goes out at the moment. Rules: AUDIT-7, CONFIG-11, MAIL-1. */
+export function mailSettingsReader(parts: ReaderParts): () => Promise<MailSettings | null> {
+  return settingReader(
+    {
+      name: 'smtp',
+      configured: (config) =>
+        config.mailServer && { ...config.mailServer, from: config.mailFrom ?? usualSender(config) },
+      decrypt: decryptMailSettings,
+      completed: (stored, { mailFrom }) => ({ ...stored, from: mailFrom ?? stored.from }),
+    },
+    parts,
+  );
+}
+
+/** Reads by what provider people may sign in at the moment. Rules: AUDIT-7, AUTH-48, CONFIG-20. */
+export function oidcSettingsReader(parts: ReaderParts): () => Promise<OidcSettings | null> {
+  return settingReader(
+    { name: 'oidc', configured: ({ oidc }) => oidc, decrypt: decryptOidcSettings, completed: (stored) => stored },
+    parts,
+  );
 }
 
 /** Mail settings as they go out: all but the password. Rule: AUDIT-5. */
@@ -87,7 +144,7 @@ export const mailSettingsAnswer = z.object({
   note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
 });
 
-const overridden = 'SMTP_URL is set in the configuration and comes before what is stored';
+const overridden = 'The configuration says otherwise and comes before what is stored';
 const unreadable = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';
 
 /** Tells where mail goes out at the moment. Rules: AUDIT-5, MAIL-1. */
@@ -113,5 +170,41 @@ export async function describeMailSettings({
     hasPassword: login !== null,
     from: shownSender(from),
     note: config.mailServer && hasStored ? overridden : null,
+  };
+}
+
+/** Settings of single sign-on as they go out: all but the secret. Rule: AUDIT-5. */
+export const oidcSettingsAnswer = z.object({
+  configured: z.boolean(),
+  source: z.enum(['configuration', 'stored']).nullable().describe('OIDC_ISSUER, or what an administrator stored'),
+  issuer: z.string().nullable(),
+  clientId: z.string().nullable(),
+  hasClientSecret: z.boolean(),
+  allowedDomains: z.array(z.string()),
+  groupIds: z.array(z.string()),
+  redirectUri: z.string().describe('What has to be registered with the provider'),
+  note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
+});
+
+/** Tells by what provider people may sign in at the moment. Rules: AUDIT-5, AUTH-48. */
+export async function describeOidcSettings({
+  db,
+  config,
+  oidc,
+}: Pick<Services, 'db' | 'config' | 'oidc'>): Promise<z.output<typeof oidcSettingsAnswer>> {
+  const hasStored = (await selectSetting(db.read, 'oidc')) !== null;
+  const settings = (await oidc.client())?.settings;
+  const source = config.oidc ? ('configuration' as const) : ('stored' as const);
+  const stored = hasStored && !settings ? unreadable : null;
+  return {
+    configured: settings !== undefined,
+    source: settings ? source : null,
+    issuer: settings?.issuer ?? null,
+    clientId: settings?.clientId ?? null,
+    hasClientSecret: settings !== undefined,
+    allowedDomains: [...(settings?.allowedDomains ?? [])],
+    groupIds: [...(settings?.groupIds ?? [])],
+    redirectUri: oidcRedirectUri(config),
+    note: config.oidc && hasStored ? overridden : stored,
   };
 }

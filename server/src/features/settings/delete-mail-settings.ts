@@ -2,9 +2,10 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
-import { deleteSetting } from './setting-store.ts';
+import { dependsOn } from '../sign-in/contract.ts';
+import { deleteSetting, selectSetting } from './setting-store.ts';
 
-/** Rules: AUDIT-4, MAIL-9. */
+/** Rules: AUDIT-4, AUTH-57, MAIL-9. */
 export const deleteMailSettings = endpoint({
   method: 'DELETE',
   path: '/settings/smtp',
@@ -16,6 +17,9 @@ export const deleteMailSettings = endpoint({
     const { orgId } = caller;
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
+      const lacking = services.config.oidc || (await selectSetting(tx, 'oidc')) !== null ? null : 'oidc';
+      const isNeeded = !services.config.mailServer && (await dependsOn(tx, orgId, { method: 'otp', lacking }));
+      if (isNeeded) throw new RefusedError('settingNeeded');
       if (!(await deleteSetting(tx, 'smtp'))) throw new RefusedError('notFound');
       await appendAudit(tx, services, {
         action: 'settings.mail-removed',

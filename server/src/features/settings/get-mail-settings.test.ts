@@ -118,7 +118,7 @@ describe('GET /settings/smtp', () => {
     const { dataDir } = app;
     await app.stop();
     app = await TestApp.start({ ...environment, DATA_DIR: dataDir });
-    const note = 'SMTP_URL is set in the configuration and comes before what is stored';
+    const note = 'The configuration says otherwise and comes before what is stored';
     admin = await app.signIn('ada@example.com');
     expect(await settings()).toEqual({ ...configured, note });
     await admin.delete(path);

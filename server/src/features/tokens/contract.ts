@@ -7,21 +7,30 @@ import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
 import type { Origin } from '../../origin.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import { foldCase } from '../../text/plain-text.ts';
-import { effectiveScopes, toExpiry, tokenClaims } from './token.ts';
+import { foldCase, plainText } from '../../text/plain-text.ts';
+import { effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
 import {
+  countTokens,
   deleteEndedTokens,
   insertToken,
   insertTokens,
   revokeAllTokens,
+  revokeFamily,
+  selectRevocable,
   selectTokenByHash,
+  selectTokenPage,
   selectTokenState,
+  type TokenFilter,
   updateLastUsed,
 } from './token-store.ts';
 
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
 type TokenState = NonNullable<Awaited<ReturnType<typeof selectTokenState>>>;
 
 function toHeld(row: TokenState, config: Config): HeldCredential {
@@ -62,7 +71,7 @@ export async function findTokenAgain(config: Config, read: Reader, id: string): 
  */
 export async function revokeTokensOf(
   tx: Tx,
-  services: Pick<Services, 'clock' | 'newId'> & { readonly metrics: Pick<Services['metrics'], 'countActivity'> },
+  services: WritingServices,
   end: {
     readonly owner: { readonly userId: string } | { readonly orgId: string };
     readonly orgId: string;
@@ -180,4 +189,52 @@ export async function mintTokenFor(
     await appendAudit(tx, services, { action: 'token.created', orgId, actor: null, subjectId, origin, details });
   });
   return config.displayPrefixes[0] + jwt;
+}
+
+/** Why a token is revoked, as whoever revokes it may say it; empty: as if it were not said. Rule: PAT-15. */
+export const revokeReason = plainText({ min: 0, max: 500 });
+
+/**
+ * Ends a token and its descendants, at once and for good; throws `notFound` where there is none that counts. Rules: PAT-14,
+ * PAT-16, SCOPE-24.
+ * @param wish whose tokens may be revoked: `ownerId` `null`: everybody's. `actor` `null`: the operator
+ * @returns how many tokens this ended
+ */
+export async function revokeToken(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly tokenId: string;
+    readonly orgId: string;
+    readonly ownerId: string | null;
+    readonly reason: string;
+    readonly actor: Principal | null;
+    readonly origin: Origin;
+  },
+): Promise<number> {
+  const { tokenId, orgId, ownerId, reason, actor, origin } = wish;
+  const nowMs = services.clock.now();
+  if (!(await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs }))) throw new RefusedError('notFound');
+  const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: actor?.userId ?? null, reason, nowMs });
+  const records = revoked.map((subjectId) => ({
+    action: 'token.revoked' as const,
+    orgId,
+    actor,
+    subjectId,
+    origin,
+    details: subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId },
+  }));
+  await appendAudit(tx, services, ...records);
+  return revoked.length;
+}
+
+/** A page of everybody's tokens as administrators see them, newest first, and how many there are in all. */
+export async function listTokens(
+  read: Reader,
+  filter: TokenFilter,
+  page: { readonly offset: number; readonly limit: number },
+) {
+  const total = await countTokens(read, filter);
+  const tokens = await selectTokenPage(read, filter, page);
+  return { total, tokens: tokens.map(toAdminTokenItem) };
 }

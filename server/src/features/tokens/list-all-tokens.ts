@@ -3,8 +3,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { pageMax } from '../../http/paging.ts';
 import { id, queryNumber } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
-import { adminTokenItem, toAdminTokenItem } from './token.ts';
-import { countTokens, selectTokenPage } from './token-store.ts';
+import { listTokens } from './contract.ts';
+import { adminTokenItem } from './token.ts';
 
 const limitMax = 100;
 
@@ -35,10 +35,9 @@ export const listAllTokens = endpoint({
   },
   async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search } }) {
     const filter = { orgId, nowMs: clock.now(), status, userId, search };
-    const total = await countTokens(db.read, filter);
-    const tokens = await selectTokenPage(db.read, filter, { offset: (page - 1) * limit, limit });
+    const { total, tokens } = await listTokens(db.read, filter, { offset: (page - 1) * limit, limit });
     return {
-      data: tokens.map(toAdminTokenItem),
+      data: tokens,
       pagination: { page, limit, total, totalPages: Math.ceil(total / limit) },
     };
   },

@@ -1,16 +1,12 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { plainText } from '../../text/plain-text.ts';
-import { revokeFamily, selectRevocable } from './token-store.ts';
+import { revokeReason, revokeToken } from './contract.ts';
 
-const reasonMax = 500;
-const reason = plainText({ min: 0, max: reasonMax })
+const reason = revokeReason
   .optional()
   .describe('Why, for the audit log and the list of administrators; the body counts before the query')
   .meta({ examples: ['Laptop lost'] });
@@ -30,25 +26,9 @@ interface Revocation {
 
 /** Ends a token and its descendants, at once and for good. Rules: PAT-14, PAT-16, SCOPE-24. */
 async function revoke(services: Services, { caller, tokenId, reason, ownerId, origin }: Revocation) {
-  const nowMs = services.clock.now();
-  const { orgId } = caller;
   await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, ownerId === null ? 'admin' : 'member');
-    const exists = await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs });
-    if (!exists) throw new RefusedError('notFound');
-    const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: caller.userId, reason, nowMs });
-    await appendAudit(
-      tx,
-      services,
-      ...revoked.map((subjectId) => ({
-        action: 'token.revoked' as const,
-        orgId,
-        actor: caller,
-        subjectId,
-        origin,
-        details: subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId },
-      })),
-    );
+    await revokeToken(tx, services, { tokenId, orgId: caller.orgId, ownerId, reason, actor: caller, origin });
   });
   return { message: 'Personal access token revoked successfully' };
 }

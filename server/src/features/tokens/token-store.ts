@@ -160,7 +160,7 @@ export async function selectRevocable(
 /** Revokes a token and everything that descends from it; answers the ids that this ended. */
 export async function revokeFamily(
   tx: Tx,
-  { id, revokedBy, reason, nowMs }: { id: string; revokedBy: string; reason: string; nowMs: number },
+  { id, revokedBy, reason, nowMs }: { id: string; revokedBy: string | null; reason: string; nowMs: number },
 ): Promise<string[]> {
   const rows = await tx
     .withRecursive('family(id)', (db) =>

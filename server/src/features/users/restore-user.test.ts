@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/test-app.ts';
-import { createPassword } from '../sessions/contract.ts';
+import { setPassword } from '../passwords/contract.ts';
 
 const unknown = 'f'.repeat(24);
 
@@ -129,7 +129,7 @@ describe('POST /users/:id/restore', () => {
     await restore(_id);
     const { passwords, db, clock } = app.services;
     const passwordHash = await passwords.hash('Other-Horse-8');
-    await db.transaction((tx) => createPassword(tx, { userId: _id, passwordHash, nowMs: clock.now() }));
+    await db.transaction((tx) => setPassword(tx, { userId: _id, passwordHash, nowMs: clock.now() }));
     const { status, body } = await app.signInTokens(email, 'Other-Horse-8');
     expect(status).toBe(200);
     expect((await admin.get(`/users/${_id}`)).body.hasLoggedIn).toBe(true);

@@ -9,6 +9,7 @@ import { id } from '../../http/schemas.ts';
 import { emailChangedMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { forgetCodes } from '../codes/contract.ts';
 import { endLinks } from '../links/contract.ts';
 import { type StoredUser, toUserRecord, userRecord } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
@@ -46,7 +47,10 @@ async function edit(services: Services, { caller, params: { id }, body: change, 
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
     if (holder) throw new RefusedError('emailTaken');
     await writeUser(tx, after);
-    if (isMoving) await endLinks(tx, { userId: id, nowMs: services.clock.now(), reason: 'email-changed' });
+    if (isMoving) {
+      await endLinks(tx, { userId: id, nowMs: services.clock.now(), reason: 'email-changed' });
+      await forgetCodes(tx, id);
+    }
     await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
     const moved = isMoving ? { email: { from: before.email, to: after.email } } : {};
     const details = { fields: Object.keys(change), ...moved };

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { networkOf } from '../../access/limits.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
+import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { defaultSteps, signInMs } from './session.ts';
-import { selectSteps } from './sign-in-store.ts';
+import { firstMethods } from './contract.ts';
+import { signInMs } from './steps.ts';
 
 /** Rules: AUTH-3 to AUTH-5. Nothing is stored for somebody who only begins: what is known travels in the header. */
 export const startSignIn = endpoint({
@@ -32,23 +33,24 @@ export const startSignIn = endpoint({
       jitEnabled: z.boolean(),
     }),
   },
-  async handle({ db, clock, keys, newId, limits }, { body, origin }) {
+  async handle({ db, clock, keys, newId, limits, config }, { body, origin }) {
     limits.count('signInStart', networkOf(origin.network));
     const organization = await selectActiveOrganization(db.read);
-    const steps = organization ? await selectSteps(db.read, organization.id) : defaultSteps;
+    const allowedMethods = [...(await firstMethods(db.read, organization?.id))];
+    const id = newId();
     const iat = Math.floor(clock.now() / 1_000);
     const token = await keys.seal({
       tokenType: 'sign-in',
-      jti: newId(),
+      jti: id,
       iat,
       exp: iat + signInMs / 1_000,
       ...(body?.email === undefined ? {} : { email: body.email }),
     });
     const answer = {
       currentStep: 0,
-      allowedMethods: steps[0]?.allowedMethods.map(({ type }) => type) ?? [],
+      allowedMethods,
       message: 'Sign-in begun',
-      authProviders: {},
+      authProviders: authProviders(config, allowedMethods, id),
       jitEnabled: false,
     };
     return new WithHeaders(answer, { 'x-session-token': token });

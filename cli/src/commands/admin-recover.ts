@@ -1,0 +1,32 @@
+import { command } from '../command.ts';
+import { flag, storeOptions, text } from '../options.ts';
+
+/** Rule: CLI-11. */
+export const adminRecover = command({
+  name: 'admin recover',
+  summary: 'Print a link with which an administrator sets a new password',
+  details:
+    'For when nobody gets in any more: a forgotten password, a mail server that does not work. The link works once, for ' +
+    '20 minutes, and is printed here only. Setting a password with it ends the sessions of that administrator.',
+  examples: ['admin recover', 'admin recover --email ada@example.com', 'admin recover --reset-sign-in --json'],
+  options: {
+    ...storeOptions,
+    email: text('address', 'of which administrator; without it the first one'),
+    resetSignIn: flag('have everybody sign in with a password alone from now on'),
+  },
+  async run({ dataDir, email, resetSignIn }, surroundings) {
+    const { operator, operatorConfig, withStore } = await import('../operator-store.ts');
+    const { recoverAdministrator } = await import('../../../server/src/features/recovery/contract.ts');
+    const { normalizeEmail } = await import('../../../server/src/text/email-address.ts');
+    const { refused, requireOrganization } = await import('../refusals.ts');
+    const config = operatorConfig(surroundings, dataDir);
+    const wanted = email === null ? null : (normalizeEmail(email) ?? email);
+    const recovery = await withStore(surroundings, dataDir, async (services) => {
+      await requireOrganization(services.db.read);
+      return recoverAdministrator({ ...services, config }, { email: wanted, resetSignIn, origin: operator });
+    });
+    if (typeof recovery === 'string') throw refused(recovery);
+    const words = `Open this link as ${recovery.email}, once, until ${recovery.expiresAt}:\n${recovery.link}`;
+    return { data: { recovery }, words };
+  },
+});

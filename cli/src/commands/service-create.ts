@@ -1,0 +1,37 @@
+import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { neededText, storeOptions } from '../options.ts';
+
+/** Rules: CLI-14, SERVICE-7. */
+export const serviceCreate = command({
+  name: 'service create',
+  summary: 'Register a service, and print its secret once',
+  details:
+    'The service gets tokens at POST /api/v1/oauth2/token with what is printed. Scopes: USER_LOOKUP, FETCH_CONFIG, ' +
+    'EVENTS_READ, TOKEN_INTROSPECT. The secret is stored as a hash: nobody can ask for it later.',
+  examples: [
+    'service create --name connector --scopes USER_LOOKUP',
+    'service create --name relay --scopes EVENTS_READ,FETCH_CONFIG --json',
+  ],
+  options: {
+    ...storeOptions,
+    name: neededText('name', 'what the service is called'),
+    scopes: neededText('list', 'what it may do, separated by commas'),
+  },
+  async run({ dataDir, name, scopes }, surroundings) {
+    const { operator, withStore } = await import('../operator-store.ts');
+    const { readClientWish, registerClient } = await import('../../../server/src/features/service-clients/contract.ts');
+    const wish = readClientWish({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
+    if (!wish)
+      throw new CommandError('usage', '--name or --scopes is not right; latchkey service create --help tells more');
+    const { selectActiveOrganization } = await import('../../../server/src/db/organization.ts');
+    const service = await withStore(surroundings, dataDir, (services) =>
+      services.db.transaction(async (tx) => {
+        const orgId = (await selectActiveOrganization(tx))?.id ?? null;
+        return registerClient(tx, services, { ...wish, orgId, actor: null, origin: operator });
+      }),
+    );
+    const words = `Registered ${service.name}.\nclient id:     ${service.clientId}\nclient secret: ${service.clientSecret}`;
+    return { data: { service }, words };
+  },
+});

@@ -1,0 +1,7 @@
+import type { Tx } from '../db/database.ts';
+
+/** What somebody has proved. Between the proof and the transaction that acts on it others wrote: there it is asked again. */
+export interface Proof {
+  /** Uses up what can be used once; answers whether the proof still holds. */
+  readonly holds: (tx: Tx) => Promise<boolean>;
+}

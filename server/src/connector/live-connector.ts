@@ -1,0 +1,41 @@
+import type { Clock } from '../clock.ts';
+import type { LiveConfig } from '../config/live-config.ts';
+import type { Connector } from './connector.ts';
+import { openConnector } from './open-connector.ts';
+
+/** The client of whatever connector backend is configured. */
+export interface LiveConnector {
+  /** The present client; `null` where the built-in team directory stands in for a backend. */
+  readonly current: Connector | null;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the client of the configured backend, and another one when the configuration names another. Exchanges that are
+ * under way end with the client that they began with. Rule: CONFIG-26.
+ */
+export function liveConnector(live: Pick<LiveConfig, 'current' | 'onChange'>, clock: Clock): LiveConnector {
+  const open = (url: string | null) => (url === null ? null : openConnector({ url, clock }));
+  let url = live.current.connectorUrl;
+  let current = open(url);
+  const retiring = new Set<Connector>();
+
+  live.onChange((config) => {
+    if (config.connectorUrl === url) return;
+    const earlier = current;
+    url = config.connectorUrl;
+    current = open(url);
+    if (!earlier) return;
+    retiring.add(earlier);
+    void earlier.retire().finally(() => retiring.delete(earlier));
+  });
+
+  return {
+    get current() {
+      return current;
+    },
+    close: async () => {
+      await Promise.all([current, ...retiring].map(async (connector) => connector?.close()));
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** Milliseconds since 1970. */
+type Ms = number;
+
+/** The password of somebody. */
+export interface PasswordCredentials {
+  user_id: string;
+  /** argon2id in PHC string form. */
+  password_hash: string;
+  updated_at: Ms;
+}
+
+/** How the people of an organization sign in. */
+export interface AuthConfigs {
+  org_id: string;
+  /** JSON: the sign-in steps in order. */
+  steps: string;
+  updated_at: Ms;
+}
+
+/** Where somebody is signed in. */
+export interface Sessions {
+  id: string;
+  org_id: string;
+  user_id: string;
+  created_at: Ms;
+  ended_at: Ms | null;
+  /** From where it began; `null` for those of earlier releases. */
+  network: string | null;
+  /** When it last began or was refreshed; `null` for those of earlier releases. */
+  active_at: Ms | null;
+  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | 'password-changed' | null;
+}
+
+/** The tokens of a session. */
+export interface SessionTokens {
+  hash: string;
+  session_id: string;
+  kind: 'access' | 'refresh';
+  expires_at: Ms;
+  /** When a refresh token was exchanged for the next one. */
+  rotated_at: Ms | null;
+}
+
+/** How far somebody is who signs in in several steps. */
+export interface SignInProgress {
+  /** The `jti` of the sign-in's own token. */
+  id: string;
+  user_id: string;
+  steps_done: number;
+  /** Of the sign-in configuration whose steps are counted. */
+  config_updated_at: Ms;
+  expires_at: Ms;
+}
+
+/** The code that somebody got by mail. */
+export interface OneTimeCodes {
+  user_id: string;
+  /** Keyed hash of the code; `null` once it was used. */
+  mac: string | null;
+  expires_at: Ms;
+  /** Wrong ones since. */
+  tries: number;
+}
+
+/** Who somebody is at a provider of single sign-on. */
+export interface ExternalIdentities {
+  issuer: string;
+  /** Whom the issuer knows under this name for ever; an address it may give to somebody else. */
+  subject: string;
+  user_id: string;
+  created_at: Ms;
+}
+
+/** What somebody comes back with from the provider. */
+export interface SignInTickets {
+  hash: string;
+  user_id: string;
+  /** The `jti` of the sign-in that it was fetched for. */
+  sign_in_id: string;
+  expires_at: Ms;
+}
+
+/** A service that gets scoped tokens. */
+export interface ServiceClients {
+  id: string;
+  /** `null`: registered by the operator before there was an organization. */
+  org_id: string | null;
+  name: string;
+  secret_hash: string;
+  /** Space-separated. */
+  scopes: string;
+  /** `null`: the operator. */
+  created_by: string | null;
+  /** The personal access token that made it, and that it ends with. */
+  created_by_token: string | null;
+  created_at: Ms;
+  last_used_at: Ms | null;
+  deleted_at: Ms | null;
+}
+
+/** A scoped token of a service. */
+export interface ServiceTokens {
+  hash: string;
+  client_id: string;
+  /** Space-separated. */
+  scopes: string;
+  created_at: Ms;
+  expires_at: Ms;
+  revoked_at: Ms | null;
+}

@@ -1,0 +1,58 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Encryption } from '../../access/encryption.ts';
+import type { Tx } from '../../db/database.ts';
+import type { Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import { codeForm, codeMs, isOpen, mintRawCode } from './code.ts';
+import { deleteCode, selectCode, upsertCode } from './code-store.ts';
+
+/** So few digits could be guessed from a plain hash: what is stored takes a key to make (RFC 2104). Rule: PASSWORD-6. */
+function macOf(encryption: Encryption, userId: string, code: string): string {
+  return encryption.mac('one-time code', `${userId} ${code}`);
+}
+
+function isEqual(one: string, other: string): boolean {
+  return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
+}
+
+/** Makes a code for somebody, in place of the last one. Rules: AUTH-42, AUTH-51. */
+export async function issueCode(tx: Tx, { clock, encryption }: Services, userId: string): Promise<Secret> {
+  const raw = mintRawCode();
+  const mac = macOf(encryption, userId, raw.expose());
+  await upsertCode(tx, { userId, mac, expiresAt: clock.now() + codeMs, tries: 0 });
+  return raw;
+}
+
+/**
+ * Tries a code: counts a wrong one, and answers whether it is the right one. That uses nothing up.
+ * @param userId `null` for nobody, who has no code
+ */
+export async function tryCode(services: Services, userId: string | null, given: string): Promise<boolean> {
+  const { db, clock, encryption } = services;
+  if (userId === null || !codeForm.test(given)) return false;
+  return db.transaction(async (tx) => {
+    const code = await selectCode(tx, userId);
+    if (!code?.mac || !isOpen(code, clock.now())) return false;
+    if (isEqual(code.mac, macOf(encryption, userId, given))) return true;
+    await upsertCode(tx, { ...code, tries: code.tries + 1 });
+    return false;
+  });
+}
+
+/** Uses a code up, in the transaction of what it was tried for; answers whether it was still there. */
+export async function useUpCode(
+  tx: Tx,
+  services: Services,
+  { userId, given }: { userId: string; given: string },
+): Promise<boolean> {
+  const code = await selectCode(tx, userId);
+  const isRight = code?.mac && isOpen(code, services.clock.now());
+  if (!code?.mac || !isRight || !isEqual(code.mac, macOf(services.encryption, userId, given))) return false;
+  await upsertCode(tx, { ...code, mac: null });
+  return true;
+}
+
+/** Forgets the codes of somebody who is deleted, or whose mail goes elsewhere from now on. */
+export async function forgetCodes(tx: Tx, userId: string): Promise<void> {
+  await deleteCode(tx, userId);
+}

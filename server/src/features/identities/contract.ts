@@ -1,0 +1,87 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import { hashCredential, type Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import type { OidcIdentity } from '../../sso/oidc.ts';
+import {
+  deleteIdentities,
+  deleteOldTickets,
+  deleteTicket,
+  insertIdentity,
+  insertTicket,
+  selectHasIdentity,
+  selectIdentityOwner,
+  selectOwnerOfAddress,
+  selectTicket,
+} from './identity-store.ts';
+import { mintRawTicket, ticketMs } from './ticket.ts';
+
+type Known = Pick<OidcIdentity, 'issuer' | 'subject'>;
+
+/**
+ * Whose account it is that a provider vouches for: whoever was linked before, or else has the proved address. `null` for
+ * nobody, who may become somebody; `taken` where the provider has given the address to somebody else. Rule: AUTH-55.
+ */
+export async function findOwner(
+  tx: Tx,
+  { identity, orgId, email }: { readonly identity: Known; readonly orgId: string; readonly email: string },
+): Promise<{ readonly userId: string; readonly isLinked: boolean } | 'taken' | null> {
+  const linked = await selectIdentityOwner(tx, identity);
+  if (linked !== null) return { userId: linked, isLinked: true };
+  const userId = await selectOwnerOfAddress(tx, orgId, email);
+  if (userId === null) return null;
+  return (await selectHasIdentity(tx, userId, identity.issuer)) ? 'taken' : { userId, isLinked: false };
+}
+
+/** Notes who somebody is at a provider. */
+export async function linkIdentity(
+  tx: Tx,
+  { clock }: Pick<Services, 'clock'>,
+  { identity: { issuer, subject }, userId }: { readonly identity: Known; readonly userId: string },
+): Promise<void> {
+  await insertIdentity(tx, { issuer, subject, user_id: userId, created_at: clock.now() });
+}
+
+/** Forgets who somebody is at providers, and tickets: whoever comes back is linked anew. */
+export async function forgetIdentities(tx: Tx, userId: string): Promise<void> {
+  await deleteIdentities(tx, userId);
+}
+
+/** What a ticket is for: one person, and the sign-in that it was fetched for. */
+interface TicketUse {
+  readonly userId: string;
+  readonly signInId: string;
+}
+
+/** Makes a ticket for somebody who came back from the provider. Rule: AUTH-56. */
+export async function issueTicket(
+  tx: Tx,
+  { clock }: Pick<Services, 'clock'>,
+  { userId, signInId }: TicketUse,
+): Promise<Secret> {
+  const ticket = mintRawTicket();
+  const hash = hashCredential(ticket.expose());
+  await insertTicket(tx, { hash, user_id: userId, sign_in_id: signInId, expires_at: clock.now() + ticketMs });
+  return ticket;
+}
+
+type ShownTicket = TicketUse & { readonly ticket: string };
+
+async function isGood(read: Reader, { clock }: Pick<Services, 'clock'>, shown: ShownTicket): Promise<boolean> {
+  const known = await selectTicket(read, hashCredential(shown.ticket), clock.now());
+  return known?.userId === shown.userId && known.signInId === shown.signInId;
+}
+
+/** Whether somebody came back from the provider with this ticket, for this sign-in. That uses nothing up. */
+export function isTicketOf(services: Pick<Services, 'db' | 'clock'>, shown: ShownTicket): Promise<boolean> {
+  return isGood(services.db.read, services, shown);
+}
+
+/** Uses a ticket up, in the transaction of what it was shown for; answers whether it was still good. */
+export async function useUpTicket(tx: Tx, services: Pick<Services, 'clock'>, shown: ShownTicket): Promise<boolean> {
+  return (await isGood(tx, services, shown)) && deleteTicket(tx, hashCredential(shown.ticket));
+}
+
+/** Forgets tickets that nobody used; answers how many. */
+export function pruneTickets({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+  return db.transaction((tx) => deleteOldTickets(tx, clock.now()));
+}

@@ -1,0 +1,85 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/tables.ts';
+
+/** The id of whoever a provider knows by this subject, deleted or not. */
+export async function selectIdentityOwner(
+  read: Reader,
+  { issuer, subject }: { readonly issuer: string; readonly subject: string },
+): Promise<string | null> {
+  const row = await read
+    .selectFrom('external_identities')
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .select('user_id')
+    .executeTakeFirst();
+  return row?.user_id ?? null;
+}
+
+/** Whether somebody is known to a provider by some subject. */
+export async function selectHasIdentity(read: Reader, userId: string, issuer: string): Promise<boolean> {
+  const row = await read
+    .selectFrom('external_identities')
+    .where('user_id', '=', userId)
+    .where('issuer', '=', issuer)
+    .select('subject')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Notes who somebody is at a provider. */
+export async function insertIdentity(tx: Tx, row: NewRow<'external_identities'>): Promise<void> {
+  await tx.insertInto('external_identities').values(row).execute();
+}
+
+/** Forgets who somebody is at providers, and tickets. */
+export async function deleteIdentities(tx: Tx, userId: string): Promise<void> {
+  await tx.deleteFrom('external_identities').where('user_id', '=', userId).execute();
+  await tx.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute();
+}
+
+/** Adds a ticket. */
+export async function insertTicket(tx: Tx, row: NewRow<'sign_in_tickets'>): Promise<void> {
+  await tx.insertInto('sign_in_tickets').values(row).execute();
+}
+
+/** Whose a ticket is that is not past its time, and for which sign-in; `undefined` for any other. */
+export function selectTicket(read: Reader, hash: string, nowMs: number) {
+  return read
+    .selectFrom('sign_in_tickets')
+    .where('hash', '=', hash)
+    .where('expires_at', '>', nowMs)
+    .select(['user_id as userId', 'sign_in_id as signInId'])
+    .executeTakeFirst();
+}
+
+/** Removes a ticket; answers whether it was there. */
+export async function deleteTicket(tx: Tx, hash: string): Promise<boolean> {
+  const { numDeletedRows } = await tx.deleteFrom('sign_in_tickets').where('hash', '=', hash).executeTakeFirst();
+  return numDeletedRows === 1n;
+}
+
+/** Forgets tickets that are past their time; answers how many. */
+export async function deleteOldTickets(tx: Tx, nowMs: number): Promise<number> {
+  const { numDeletedRows } = await tx.deleteFrom('sign_in_tickets').where('expires_at', '<=', nowMs).executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/**
+ * The active person whom a proved address belongs to. An address that a token set proves nothing until it is confirmed:
+ * till then the one of before does. Rule: AUTH-49.
+ */
+export async function selectOwnerOfAddress(read: Reader, orgId: string, email: string): Promise<string | null> {
+  const row = await read
+    .selectFrom('users')
+    .where('is_deleted', '=', 0)
+    // The organization in each half: only then each is looked up in an index of its own.
+    .where((eb) =>
+      eb.or([
+        eb.and({ org_id: orgId, email }).and('recovery_email', 'is', null),
+        eb.and({ org_id: orgId, recovery_email: email }),
+      ]),
+    )
+    .select('id')
+    .executeTakeFirst();
+  return row?.id ?? null;
+}

@@ -1,0 +1,38 @@
+import type { Reader, Tx } from '../../db/database.ts';
+
+/** The hash of the password that somebody may sign in with; `null` without one, or once user or organization is deleted. */
+export async function selectPasswordHash(read: Reader, userId: string): Promise<string | null> {
+  const row = await read
+    .selectFrom('password_credentials as p')
+    .innerJoin('users as u', 'u.id', 'p.user_id')
+    .innerJoin('organizations as o', 'o.id', 'u.org_id')
+    .where('p.user_id', '=', userId)
+    .where('u.is_deleted', '=', 0)
+    .where('o.is_deleted', '=', 0)
+    .select('p.password_hash')
+    .executeTakeFirst();
+  return row?.password_hash ?? null;
+}
+
+/** Takes somebody's password away. */
+export async function deletePassword(tx: Tx, userId: string): Promise<void> {
+  await tx.deleteFrom('password_credentials').where('user_id', '=', userId).execute();
+}
+
+/** Gives somebody a password, in place of the one that is there. */
+export async function upsertPassword(
+  tx: Tx,
+  { userId, passwordHash, nowMs }: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
+): Promise<void> {
+  await tx
+    .insertInto('password_credentials')
+    .values({ user_id: userId, password_hash: passwordHash, updated_at: nowMs })
+    .onConflict((oc) => oc.column('user_id').doUpdateSet({ password_hash: passwordHash, updated_at: nowMs }))
+    .execute();
+}
+
+/** Whether somebody has a password. */
+export async function selectHasPassword(read: Reader, userId: string): Promise<boolean> {
+  const passwords = read.selectFrom('password_credentials').where('user_id', '=', userId).select('user_id');
+  return (await passwords.executeTakeFirst()) !== undefined;
+}

@@ -1,0 +1,65 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import type { Tx } from '../../db/database.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { type Person, selectActivePersonByEmail } from '../../db/people.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { findFirstAdministrator, isInDefaultGroup } from '../groups/contract.ts';
+import { issueLinks } from '../links/contract.ts';
+import { resetSignInSteps, signsInBy } from '../sign-in/contract.ts';
+
+type OperatorServices = Pick<Services, 'db' | 'clock' | 'newId'> & {
+  readonly config: Pick<Services['config'], 'frontendUrl'>;
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
+
+/** Why nobody could be helped in. */
+export type RecoveryRefusal = 'noOrganization' | 'noSuchAdministrator' | 'passwordsOff';
+
+/** A way back in. */
+export interface Recovery {
+  readonly email: string;
+  /** Works once; a secret. */
+  readonly link: string;
+  readonly expiresAt: string | null;
+}
+
+async function findAdministrator(tx: Tx, orgId: string, email: string | null): Promise<Person | undefined> {
+  if (email === null) return findFirstAdministrator(tx, orgId);
+  const person = await selectActivePersonByEmail(tx, orgId, email);
+  if (!person) return undefined;
+  return (await isInDefaultGroup(tx, { orgId, userId: person.id, type: 'admin' })) ? person : undefined;
+}
+
+/**
+ * Makes a link with which an administrator sets a new password, without any mail: the way back when nobody gets in any
+ * more. Rule: CLI-11.
+ * @param wish `email` `null`: the first administrator. `resetSignIn`: from now on everybody signs in with a password alone
+ */
+export function recoverAdministrator(
+  services: OperatorServices,
+  {
+    email,
+    resetSignIn,
+    origin,
+  }: { readonly email: string | null; readonly resetSignIn: boolean; readonly origin: Origin },
+): Promise<Recovery | RecoveryRefusal> {
+  return services.db.transaction(async (tx) => {
+    const organization = await selectActiveOrganization(tx);
+    if (!organization) return 'noOrganization';
+    const { id: orgId } = organization;
+    const person = await findAdministrator(tx, orgId, email);
+    if (!person) return 'noSuchAdministrator';
+    if (resetSignIn) await resetSignInSteps(tx, orgId, services.clock.now());
+    else if (!(await signsInBy(tx, orgId, 'password'))) return 'passwordsOff';
+    const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'shown' } as const;
+    const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: person.id }] });
+    if (!link) throw new Error('no link was made');
+    const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: person.id, origin } as const;
+    await appendAudit(tx, services, { ...record, details: { resetSignIn } });
+    const { address, expiresAtMs } = link;
+    const expiresAt = expiresAtMs === null ? null : toTimestamp(expiresAtMs);
+    return { email: person.email, link: address.expose(), expiresAt };
+  });
+}

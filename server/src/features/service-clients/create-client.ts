@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { registerClient } from './contract.ts';
+import { clientWish } from './service-client.ts';
+
+/** Rules: SERVICE-7, SERVICE-8, SERVICE-18. */
+export const createClient = endpoint({
+  method: 'POST',
+  path: '/service-clients',
+  tag: 'Services',
+  summary: 'Register a service, which gets scoped tokens at oauth2/token; its secret is shown in this answer only',
+  policy: { who: 'admin', scope: 'org:admin' },
+  body: clientWish,
+  response: {
+    201: z.object({
+      clientId: idAnswer,
+      clientSecret: z.string(),
+      name: z.string(),
+      scopes: z.array(z.string()),
+      createdAt: timestamp,
+    }),
+  },
+  async handle(services, { caller, body, origin }) {
+    const { orgId } = caller;
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      return registerClient(tx, services, { ...body, orgId, actor: caller, origin });
+    });
+  },
+});

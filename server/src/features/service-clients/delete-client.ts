@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { endClient } from './contract.ts';
+
+/** Rule: SERVICE-10. */
+export const deleteClient = endpoint({
+  method: 'DELETE',
+  path: '/service-clients/:clientId',
+  tag: 'Services',
+  summary: 'End a service, and every token that it got',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ clientId: id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { clientId }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      await endClient(tx, services, { clientId, orgId, actor: caller, origin });
+    });
+    return { message: 'Service client deleted successfully' };
+  },
+});

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { judge } from '../../access/authenticator.ts';
+import { readBearer } from '../../access/bearer.ts';
+import type { HeldCredential, ServicePrincipal } from '../../access/principal.ts';
+import { scopedTokenReader } from '../../access/scoped-tokens.ts';
+import { second } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { hashCredential } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import { findSession } from '../sessions/contract.ts';
+import { findToken } from '../tokens/contract.ts';
+import { clientCredentials, clientHeaders, findServiceToken, requireClient } from './contract.ts';
+
+const answer = z.object({
+  active: z.boolean(),
+  scope: z.string().optional().describe('Separated by spaces; a session has none, and is not bound by any'),
+  client_id: z.string().optional(),
+  token_type: z.literal('Bearer').optional(),
+  exp: z.int().optional().describe('Seconds since 1970; absent: never'),
+  sub: z.string().optional().describe('The user, or the service'),
+  iss: z.string().optional(),
+  orgId: z.string().optional(),
+  tokenType: z.enum(['oauth', 'session', 'scoped']).optional(),
+});
+type Answer = z.output<typeof answer>;
+
+const inactive: Answer = { active: false };
+
+function personAnswer(held: HeldCredential, { clock, config }: Services): Answer {
+  const principal = judge(held, clock.now());
+  const { userId: sub, orgId } = principal;
+  const exp = held.expiresAtMs === null ? {} : { exp: Math.floor(held.expiresAtMs / second) };
+  const common = { active: true, token_type: 'Bearer', sub, orgId, iss: config.baseUrl, ...exp } as const;
+  if (principal.kind === 'session') return { ...common, tokenType: 'session' };
+  return { ...common, tokenType: 'oauth', scope: [...principal.scopes].join(' '), client_id: `pat-system:${orgId}` };
+}
+
+function serviceAnswer({ clientId, scopes, expiresAtMs }: ServicePrincipal, { config }: Services): Answer {
+  // A name with a space in it would be read as two that were never granted.
+  const scope = [...scopes].filter((name) => !name.includes(' ')).join(' ');
+  const exp = Math.floor(expiresAtMs / second);
+  const common = { active: true, token_type: 'Bearer', tokenType: 'scoped', scope, exp } as const;
+  return clientId === null ? common : { ...common, client_id: clientId, sub: clientId, iss: config.baseUrl };
+}
+
+/** What a token is good for at this moment, as its next verification would say. */
+async function describeToken(services: Services, token: string): Promise<Answer> {
+  const { config, clock } = services;
+  const header = `Bearer ${token}`;
+  const proveService = scopedTokenReader({
+    secret: () => config.scopedSharedSecret,
+    clock,
+    find: (hash) => findServiceToken(services, hash),
+  });
+  try {
+    const hash = hashCredential(readBearer(header, config.displayPrefixes));
+    const held = (await findToken(services, hash)) ?? (await findSession(services, hash));
+    return held ? personAnswer(held, services) : serviceAnswer(await proveService(header), services);
+  } catch (error) {
+    // Whatever verification would refuse is not active, and why is nobody's business (RFC 7662, section 2.2).
+    if (error instanceof RefusedError && error.status === 401) return inactive;
+    throw error;
+  }
+}
+
+/** Rules: ERR-5, SERVICE-15, SERVICE-17, SERVICE-19 (RFC 7662). */
+export const introspectToken = endpoint({
+  method: 'POST',
+  path: '/oauth2/introspect',
+  tag: 'Services',
+  summary: 'Tell whether a token is good at this moment, and for what; for services with TOKEN_INTROSPECT',
+  policy: { who: 'anyone' },
+  isOAuth: true,
+  headers: clientHeaders,
+  body: z.object({
+    ...clientCredentials,
+    token: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
+    token_type_hint: z
+      .string()
+      .max(100)
+      .optional()
+      .meta({ examples: ['access_token'] }),
+  }),
+  response: { 200: answer },
+  async handle(services, { headers, body }) {
+    const client = await requireClient(services, headers.authorization, body);
+    if (!client.scopes.includes('TOKEN_INTROSPECT')) throw new RefusedError('introspectionNotAllowed');
+    return describeToken(services, body.token);
+  },
+});

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { second } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { hashCredential } from '../../secret.ts';
+import { clientCredentials, clientHeaders, confirmClient, requireClient } from './contract.ts';
+import { grantedScopes, serviceTokenMs } from './service-client.ts';
+import { insertServiceToken } from './service-client-store.ts';
+
+/** Rules: ERR-5, SERVICE-11 to SERVICE-13, SERVICE-17 (RFC 6749, section 4.4). */
+export const issueToken = endpoint({
+  method: 'POST',
+  path: '/oauth2/token',
+  tag: 'Services',
+  summary: 'Get a scoped token, as a registered service: client credentials grant, as a form or as JSON',
+  policy: { who: 'anyone' },
+  isOAuth: true,
+  headers: clientHeaders,
+  body: z.object({
+    ...clientCredentials,
+    grant_type: z
+      .string()
+      .max(100)
+      .meta({ examples: ['client_credentials'] }),
+    scope: z
+      .string()
+      .max(1_000)
+      .optional()
+      .describe('Separated by spaces; without it, all that the client has')
+      .meta({ examples: ['USER_LOOKUP'] }),
+  }),
+  response: {
+    200: z.object({
+      access_token: z.string(),
+      token_type: z.literal('Bearer'),
+      expires_in: z.int().describe('Seconds'),
+      scope: z.string(),
+    }),
+  },
+  async handle(services, { headers, body, origin }) {
+    const { db, keys, newId, clock, config, limits } = services;
+    const client = await requireClient(services, headers.authorization, body);
+    if (body.grant_type !== 'client_credentials') throw new RefusedError('grantUnsupported');
+    const scopes = grantedScopes(body.scope, client.scopes);
+    if (!scopes) throw new RefusedError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
+    limits.count('serviceToken', client.id);
+    const iat = Math.floor(clock.now() / second);
+    // Whoever reads the token is not to think it good for longer than its client is.
+    const seconds = Math.min(serviceTokenMs / second, Math.floor(client.endsAtMs / second) - iat);
+    const [expiresAtMs, scope] = [(iat + seconds) * second, scopes.join(' ')];
+    const claims = { client_id: client.id, sub: client.id, scope, scopes, iss: config.baseUrl, iat, jti: newId() };
+    const token = await keys.sign({ ...claims, exp: expiresAtMs / second, tokenType: 'scoped' });
+    await db.transaction(async (tx) => {
+      await confirmClient(tx, services, client.id);
+      const row = { client_id: client.id, scopes: scope, created_at: clock.now(), expires_at: expiresAtMs };
+      await insertServiceToken(tx, { ...row, hash: hashCredential(token) });
+      const record = { orgId: client.orgId, actor: null, subjectId: client.id, origin, details: { scope } };
+      await appendAudit(tx, services, { ...record, action: 'service.token-issued' });
+    });
+    return { access_token: token, token_type: 'Bearer' as const, expires_in: seconds, scope };
+  },
+});

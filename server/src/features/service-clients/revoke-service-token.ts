@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { hashCredential } from '../../secret.ts';
+import { clientCredentials, clientHeaders, requireClient } from './contract.ts';
+import { updateServiceTokenRevoked } from './service-client-store.ts';
+
+/** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). What is no token of the client's is none at all. */
+export const revokeServiceToken = endpoint({
+  method: 'POST',
+  path: '/oauth2/revoke',
+  tag: 'Services',
+  summary: 'End a scoped token that the same service got; the answer is the same for any other token',
+  policy: { who: 'anyone' },
+  isOAuth: true,
+  headers: clientHeaders,
+  body: z.object({
+    ...clientCredentials,
+    token: z
+      .string()
+      .min(1)
+      .max(10_000)
+      .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
+    token_type_hint: z
+      .string()
+      .max(100)
+      .optional()
+      .meta({ examples: ['access_token'] }),
+  }),
+  response: { 200: z.object({}) },
+  async handle(services, { headers, body, origin }) {
+    const client = await requireClient(services, headers.authorization, body);
+    const which = { hash: hashCredential(body.token), clientId: client.id, nowMs: services.clock.now() };
+    await services.db.transaction(async (tx) => {
+      if (!(await updateServiceTokenRevoked(tx, which))) return;
+      const record = { orgId: client.orgId, actor: null, subjectId: client.id, origin } as const;
+      await appendAudit(tx, services, { ...record, action: 'service.token-revoked' });
+    });
+    return {};
+  },
+});

@@ -1,0 +1,91 @@
+import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/tables.ts';
+import type { StoredClient } from './service-client.ts';
+
+/**
+ * Clients that have not ended: neither deleted nor made by a personal access token that has ended. When that expires is
+ * for the caller to look at.
+ */
+function openClients(read: Reader) {
+  return read
+    .selectFrom('service_clients as c')
+    .leftJoin('personal_access_tokens as p', 'p.id', 'c.created_by_token')
+    .leftJoin('users as u', 'u.id', 'p.user_id')
+    .where('c.deleted_at', 'is', null)
+    .where((eb) =>
+      eb.or([
+        eb('c.created_by_token', 'is', null),
+        eb.and([eb('p.id', 'is not', null), eb('p.revoked_at', 'is', null), eb('u.is_deleted', '=', 0)]),
+      ]),
+    );
+}
+
+/** All clients that have not ended, in order of creation. */
+export function selectClients(read: Reader, nowMs: number): Promise<StoredClient[]> {
+  return openClients(read)
+    .where((eb) => eb.or([eb('p.expires_at', 'is', null), eb('p.expires_at', '>', nowMs)]))
+    .orderBy('c.id')
+    .select(['c.id', 'c.name', 'c.scopes', 'c.created_at as createdAt', 'c.last_used_at as lastUsedAt'])
+    .execute();
+}
+
+/** One client that has not ended, with what proves it, and when what made it expires. */
+export function selectClient(read: Reader, id: string, nowMs: number) {
+  return openClients(read)
+    .where('c.id', '=', id)
+    .where((eb) => eb.or([eb('p.expires_at', 'is', null), eb('p.expires_at', '>', nowMs)]))
+    .select(['c.id', 'c.name', 'c.scopes', 'c.secret_hash as secretHash', 'c.org_id as orgId'])
+    .select('p.expires_at as makerExpiresAt')
+    .executeTakeFirst();
+}
+
+/** A service's token by its hash, whose client has not ended; with when the token, and what made its client, expires. */
+export const selectServiceToken = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+  openClients(read)
+    .innerJoin('service_tokens as t', 't.client_id', 'c.id')
+    .where('t.hash', '=', hash)
+    .select(['t.scopes', 't.expires_at as expiresAt', 't.revoked_at as revokedAt', 't.client_id as clientId'])
+    .select('p.expires_at as makerExpiresAt'),
+);
+
+/** Adds a client. */
+export async function insertClient(tx: Tx, row: NewRow<'service_clients'>): Promise<void> {
+  await tx.insertInto('service_clients').values(row).execute();
+}
+
+/** Ends a client. */
+export async function updateClientDeleted(tx: Tx, id: string, nowMs: number): Promise<void> {
+  await tx.updateTable('service_clients').set({ deleted_at: nowMs }).where('id', '=', id).execute();
+}
+
+/** Adds a token, and notes that its client got one. */
+export async function insertServiceToken(tx: Tx, row: NewRow<'service_tokens'>): Promise<void> {
+  await tx.insertInto('service_tokens').values(row).execute();
+  await tx
+    .updateTable('service_clients')
+    .set({ last_used_at: row.created_at })
+    .where('id', '=', row.client_id)
+    .execute();
+}
+
+/** Revokes a token of a client; answers whether there was one to revoke. */
+export async function updateServiceTokenRevoked(
+  tx: Tx,
+  { hash, clientId, nowMs }: { readonly hash: string; readonly clientId: string; readonly nowMs: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('service_tokens')
+    .set({ revoked_at: nowMs })
+    .where('hash', '=', hash)
+    .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Removes up to `limit` tokens whose time ended before a moment; answers how many. */
+export async function deleteOldServiceTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
+  const old = tx.selectFrom('service_tokens').where('expires_at', '<', beforeMs).select('hash').limit(limit);
+  const { numDeletedRows } = await tx.deleteFrom('service_tokens').where('hash', 'in', old).executeTakeFirst();
+  return Number(numDeletedRows);
+}

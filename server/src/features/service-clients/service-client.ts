@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { hour, toTimestamp } from '../../clock.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { Secret } from '../../secret.ts';
+import { plainText } from '../../text/plain-text.ts';
+
+/** How long a token of a service is good for. Rule: SERVICE-12. */
+export const serviceTokenMs = hour;
+/** How long those that have ended are remembered, so that they are told apart from invented ones. */
+export const endedServiceTokenKeptMs = 24 * hour;
+
+/** What a service may be allowed to do. Rule: SERVICE-13. */
+const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'] as const;
+
+/** Second spellings that services use. Rule: SERVICE-13. */
+const spellings: ReadonlyMap<string, string> = new Map([
+  ['user:lookup', 'USER_LOOKUP'],
+  ['fetch:config', 'FETCH_CONFIG'],
+]);
+
+/** A scope in its first spelling. */
+function firstSpelling(name: string): string {
+  return spellings.get(name) ?? name;
+}
+
+const scope = z.preprocess(
+  (given) => (typeof given === 'string' ? firstSpelling(given) : given),
+  z.enum(serviceScopes),
+);
+
+/** What a service client is to be called, and what it may do. Rules: SERVICE-7, SERVICE-8. */
+export const clientWish = z.object({
+  name: plainText({ max: 100 }).meta({ examples: ['connector'] }),
+  scopes: z
+    .array(scope)
+    .min(1)
+    .transform((given) => [...new Set(given)])
+    .meta({ items: { type: 'string', enum: [...serviceScopes] }, examples: [['USER_LOOKUP']] }),
+});
+
+/** The secret of a client, of 256 random bits, told by its beginning. */
+export function mintRawClientSecret(): Secret {
+  return new Secret(`lks_${randomBytes(32).toString('base64url')}`);
+}
+
+/** A service client as it goes out, without its secret. Rule: SERVICE-9. */
+export const clientRecord = z.object({
+  clientId: idAnswer,
+  name: z.string(),
+  scopes: z.array(z.string()),
+  createdAt: timestamp,
+  lastUsedAt: timestamp.nullable().describe('When it last got a token'),
+});
+
+/** A service client as the store has it. */
+export interface StoredClient {
+  readonly id: string;
+  readonly name: string;
+  /** Space-separated. */
+  readonly scopes: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+}
+
+/** A service client as it goes out. Rule: SERVICE-9. */
+export function toClientRecord({
+  id,
+  name,
+  scopes,
+  createdAt,
+  lastUsedAt,
+}: StoredClient): z.output<typeof clientRecord> {
+  return {
+    clientId: id,
+    name,
+    scopes: scopes.split(' '),
+    createdAt: toTimestamp(createdAt),
+    lastUsedAt: lastUsedAt === null ? null : toTimestamp(lastUsedAt),
+  };
+}
+
+/** The scopes that a token is to have: those asked for, or all of the client's; `null` where it asks for others. */
+export function grantedScopes(asked: string | undefined, allowed: readonly string[]): readonly string[] | null {
+  const names = (asked ?? '')
+    .split(' ')
+    .filter((name) => name !== '')
+    .map(firstSpelling);
+  if (names.length === 0) return allowed;
+  return names.every((name) => allowed.includes(name)) ? [...new Set(names)] : null;
+}

@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { tokenIn } from '../../../test/mail-server.ts';
+import { claimsOf } from '../../../test/sign-in.ts';
+import { otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
+import { type Client, password } from '../../../test/test-app.ts';
+import { hashCredential } from '../../secret.ts';
+import { pruneSignIns } from '../sign-in/contract.ts';
+
+type Method = 'password' | 'otp' | 'oidc';
+const hour = 3_600_000;
+const refused = { status: 401, body: { message: 'The credentials are not right' } };
+const signedIn = { status: 200, body: { message: 'Fully authenticated' } };
+
+let desk: SignInDesk;
+let people = 0;
+let tickets = 0;
+beforeAll(async () => {
+  desk = await SignInDesk.start({
+    BASE_URL: 'https://id.example.com',
+    OIDC_ISSUER: 'https://provider.example.net',
+    OIDC_CLIENT_ID: 'latchkey',
+    OIDC_CLIENT_SECRET: 'a-provider-knows-this-secret',
+  });
+});
+afterAll(() => desk.close());
+
+type Person = Pick<Client, 'userId'> & { readonly email: string; readonly session: Client };
+
+async function somebody(): Promise<Person> {
+  people += 1;
+  const email = `some-${people}@example.com`;
+  const session = await desk.app.member(desk.admin, email);
+  return { email, userId: session.userId, session };
+}
+
+async function codeOf({ email }: Pick<Person, 'email'>): Promise<readonly ['otp', string]> {
+  return ['otp', await desk.codeFor(email)];
+}
+
+/** What proves by a method who somebody is; a ticket as whoever comes back from the provider has it. */
+async function proofOf(
+  method: Method,
+  { email, userId }: Person,
+  signInToken: string,
+): Promise<readonly [Method, string]> {
+  if (method === 'password') return [method, password];
+  if (method === 'otp') return codeOf({ email });
+  tickets += 1;
+  const ticket = `lkt_${tickets}`.padEnd(47, 'x');
+  const [hash, sign_in_id] = [hashCredential(ticket), claimsOf(signInToken).jti];
+  const row = { hash, sign_in_id, user_id: userId, expires_at: desk.app.clock.now() + hour };
+  await desk.app.services.db.transaction((tx) => tx.insertInto('sign_in_tickets').values(row).execute());
+  return [method, ticket];
+}
+
+async function sessionsOf({ userId }: Person): Promise<number> {
+  const rows = desk.app.services.db.read.selectFrom('sessions').where('user_id', '=', userId).select('id');
+  return (await rows.execute()).length;
+}
+
+describe('POST /userAccount/authenticate in several steps', () => {
+  const orders: Method[][] = [
+    ['password'],
+    ['otp'],
+    ['oidc'],
+    ['password', 'otp'],
+    ['otp', 'password'],
+    ['oidc', 'password'],
+    ['otp', 'oidc'],
+    ['password', 'otp', 'oidc'],
+    ['password', 'oidc', 'otp'],
+    ['otp', 'password', 'oidc'],
+    ['otp', 'oidc', 'password'],
+    ['oidc', 'password', 'otp'],
+    ['oidc', 'otp', 'password'],
+  ];
+
+  it.each(orders.map((order) => ({ order, named: order.join(', then ') })))(
+    '200: $named (AUTH-5 to AUTH-8)',
+    async ({ order }) => {
+      await desk.setSteps(['password', 'otp']);
+      const person = await somebody();
+      const before = await sessionsOf(person);
+      await desk.setSteps(...order.map((method) => [method]));
+      const token = await desk.begin(person.email);
+      const startUrl = `https://id.example.com/api/v1/userAccount/oidc/start?signIn=${claimsOf(token).jti}`;
+      for (const [place, next] of order.slice(1).entries()) {
+        const { status, body } = await desk.take(token, await proofOf(order[place] ?? next, person, token));
+        expect(status).toBe(200);
+        const authProviders = next === 'oidc' ? { oidc: { startUrl } } : {};
+        expect(body).toEqual({ status: 'success', nextStep: place + 1, allowedMethods: [next], authProviders });
+      }
+      // Whoever is not yet through has no session.
+      expect(await sessionsOf(person)).toBe(before);
+      const { status, body } = await desk.take(token, await proofOf(order.at(-1) ?? 'password', person, token));
+      expect(status).toBe(200);
+      expect(claimsOf(body.accessToken)).toMatchObject({ userId: person.userId, tokenType: 'session' });
+      expect(await sessionsOf(person)).toBe(before + 1);
+    },
+  );
+});
+
+describe('POST /userAccount/authenticate in two steps, a password and a code', () => {
+  let person: Person;
+  beforeEach(async () => {
+    await desk.setSteps(['password', 'otp']);
+    person = await somebody();
+    await desk.setSteps(['password'], ['otp']);
+  });
+
+  /** Takes the first step; answers what the second takes. */
+  async function halfWay(): Promise<{ token: string; code: readonly [string, string] }> {
+    const token = await desk.begin(person.email);
+    expect(await desk.take(token, ['password', password])).toMatchObject({ status: 200, body: { nextStep: 1 } });
+    return { token, code: await codeOf(person) };
+  }
+
+  it('200: only the last step sets hasLoggedIn (AUTH-8, AUTH-11)', async () => {
+    await desk.admin.put(`/users/${person.userId}`, { email: person.email, hasLoggedIn: false });
+    const shown = async () => (await desk.admin.get(`/users/${person.userId}`)).body.hasLoggedIn;
+    const { token, code } = await halfWay();
+    expect(await shown()).toBe(false);
+    expect(await desk.take(token, code)).toMatchObject(signedIn);
+    expect(await shown()).toBe(true);
+  });
+
+  it('401: the wrong method for the step, which uses nothing up (AUTH-9, AUTH-10)', async () => {
+    const code = await codeOf(person);
+    const token = await desk.begin(person.email);
+    expect(await desk.take(token, code)).toMatchObject(refused);
+    expect((await desk.take(token, ['password', password])).status).toBe(200);
+    expect(await desk.take(token, ['password', password])).toMatchObject(refused);
+    expect(await desk.take(token, code)).toMatchObject(signedIn);
+  });
+
+  it('401: something wrong in the second step, which may be tried again (AUTH-8)', async () => {
+    const { token, code } = await halfWay();
+    expect(await desk.take(token, ['otp', otherCode(code[1])])).toMatchObject(refused);
+    expect(await desk.take(token, code)).toMatchObject(signedIn);
+  });
+
+  it('401: the second step of another sign-in (AUTH-10)', async () => {
+    const { code } = await halfWay();
+    expect(await desk.take(await desk.begin(person.email), code)).toMatchObject(refused);
+  });
+
+  it('401: once through, the sign-in begins at its first step again (AUTH-10)', async () => {
+    const { token, code } = await halfWay();
+    expect(await desk.take(token, code)).toMatchObject(signedIn);
+    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+    expect((await desk.take(token, ['password', password])).body.nextStep).toBe(1);
+  });
+
+  it("401: another person's e-mail between the steps, named at the start or not (AUTH-10)", async () => {
+    const other = { email: 'ada@example.com', userId: desk.admin.userId, session: desk.admin };
+    for (const begunWith of [person.email, undefined]) {
+      const token = await desk.begin(begunWith);
+      expect((await desk.take(token, ['password', password], person.email)).status).toBe(200);
+      expect(await desk.take(token, await codeOf(other), other.email)).toMatchObject(refused);
+      expect(await desk.take(token, await codeOf(person), person.email)).toMatchObject(signedIn);
+    }
+  });
+
+  it('401: the steps were changed meanwhile, if only to the same again (AUTH-10, AUTH-46)', async () => {
+    for (const steps of [
+      [['password'], ['otp']],
+      [['password'], ['oidc'], ['otp']],
+    ] as Method[][][]) {
+      const { token, code } = await halfWay();
+      await desk.setSteps(...steps);
+      expect(await desk.take(token, code)).toMatchObject(refused);
+      await desk.setSteps(['password'], ['otp']);
+    }
+  });
+
+  it('401: the person was deleted meanwhile, also once restored (AUTH-10, AUTH-40)', async () => {
+    const { token, code } = await halfWay();
+    await desk.admin.delete(`/users/${person.userId}`);
+    expect(await desk.take(token, code)).toMatchObject(refused);
+    await desk.admin.post(`/users/${person.userId}/restore`);
+    expect(await desk.take(token, code)).toMatchObject(refused);
+    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+  });
+
+  it('401: the password was changed meanwhile, by its owner or with a link (AUTH-10)', async () => {
+    const newPassword = 'Another-Horse-8';
+    const first = await halfWay();
+    const change = { currentPassword: password, newPassword };
+    expect((await person.session.post('/userAccount/password/reset', change)).status).toBe(200);
+    expect(await desk.take(first.token, first.code)).toMatchObject(refused);
+
+    const token = await desk.begin(person.email);
+    expect((await desk.take(token, ['password', newPassword])).status).toBe(200);
+    desk.mail.clear();
+    await desk.app.nobody.post('/userAccount/password/forgot', { email: person.email });
+    const link = desk.app.with(tokenIn(await desk.mail.mailTo(person.email)));
+    expect((await link.post('/userAccount/password/reset/token', { password })).status).toBe(200);
+    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+  });
+
+  it('401: an hour after the beginning, however late the first step was (AUTH-3)', async () => {
+    desk.app.clock.set(Math.floor(desk.app.clock.now() / 1_000) * 1_000);
+    const token = await desk.begin(person.email);
+    desk.app.clock.advance(hour - 1_000);
+    expect((await desk.take(token, ['password', password])).status).toBe(200);
+    const code = await codeOf(person);
+    desk.app.clock.advance(999);
+    expect(await desk.take(token, ['otp', otherCode(code[1])])).toMatchObject(refused);
+    desk.app.clock.advance(1);
+    const late = await desk.take(token, code);
+    expect(late.status).toBe(401);
+    expect(late.body.message).toBe('Sign-in has not begun or took too long: call initAuth first');
+  });
+
+  it('what was begun and not ended is forgotten after its time (AUTH-3)', async () => {
+    const rows = () => desk.app.services.db.read.selectFrom('sign_in_progress').selectAll().execute();
+    await halfWay();
+    expect((await rows()).length).toBeGreaterThan(0);
+    desk.app.clock.advance(hour);
+    expect(await pruneSignIns(desk.app.services)).toBeGreaterThan(0);
+    expect(await rows()).toEqual([]);
+  });
+});

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { endSessions, selectIsOpen } from './session-store.ts';
+
+/** Rule: AUTH-54. */
+export const deleteSession = endpoint({
+  method: 'DELETE',
+  path: '/userAccount/sessions/:id',
+  tag: 'Sign-in',
+  summary: 'End one of the caller’s own sessions, this one or another',
+  policy: { who: 'member', sessionOnly: true },
+  params: z.object({ id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { id: sessionId }, origin }) {
+    const { userId, orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'member');
+      const nowMs = services.clock.now();
+      const isOpen = await selectIsOpen(tx, sessionId, nowMs);
+      const [ended] = isOpen ? await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'logout' }) : [];
+      if (ended === undefined) throw new RefusedError('notFound');
+      await appendAudit(tx, services, { action: 'session.ended', orgId, actor: caller, subjectId: ended, origin });
+    });
+    return { message: 'Session ended' };
+  },
+});

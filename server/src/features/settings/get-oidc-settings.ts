@@ -1,0 +1,13 @@
+import { endpoint } from '../../http/endpoint.ts';
+import { describeOidcSettings, oidcSettingsAnswer } from './contract.ts';
+
+/** Rules: AUDIT-4, AUDIT-5, AUTH-48, AUTH-58. */
+export const getOidcSettings = endpoint({
+  method: 'GET',
+  path: '/settings/oidc',
+  tag: 'Settings',
+  summary: 'Tell by what provider people may sign in; the client secret is never shown',
+  policy: { who: 'admin', scope: 'org:admin' },
+  response: { 200: oidcSettingsAnswer },
+  handle: (services) => describeOidcSettings(services),
+});

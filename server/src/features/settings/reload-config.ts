@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { endpoint } from '../../http/endpoint.ts';
+
+/** Rules: CONFIG-12, CONFIG-25 to CONFIG-27, SERVICE-6. */
+export const reloadConfig = endpoint({
+  method: 'POST',
+  path: '/users/updateAppConfig',
+  tag: 'Services',
+  summary: 'Read the configuration anew; a wrong one is refused, and the present one stays',
+  policy: { who: 'service', scope: 'FETCH_CONFIG' },
+  response: {
+    200: z.object({
+      message: z.string(),
+      config: z.object({ authBackend: z.string(), communicationBackend: z.string(), frontendUrl: z.string() }),
+    }),
+  },
+  async handle(services, { origin }) {
+    const { authBackendUrl, communicationBackendUrl, frontendUrl } = services.reloadConfig();
+    const record = { action: 'config.reloaded', orgId: null, actor: null, subjectId: null, origin } as const;
+    await services.db.transaction((tx) => appendAudit(tx, services, record));
+    return {
+      message: 'Configuration updated successfully',
+      config: { authBackend: authBackendUrl, communicationBackend: communicationBackendUrl, frontendUrl },
+    };
+  },
+});

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { mailDomain, oidcIssuer } from '../../config/config.ts';
+import { refuseInput } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { Secret } from '../../secret.ts';
+import type { OidcSettings } from '../../sso/oidc.ts';
+import { requireGroups } from '../groups/contract.ts';
+import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './contract.ts';
+import { selectSetting, upsertSetting } from './setting-store.ts';
+
+const listMax = 100;
+
+const body = z.object({
+  issuer: oidcIssuer.describe('The issuer, as the provider tells it').meta({ examples: ['https://id.example.com'] }),
+  clientId: z
+    .string()
+    .min(1)
+    .max(500)
+    .meta({ examples: ['latchkey'] }),
+  clientSecret: z
+    .string()
+    .min(1)
+    .max(2_000)
+    .optional()
+    .describe('May be left out to keep the stored one, as long as issuer and clientId stay the same')
+    .meta({ examples: ['c2VjcmV0LW9mLXRoZS1jbGllbnQ'] }),
+  allowedDomains: z
+    .array(mailDomain)
+    .max(listMax)
+    .default([])
+    .describe('Domains whose people get an account at their first sign-in; all others must have one')
+    .meta({ examples: [['example.com']] }),
+  groupIds: z
+    .array(id)
+    .max(listMax)
+    .default([])
+    .describe('Groups that these new people are put into')
+    .meta({ examples: [[]] }),
+});
+type Body = z.output<typeof body>;
+
+/** The secret to keep or to take; a stored one goes to nobody new. */
+function secretFor({ clientSecret, issuer, clientId }: Body, stored: OidcSettings | null): Secret {
+  if (clientSecret !== undefined) return new Secret(clientSecret);
+  if (stored?.issuer === issuer && stored.clientId === clientId) return stored.clientSecret;
+  throw refuseInput({ field: 'body.clientSecret', message: 'is required with this issuer and clientId' });
+}
+
+/**
+ * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, SCOPE-27. Takes a session: whoever names the provider says who everybody is,
+ * and that no scope of a token grants.
+ */
+export const setOidcSettings = endpoint({
+  method: 'PUT',
+  path: '/settings/oidc',
+  tag: 'Settings',
+  summary:
+    'Set by what provider people may sign in; it holds at once. OIDC_ISSUER of the configuration comes before it',
+  policy: { who: 'admin', sessionOnly: true },
+  body,
+  response: { 200: oidcSettingsAnswer },
+  async handle(services, { caller, body: wish, origin }) {
+    const { db, encryption, clock } = services;
+    const { orgId, userId } = caller;
+    const earlier = await selectSetting(db.read, 'oidc');
+    const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
+    const settings = { ...wish, clientSecret: secretFor(wish, stored) };
+    const content = await encryptOidcSettings(encryption, settings);
+    await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      await requireGroups(tx, { orgId, groupIds: settings.groupIds, scopes: null });
+      await upsertSetting(tx, { name: 'oidc', content, updated_by: userId, updated_at: clock.now() });
+      const { clientSecret: _, ...details } = settings;
+      const record = { action: 'settings.oidc-set', orgId, actor: caller, subjectId: null, origin, details } as const;
+      await appendAudit(tx, services, record);
+    });
+    return describeOidcSettings(services);
+  },
+});

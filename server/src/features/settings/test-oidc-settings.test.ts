@@ -1,0 +1,81 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { HandmadeProvider, says } from '../../../test/handmade-provider.ts';
+import { type Client, TestApp } from '../../../test/test-app.ts';
+
+const path = '/settings/oidc/test';
+const clientSecret = 'the-secret-of-the-client-4711';
+
+describe('POST /settings/oidc/test', () => {
+  let provider: HandmadeProvider;
+  let app: TestApp;
+  let admin: Client;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+    admin = await app.setUp();
+    provider = await HandmadeProvider.start(() => app.clock.now());
+  });
+  afterAll(async () => {
+    await app.close();
+    await provider.stop();
+  });
+  afterEach(() => {
+    provider.faults = {};
+  });
+
+  it('400: while nothing is configured, and nothing is written down (AUTH-48)', async () => {
+    const rows = await app.audit();
+    const { status, body } = await admin.post(path);
+    expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
+    expect(body.message).toContain('OIDC_ISSUER');
+    expect(await app.audit()).toEqual(rows);
+  });
+
+  it('200: when the provider answers; each time it is asked anew (AUTH-48, AUDIT-4)', async () => {
+    const { issuer } = provider;
+    expect((await admin.put('/settings/oidc', { issuer, clientId: 'latchkey', clientSecret })).status).toBe(200);
+    const { status, body } = await admin.post(path);
+    expect([status, body]).toEqual([200, { message: 'The provider answers' }]);
+    await admin.post(path);
+    expect(provider.asked).toEqual(['discovery', 'discovery']);
+    expect((await app.audit()).at(-1)).toMatchObject({ action: 'settings.oidc-tested', actor_user_id: admin.userId });
+  });
+
+  it.each<[string, HandmadeProvider['faults'], RegExp]>([
+    ['fails', { at: { discovery: says(500, '{}') } }, /status code/],
+    ['answers HTML', { at: { discovery: says(200, '<p>', { 'content-type': 'text/html' }) } }, /content-type/],
+    ['says to be another', { description: { issuer: 'https://evil.example.com' } }, /issuer/],
+    ['leads elsewhere', { at: { discovery: says(302, '', { location: 'http://127.0.0.1:1/' }) } }, /status code/],
+    ['closes', { at: { discovery: (response) => response.destroy() } }, /fetch failed/],
+  ])('502: when the provider %s, and the answer says so (AUTH-48)', async (_, faults, said) => {
+    provider.faults = faults;
+    const { status, body, text } = await admin.post(path);
+    expect([status, body.error.code]).toEqual([502, 'UPSTREAM_BAD_ANSWER']);
+    expect(body.message).toMatch(said);
+    expect(text).not.toContain(clientSecret);
+    expect(app.logLines.join('\n')).not.toContain(clientSecret);
+  });
+
+  it('403: for a member and for a token without org:admin; nobody is asked (AUDIT-4)', async () => {
+    const asked = provider.asked.length;
+    const member = await app.member(admin, 'member@example.com');
+    expect((await member.post(path)).status).toBe(403);
+    expect((await (await admin.token({ scopes: ['org:write'] })).post(path)).status).toBe(403);
+    expect(provider.asked).toHaveLength(asked);
+  });
+
+  it('429: after ten tries in a minute, by person', async () => {
+    const environment = {
+      RATE_LIMIT: 'on',
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: 'latchkey',
+      OIDC_CLIENT_SECRET: clientSecret,
+    };
+    const limited = await TestApp.start(environment);
+    const limitedAdmin = await limited.setUp();
+    const statuses: number[] = [];
+    for (let count = 0; count < 11; count += 1) statuses.push((await limitedAdmin.post(path)).status);
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429]);
+    await limited.close();
+  });
+});

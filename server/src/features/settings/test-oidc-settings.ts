@@ -1,0 +1,34 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { OidcError } from '../../sso/oidc.ts';
+
+/** Rules: AUDIT-4, AUTH-48. */
+export const testOidcSettings = endpoint({
+  method: 'POST',
+  path: '/settings/oidc/test',
+  tag: 'Settings',
+  summary: 'Ask the provider of single sign-on for its description, and tell what is wrong',
+  policy: { who: 'admin', scope: 'org:admin' },
+  response: { 200: messageAnswer },
+  async handle(services, { caller, origin }) {
+    const { oidc, db, limits } = services;
+    const { orgId, userId } = caller;
+    limits.count('testMail', userId);
+    const client = await oidc.client();
+    if (!client) throw new RefusedError('oidcNotConfigured');
+    await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
+      await appendAudit(tx, services, record);
+    });
+    try {
+      await client.check();
+    } catch (error) {
+      if (!(error instanceof OidcError)) throw error;
+      throw new RefusedError('oidcFailed', { params: { said: error.message }, cause: error.message });
+    }
+    return { message: 'The provider answers' };
+  },
+});

@@ -1,0 +1,139 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import { RefusedError, refuseInput } from '../../errors.ts';
+import type { Services } from '../../services.ts';
+import {
+  advanceProgress,
+  deleteOldProgress,
+  deleteProgress,
+  deleteProgressOf,
+  insertSteps,
+  selectProgress,
+  selectSignInConfig,
+  updateSteps,
+} from './step-store.ts';
+import { defaultSteps, methodsOf, type SignInMethod, signInMs } from './steps.ts';
+
+/** Sets how the people of a new organization sign in. Rule: ORG-10. */
+export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
+  await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
+}
+
+/** Has the people of an organization sign in with a password alone, as in a new one. Rule: CLI-11. */
+export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
+  const { updatedAt } = await selectSignInConfig(tx, orgId);
+  await updateSteps(tx, { orgId, steps: defaultSteps, nowMs: Math.max(nowMs, updatedAt + 1) });
+}
+
+/** Whether the people of an organization sign in by a method, in one step or another. */
+export async function signsInBy(read: Reader, orgId: string, method: SignInMethod): Promise<boolean> {
+  const { steps } = await selectSignInConfig(read, orgId);
+  return steps.some((step) => methodsOf(step).includes(method));
+}
+
+/**
+ * Whether some step can be taken by a method only: without it nobody signs in. Rule: AUTH-57.
+ * @param lacking what cannot be used at the moment anyway
+ */
+export async function dependsOn(
+  read: Reader,
+  orgId: string,
+  { method, lacking }: { readonly method: SignInMethod; readonly lacking: SignInMethod | null },
+): Promise<boolean> {
+  const { steps } = await selectSignInConfig(read, orgId);
+  return steps
+    .map(methodsOf)
+    .some((methods) => methods.includes(method) && methods.every((one) => one === method || one === lacking));
+}
+
+/** The methods of the first step; those of a new organization where there is none. Rule: AUTH-4. */
+export async function firstMethods(read: Reader, orgId: string | undefined): Promise<readonly SignInMethod[]> {
+  const steps = orgId === undefined ? defaultSteps : (await selectSignInConfig(read, orgId)).steps;
+  return methodsOf(steps[0]);
+}
+
+/**
+ * The sign-in that the header of a request stands for, and the address that it is for, which cannot change once it was
+ * named. Throws `signInNotStarted`, `invalidInput` where no address was ever named, and `signInRefused`. Rules: AUTH-3,
+ * AUTH-10.
+ */
+export async function readSignIn(
+  { keys }: Services,
+  token: string | undefined,
+  given: string | undefined,
+): Promise<{ readonly id: string; readonly email: string }> {
+  const claims = token === undefined ? null : await keys.unseal(token);
+  if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined) {
+    throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+  }
+  const begunWith = claims['email'];
+  const email = typeof begunWith === 'string' ? begunWith : given;
+  if (email === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
+  if (given !== undefined && given !== email) throw refuseSignIn();
+  return { id: claims.jti, email };
+}
+
+/** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
+export function refuseSignIn(): RefusedError {
+  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+}
+
+/** Where somebody who signs in has got to. */
+export interface SignInStage {
+  readonly id: string;
+  /** The methods of the step that is to be taken. */
+  readonly methods: readonly SignInMethod[];
+  readonly isLast: boolean;
+  /** The step after, counted from 0, and its methods. */
+  readonly nextStep: number;
+  readonly nextMethods: SignInMethod[];
+  /** Notes that the step was taken; answers whether it was still to be taken. */
+  readonly advance: (tx: Tx, userId: string) => Promise<boolean>;
+  /** Ends the sign-in with its last step; answers whether that was still to be taken. */
+  readonly complete: (tx: Tx, userId: string) => Promise<boolean>;
+}
+
+/**
+ * Finds out where somebody who signs in has got to. Steps that were taken before the steps were changed, or by somebody
+ * else, don't count. Rules: AUTH-8, AUTH-10.
+ * @param id of the sign-in; `userId` `null`: nobody, who has taken none
+ */
+export async function openSignIn(
+  { db, clock }: Services,
+  { id, orgId, userId }: { readonly id: string; readonly orgId: string; readonly userId: string | null },
+): Promise<SignInStage> {
+  const { steps, updatedAt } = await selectSignInConfig(db.read, orgId);
+  const known = steps.length > 1 ? await selectProgress(db.read, id, clock.now()) : undefined;
+  const counts = known?.userId === userId && known.configUpdatedAt === updatedAt;
+  const stepsDone = counts ? known.stepsDone : 0;
+  const nextStep = stepsDone + 1;
+  // The steps may be changed between this look at them and the transaction.
+  const isPresent = async (tx: Tx) => (await selectSignInConfig(tx, orgId)).updatedAt === updatedAt;
+  return {
+    id,
+    methods: methodsOf(steps[stepsDone]),
+    isLast: nextStep >= steps.length,
+    nextStep,
+    nextMethods: methodsOf(steps[nextStep]),
+    advance: async (tx, owner) =>
+      (await isPresent(tx)) &&
+      advanceProgress(tx, {
+        id,
+        user_id: owner,
+        steps_done: nextStep,
+        config_updated_at: updatedAt,
+        expires_at: clock.now() + signInMs,
+      }),
+    complete: async (tx, owner) =>
+      (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id, userId: owner, stepsDone })),
+  };
+}
+
+/** Whatever somebody has begun to sign in with has to begin anew. */
+export async function forgetSignIns(tx: Tx, userId: string): Promise<void> {
+  await deleteProgressOf(tx, userId);
+}
+
+/** Forgets sign-ins that took too long; answers how many. */
+export function pruneSignIns({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+  return db.transaction((tx) => deleteOldProgress(tx, clock.now()));
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Services } from '../../services.ts';
+import { hasPassword } from '../passwords/contract.ts';
+import { selectSignInConfig, updateSteps } from './step-store.ts';
+import { methodsOf, type SignInMethod, type SignInStep, signInMethods, signInSteps } from './steps.ts';
+
+const stepsMax = 3;
+
+const steps = z
+  .array(
+    z.object({
+      order: z.int().min(1).max(stepsMax),
+      allowedMethods: z
+        .array(z.object({ type: z.enum(signInMethods) }))
+        .min(1)
+        .max(signInMethods.length),
+    }),
+  )
+  .min(1)
+  .max(stepsMax)
+  .refine(
+    (given) =>
+      given.every(({ order }) => order <= given.length) &&
+      new Set(given.map(({ order }) => order)).size === given.length,
+    {
+      error: 'must be numbered by order, from 1 on',
+    },
+  )
+  .refine(
+    (given) => {
+      const all = given.flatMap(methodsOf);
+      return new Set(all).size === all.length;
+    },
+    { error: 'must not name a method twice' },
+  )
+  .transform((given) => given.toSorted((one, other) => one.order - other.order))
+  .meta({
+    examples: [[{ order: 1, allowedMethods: [{ type: 'password' }] }]],
+  });
+
+/**
+ * Refuses steps that the administrator who asks for them could not take: then perhaps nobody could. Rule: AUTH-47.
+ * @param can by what the administrator could sign in today
+ */
+function refuseLockOut(wanted: readonly SignInStep[], can: ReadonlySet<SignInMethod>): void {
+  for (const step of wanted) {
+    const methods = methodsOf(step);
+    if (!methods.some((method) => can.has(method))) {
+      throw new RefusedError('signInLocksOut', { params: { step: step.order, methods: methods.join(' or ') } });
+    }
+  }
+}
+
+async function usableMethods({ db, mail, oidc }: Services, userId: string): Promise<ReadonlySet<SignInMethod>> {
+  const can = new Set<SignInMethod>();
+  if (await hasPassword(db.read, userId)) can.add('password');
+  if (await mail.settings()) can.add('otp');
+  if (await oidc.client()) can.add('oidc');
+  return can;
+}
+
+/** Rules: AUTH-46, AUTH-47. */
+export const setSignInSteps = endpoint({
+  method: 'POST',
+  path: '/orgAuthConfig/updateAuthMethod',
+  tag: 'Sign-in',
+  summary: 'Set how the people of the organization sign in; sessions that there are go on',
+  policy: { who: 'admin', sessionOnly: true },
+  body: z.object({ authMethod: steps }),
+  response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
+  async handle(services, { caller, body: { authMethod }, origin }) {
+    const { db, clock } = services;
+    const { orgId, userId } = caller;
+    await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      // Asked in here: what makes a method usable must not go before the steps that need it are there.
+      refuseLockOut(authMethod, await usableMethods(services, userId));
+      const { updatedAt } = await selectSignInConfig(tx, orgId);
+      // Twice in a millisecond is two configurations, too.
+      await updateSteps(tx, { orgId, steps: authMethod, nowMs: Math.max(clock.now(), updatedAt + 1) });
+      const details = { steps: authMethod.map(methodsOf) };
+      const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin, details } as const;
+      await appendAudit(tx, services, record);
+    });
+    return { message: 'Sign-in methods updated successfully', authMethod };
+  },
+});

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { hour } from '../../clock.ts';
+
+/** How long a sign-in may take from its start. Rule: AUTH-3. */
+export const signInMs = hour;
+
+/** How somebody can prove who they are. Rule: AUTH-5. */
+export const signInMethods = ['password', 'otp', 'oidc'] as const;
+
+/** A way to prove who one is. */
+export type SignInMethod = (typeof signInMethods)[number];
+
+/** How people sign in: in one step after the other, one of a step's methods has to succeed. Rule: AUTH-45. */
+export const signInSteps = z.array(
+  z.object({ order: z.int(), allowedMethods: z.array(z.object({ type: z.enum(signInMethods) })) }),
+);
+
+/** One step of signing in. */
+export type SignInStep = z.output<typeof signInSteps>[number];
+
+/** The names of a step's methods; none for a step that isn't there. */
+export function methodsOf(step: SignInStep | undefined): SignInMethod[] {
+  return step?.allowedMethods.map(({ type }) => type) ?? [];
+}
+
+/** How people sign in until an administrator changes it. */
+export const defaultSteps: readonly SignInStep[] = [{ order: 1, allowedMethods: [{ type: 'password' }] }];
+
+/** How the people of an organization sign in, and since when. */
+export interface SignInConfig {
+  readonly steps: readonly SignInStep[];
+  /** Milliseconds since 1970; it differs whenever the steps do. */
+  readonly updatedAt: number;
+}

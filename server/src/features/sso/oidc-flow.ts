@@ -1,0 +1,67 @@
+import { minute, second } from '../../clock.ts';
+import type { OidcFlow, OidcSettings } from '../../sso/oidc.ts';
+
+/** How long one may be at the provider. */
+export const flowMs = 10 * minute;
+
+const cookieName = 'latchkey_oidc';
+const cookiePath = '/api/v1/userAccount/oidc';
+
+/** Why somebody comes back without a ticket, as the sign-in page is told. */
+export type OidcProblem =
+  | 'access_denied'
+  | 'expired'
+  | 'email_not_verified'
+  | 'no_account'
+  | 'not_configured'
+  | 'failed';
+
+/** The cookie that the browser keeps while its owner is at the provider, readable by no script. */
+export function flowCookie(value: string, { baseUrl }: { readonly baseUrl: string }): string {
+  const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
+  const maxAge = value === '' ? 0 : flowMs / second;
+  return `${cookieName}=${value}; Path=${cookiePath}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+/** What the browser kept; `null` for nothing. */
+export function readFlowCookie(header: string | undefined): string | null {
+  const pairs = (header ?? '').split(';').map((pair) => pair.trim());
+  const own = pairs.find((pair) => pair.startsWith(`${cookieName}=`));
+  return own === undefined ? null : own.slice(cookieName.length + 1);
+}
+
+/** What the browser kept, if it belongs to whoever comes back: from the same provider, with the state sent there. */
+export function flowOf(
+  kept: Readonly<Record<string, unknown>> | null,
+  { settings, state }: { readonly settings: OidcSettings; readonly state: unknown },
+): (OidcFlow & { readonly signInId: string }) | null {
+  if (kept?.['tokenType'] !== 'oidc-flow' || kept['state'] !== state) return null;
+  if (kept['issuer'] !== settings.issuer || kept['clientId'] !== settings.clientId) return null;
+  const [nonce, verifier, signInId] = [String(kept['nonce']), String(kept['verifier']), String(kept['signInId'])];
+  return { state: String(state), nonce, verifier, signInId };
+}
+
+/** The address that the provider sent the browser to, whatever the browser called this server. */
+export function returnUrl(redirectUri: string, query: Readonly<Record<string, unknown>>): URL {
+  const url = new URL(redirectUri);
+  for (const [name, value] of Object.entries(query)) url.searchParams.append(name, String(value));
+  return url;
+}
+
+/** The sign-in page, with what came of it in the part of the address that no server is sent. */
+export function signInPage(frontendUrl: string, outcome: Readonly<Record<string, string>>): string {
+  return `${frontendUrl}/sign-in#${new URLSearchParams(outcome).toString()}`;
+}
+
+/**
+ * The headers that lead a browser back to the sign-in page.
+ * @param isOver what it kept for the way is forgotten; otherwise that may be of another tab, which is still at the provider
+ */
+export function backToSignIn(
+  config: { readonly baseUrl: string; readonly frontendUrl: string },
+  outcome: Readonly<Record<string, string>>,
+  isOver: boolean,
+): Readonly<Record<string, string>> {
+  const location = signInPage(config.frontendUrl, outcome);
+  return isOver ? { location, 'set-cookie': flowCookie('', config) } : { location };
+}

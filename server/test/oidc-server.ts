@@ -1,0 +1,250 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { exportJWK, generateKeyPair } from 'jose';
+import Provider from 'oidc-provider';
+import { Browser, outcomeOf, signInOfTicket } from './browser.ts';
+import { beginSignIn, claimsOf } from './sign-in.ts';
+import type { Answer, Client, TestApp } from './test-app.ts';
+import { TestClock } from './test-clock.ts';
+
+/** The public address of services that sign people in by the provider. */
+export const publicUrl = 'https://keys.example.com';
+export const clientId = 'latchkey';
+export const clientSecret = 'hcQ2vTrW-client-secret-of-tests';
+/** Where the provider sends people back to. */
+export const callbackUrl = `${publicUrl}/api/v1/userAccount/oidc/callback`;
+const scopes = 'openid email profile';
+const lifeSeconds = 3_600;
+
+/** Where a sign-in goes to the provider. */
+export function startUrlOf(signInToken: string): string {
+  return `${publicUrl}/api/v1/userAccount/oidc/start?signIn=${claimsOf(signInToken).jti}`;
+}
+
+/** Somebody whom the provider knows, and what it tells of them. */
+export interface OidcPerson {
+  readonly sub: string;
+  readonly email?: unknown;
+  readonly email_verified?: unknown;
+  readonly name?: unknown;
+}
+
+/** What somebody does at the provider, and what it tells then. */
+interface Visit {
+  /** Says no when asked whether to go on. */
+  readonly denies?: boolean;
+  /** The ID token says nothing but who it is: the rest is told at the provider's own place only. */
+  readonly atUserinfo?: boolean;
+  readonly browser?: Browser;
+  /** The `x-session-token` of the sign-in that it is for; without it one is begun. */
+  readonly token?: string;
+}
+
+/** A clock that goes on like the provider's, and that tests move as well. */
+export class RunningClock extends TestClock {
+  #aheadMs = 0;
+
+  override now(): number {
+    return Date.now() + this.#aheadMs;
+  }
+
+  override advance(ms: number): void {
+    this.#aheadMs += ms;
+  }
+
+  override set(nowMs: number): void {
+    this.#aheadMs = nowMs - Date.now();
+  }
+}
+
+type Payload = Record<string, unknown> & { grantId?: string; uid?: string; consumed?: number };
+
+/** Where one provider keeps what it has to remember: in memory. */
+function memory() {
+  const stored = new Map<string, Payload>();
+  return class {
+    readonly #model: string;
+
+    constructor(model: string) {
+      this.#model = model;
+    }
+
+    async upsert(id: string, payload: Payload): Promise<void> {
+      stored.set(`${this.#model}:${id}`, payload);
+    }
+
+    async find(id: string): Promise<Payload | undefined> {
+      return stored.get(`${this.#model}:${id}`);
+    }
+
+    async findByUid(uid: string): Promise<Payload | undefined> {
+      return [...stored.values()].find((payload) => payload.uid === uid);
+    }
+
+    async consume(id: string): Promise<void> {
+      const payload = stored.get(`${this.#model}:${id}`);
+      if (payload) payload.consumed = Math.floor(Date.now() / 1_000);
+    }
+
+    async destroy(id: string): Promise<void> {
+      stored.delete(`${this.#model}:${id}`);
+    }
+
+    async revokeByGrantId(grantId: string): Promise<void> {
+      for (const [key, payload] of stored) if (payload.grantId === grantId) stored.delete(key);
+    }
+  };
+}
+
+async function signingKey() {
+  const { privateKey } = await generateKeyPair('RS256', { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid: 'of-tests', alg: 'RS256', use: 'sig' };
+}
+
+/** A real provider of OpenID Connect on 127.0.0.1, at which people sign in by saying who they are. */
+export class OidcServer {
+  readonly #server: Server;
+  readonly #people = new Map<string, OidcPerson & Visit>();
+  #provider: Provider | undefined;
+  /** How many requests there were, of the service and of browsers. */
+  requests = 0;
+  #port = 0;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      this.requests += 1;
+      this.#answer(request, response).catch((error) => {
+        response.writeHead(500).end(String(error));
+      });
+    });
+  }
+
+  static async start(): Promise<OidcServer> {
+    const server = new OidcServer();
+    await server.listen();
+    await server.#open();
+    return server;
+  }
+
+  async #open(): Promise<void> {
+    const keys = [await signingKey()];
+    const findAccount = (_: unknown, sub: string) => {
+      const {
+        denies: _denies,
+        browser: _browser,
+        token: _token,
+        atUserinfo = false,
+        ...person
+      } = this.#people.get(sub) ?? { sub };
+      return { accountId: sub, claims: async (use: string) => (use === 'id_token' && atUserinfo ? { sub } : person) };
+    };
+    this.#provider = new Provider(this.issuer, {
+      clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [callbackUrl] }],
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+      conformIdTokenClaims: false,
+      findAccount,
+      jwks: { keys },
+      cookies: { keys: ['cookies of the provider in tests'] },
+      adapter: memory(),
+      ttl: Object.fromEntries(
+        ['AccessToken', 'AuthorizationCode', 'IdToken', 'Interaction', 'Session', 'Grant'].map((one) => [
+          one,
+          lifeSeconds,
+        ]),
+      ),
+      features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: false } },
+      interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
+      pkce: { required: () => true },
+      clientBasedCORS: () => false,
+    });
+  }
+
+  /** Listens, after a stop once more where it was. */
+  async listen(): Promise<void> {
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Cuts off everybody and listens no more. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  get issuer(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** What a service is configured with. */
+  get environment(): Record<string, string> {
+    return {
+      BASE_URL: publicUrl,
+      OIDC_ISSUER: this.issuer,
+      OIDC_CLIENT_ID: clientId,
+      OIDC_CLIENT_SECRET: clientSecret,
+      OIDC_ALLOWED_DOMAINS: 'example.com',
+    };
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const provider = this.#provider;
+    if (!provider) throw new Error('the provider has not started');
+    if (!request.url?.startsWith('/interaction/')) return provider.callback()(request, response);
+    const sub = new URLSearchParams(await text(request)).get('sub') ?? '';
+    const { prompt, params, session } = await provider.interactionDetails(request, response);
+    const finish = (result: Record<string, unknown>, mergeWithLastSubmission: boolean) =>
+      provider.interactionFinished(request, response, result, { mergeWithLastSubmission });
+    if (this.#people.get(sub)?.denies) return finish({ error: 'access_denied' }, false);
+    if (prompt.name === 'login') return finish({ login: { accountId: sub } }, false);
+    const grant = new provider.Grant({ accountId: session?.accountId ?? sub, clientId: params.client_id });
+    grant.addOIDCScope(scopes);
+    return finish({ consent: { grantId: await grant.save() } }, true);
+  }
+
+  /** Begins a sign-in, goes from the service to the provider and signs in there; answers the address that leads back, not yet opened: where the service leads at once, if it does not lead there. */
+  async signIn(browser: Browser, person: OidcPerson, visit: Visit = {}): Promise<string> {
+    this.#people.set(person.sub, { ...person, ...visit });
+    browser.signInToken = visit.token ?? (await beginSignIn(browser.app));
+    let { location } = await browser.open(startUrlOf(browser.signInToken));
+    while (location?.startsWith(this.issuer)) {
+      const isAsked = location.includes('/interaction/');
+      ({ location } = await browser.open(location, isAsked ? { sub: person.sub } : undefined));
+    }
+    if (location === null) throw new Error('the provider led nowhere');
+    return location;
+  }
+
+  /** Walks the whole way in a browser; answers the address of the sign-in page that it ends at. */
+  async walk(app: TestApp, person: OidcPerson, visit: Visit = {}): Promise<string> {
+    const { browser = new Browser(app) } = visit;
+    const back = await this.signIn(browser, person, visit);
+    if (!back.startsWith(callbackUrl)) return back;
+    const { location } = await browser.open(back);
+    if (location === null) throw new Error('the service led nowhere');
+    const { oidc: ticket } = outcomeOf(location);
+    if (ticket !== undefined) app.keepSecret(ticket);
+    return location;
+  }
+}
+
+/** Lets people sign in by the provider as well as by password, or in the steps that are named. */
+export async function allowOidc(admin: Client, steps: readonly string[][] = [['password', 'oidc']]): Promise<void> {
+  const authMethod = steps.map((types, at) => ({ order: at + 1, allowedMethods: types.map((type) => ({ type })) }));
+  const { status, text } = await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod });
+  if (status !== 200) throw new Error(`not allowed: ${status} ${text}`);
+}
+
+/** Shows a ticket as the sign-in page does: in the sign-in that it was fetched for, or in the one of `token`. */
+export async function showTicket(
+  app: TestApp,
+  { oidc, email }: Readonly<Record<string, string>>,
+  token?: string,
+): Promise<Answer> {
+  const headers = { 'x-session-token': token ?? signInOfTicket.get(oidc ?? '') ?? (await beginSignIn(app)) };
+  return app.nobody.post('/userAccount/authenticate', { method: 'oidc', credentials: { oidc }, email }, { headers });
+}
