@@ -18,7 +18,7 @@ function ruledScope(method: string, path: string): string {
   if (method === 'DELETE' && path === '/org') return 'org:admin';
   if (path === '/users/by-ids') return 'user:read';
   if (method === 'POST' && inviting.test(path)) return 'user:invite';
-  if (method === 'DELETE' && /^\/users\/:\w+$/.test(path)) return 'user:delete';
+  if (method === 'DELETE' && /^\/users\/:\w+(\/invitation)?$/.test(path)) return 'user:delete';
   const areas: Record<string, string> = {
     'personal-access-tokens': 'token',
     users: 'user',

@@ -7,6 +7,7 @@ import type { AuthenticateService } from '../access/scoped-tokens.ts';
 import { RefusedError } from '../errors.ts';
 import { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
+import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 import type { EndpointRequest } from './input.ts';
 
@@ -43,7 +44,7 @@ export function admission({ policy, precondition }: AnyEndpoint, prove: Authenti
       if (request.caller) admit(policy, request.caller, request.params);
       await precondition?.(services, held);
     } catch (error) {
-      countBadCredential(services.limits, error, request.ip);
+      countBadCredential(services.limits, error, clientAddress(request));
       throw error;
     }
   };

@@ -14,6 +14,7 @@ import type { Services } from '../services.ts';
 import type { Authenticators } from './admission.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
 import { bodyBudgets } from './body-budget.ts';
+import { clientAddress } from './client-address.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
@@ -185,7 +186,7 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
     method: request.method,
     route: request.routeOptions.url,
     status: reply.statusCode,
-    network: request.ip,
+    network: clientAddress(request),
     ms: Math.round(performance.now() - request.startedMs),
   });
 }

@@ -4,11 +4,11 @@ import { readBearer } from '../access/bearer.ts';
 import { type InputProblem, refuseInput } from '../errors.ts';
 import type { Origin } from '../origin.ts';
 import { Secret } from '../secret.ts';
+import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
 
 const detailsMax = 20;
-const unknownNetwork = 'unknown';
 
 /** A request that found its endpoint. */
 export type EndpointRequest = FastifyRequest<{
@@ -27,8 +27,7 @@ class RequestOrigin implements Origin {
   }
 
   get network(): string {
-    // A peer that has hung up has no address any more; what it asked for is done all the same.
-    return this.#request.ip ?? unknownNetwork;
+    return clientAddress(this.#request);
   }
 }
 

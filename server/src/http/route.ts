@@ -6,6 +6,7 @@ import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
 import { type Authenticators, admission, countBadCredential } from './admission.ts';
 import type { BodyBudgets } from './body-budget.ts';
+import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader } from './input.ts';
@@ -87,7 +88,7 @@ function bodyReservation({ known, unknown }: BodyBudgets): preParsingAsyncHookHa
     const isKnown = caller && 'userId' in caller;
     const release = isKnown
       ? known.reserve(raw, limit, caller.userId)
-      : unknown.reserve(raw, limit, networkOf(request.ip));
+      : unknown.reserve(raw, limit, networkOf(clientAddress(request)));
     reply.raw.once('close', release);
   };
 }
@@ -118,7 +119,7 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
       try {
         return write(await endpoint.handle(services, readInput(request)), request, reply);
       } catch (error) {
-        countBadCredential(services.limits, error, request.ip);
+        countBadCredential(services.limits, error, clientAddress(request));
         throw error;
       }
     },

@@ -71,6 +71,7 @@ async function createSingleSignOn({ schema }: Tx): Promise<void> {
     .addColumn('sign_in_id', 'text', (c) => c.notNull())
     .addColumn('expires_at', 'bigint', (c) => c.notNull())
     .execute();
+  await schema.createIndex('sign_in_tickets_user').on('sign_in_tickets').column('user_id').execute();
 }
 
 /** What signing in with codes and in several steps, and service clients, need. */
