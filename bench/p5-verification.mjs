@@ -21,6 +21,7 @@ async function loadVerification() {
   const [
     { compose },
     { loadConfig },
+    { liveConfig },
     { createLog },
     { systemClock },
     { authenticator },
@@ -28,20 +29,21 @@ async function loadVerification() {
     tokens,
     sessions,
   ] = await Promise.all(
-    ['compose', 'config/load-config', 'log', 'clock', 'access/authenticator', 'access/last-used']
+    ['compose', 'config/load-config', 'config/live-config', 'log', 'clock', 'access/authenticator', 'access/last-used']
       .concat(['features/tokens/contract', 'features/sessions/contract'])
       .map(fromServer),
   );
-  const config = loadConfig({ DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' });
-  const log = createLog(config, process.stdout);
-  const { app, services, close } = await compose({ config, clock: systemClock, log });
+  const environment = { DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };
+  const live = liveConfig((running) => loadConfig(environment, running));
+  const log = createLog(live.current, process.stdout);
+  const { app, services, close } = await compose({ live, clock: systemClock, log });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const { token } = await issueToken(`${address}/api/v1`);
   const store = (uses) => tokens.storeLastUsed(services, uses);
   const authenticate = authenticator({
     db: services.db,
     clock: services.clock,
-    displayPrefixes: () => config.displayPrefixes,
+    displayPrefixes: () => live.current.displayPrefixes,
     find: [(hash) => tokens.findToken(services, hash), (hash) => sessions.findSession(services, hash)],
     onTokenUse: lastUsed({ clock: services.clock, metrics: services.metrics, log, store }).touch,
   });
