@@ -55,9 +55,8 @@ interface Issuing {
   readonly delivery: 'sending' | 'shown';
 }
 
-function newLink({ newId, clock, config }: IssuingServices, wish: LinkWish, issuing: Issuing) {
-  const { purpose, setsPassword, createdBy, delivery } = issuing;
-  const nowMs = clock.now();
+function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Issuing & { readonly nowMs: number }) {
+  const { purpose, setsPassword, createdBy, delivery, nowMs } = issuing;
   const raw = setsPassword ? mintRawLinkToken() : null;
   const link: IssuedLink = {
     id: newId(),
@@ -91,11 +90,13 @@ export async function issueLinks(
   { wishes, ...issuing }: Issuing & { readonly wishes: readonly LinkWish[] },
 ): Promise<IssuedLink[]> {
   const { purpose } = issuing;
-  const made = wishes.map((wish) => newLink(services, wish, issuing));
+  // One moment for all: they are told apart by nothing that the clock did meanwhile.
+  const nowMs = services.clock.now();
+  const made = wishes.map((wish) => newLink(services, wish, { ...issuing, nowMs }));
   for (let start = 0; start < made.length; start += batchRows) {
     const some = made.slice(start, start + batchRows);
     const userIds = some.map(({ link }) => link.userId);
-    await endOpenLinks(tx, { userIds, purpose }, { nowMs: services.clock.now(), reason: 'replaced' });
+    await endOpenLinks(tx, { userIds, purpose }, { nowMs, reason: 'replaced' });
     await updateNotCurrent(tx, { userIds, purpose });
     await insertLinks(
       tx,
