@@ -120,6 +120,21 @@ export const clientCredentials = {
     .meta({ examples: ['lks_secret-of-the-client'] }),
 };
 
+/** A token that a client asks about or ends (RFC 7662, section 2.1; RFC 7009, section 2.1). */
+export const tokenBody = z.object({
+  ...clientCredentials,
+  token: z
+    .string()
+    .min(1)
+    .max(10_000)
+    .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
+  token_type_hint: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({ examples: ['access_token'] }),
+});
+
 /** The header of a client that proves itself by HTTP Basic. */
 export const clientHeaders = z.object({ authorization: z.string().max(2_000).optional() });
 

@@ -10,7 +10,7 @@ import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { findSession } from '../sessions/contract.ts';
 import { findToken } from '../tokens/contract.ts';
-import { clientCredentials, clientHeaders, findServiceToken, requireClient } from './contract.ts';
+import { clientHeaders, findServiceToken, requireClient, tokenBody } from './contract.ts';
 
 const answer = z.object({
   active: z.boolean(),
@@ -73,19 +73,7 @@ export const introspectToken = endpoint({
   policy: { who: 'anyone' },
   isOAuth: true,
   headers: clientHeaders,
-  body: z.object({
-    ...clientCredentials,
-    token: z
-      .string()
-      .min(1)
-      .max(10_000)
-      .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
-    token_type_hint: z
-      .string()
-      .max(100)
-      .optional()
-      .meta({ examples: ['access_token'] }),
-  }),
+  body: tokenBody,
   response: { 200: answer },
   async handle(services, { headers, body }) {
     const client = await requireClient(services, headers.authorization, body);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { hashCredential } from '../../secret.ts';
-import { clientCredentials, clientHeaders, requireClient } from './contract.ts';
+import { clientHeaders, requireClient, tokenBody } from './contract.ts';
 import { updateServiceTokenRevoked } from './service-client-store.ts';
 
 /** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). What is no token of the client's is none at all. */
@@ -14,19 +14,7 @@ export const revokeServiceToken = endpoint({
   policy: { who: 'anyone' },
   isOAuth: true,
   headers: clientHeaders,
-  body: z.object({
-    ...clientCredentials,
-    token: z
-      .string()
-      .min(1)
-      .max(10_000)
-      .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
-    token_type_hint: z
-      .string()
-      .max(100)
-      .optional()
-      .meta({ examples: ['access_token'] }),
-  }),
+  body: tokenBody,
   response: { 200: z.object({}) },
   async handle(services, { headers, body, origin }) {
     const client = await requireClient(services, headers.authorization, body);

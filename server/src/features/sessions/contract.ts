@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { networkOf } from '../../access/limits.ts';
 import type { HeldCredential } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { second } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
 import type { Person } from '../../db/people.ts';
 import type { Origin } from '../../origin.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
@@ -13,7 +15,7 @@ import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';
 import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/contract.ts';
 import { provePassword, takePassword } from '../passwords/contract.ts';
-import { forgetSignIns } from '../sign-in/contract.ts';
+import { forgetSignIns, signsInBy } from '../sign-in/contract.ts';
 import { accessTokenMs, endedKeptMs, refreshTokenMs } from './session.ts';
 import {
   deleteOldTokens,
@@ -23,7 +25,7 @@ import {
   selectAccessToken,
   selectSessionState,
 } from './session-store.ts';
-import { selectRecoverable, updateHasLoggedIn } from './sign-in-store.ts';
+import { updateHasLoggedIn } from './sign-in-store.ts';
 
 type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
 
@@ -55,9 +57,30 @@ export async function findSessionAgain(read: Reader, id: string): Promise<HeldCr
   return row ? toHeld(row, null) : null;
 }
 
-/** The active person who has an address, or gets recovery mail there, and where mail about the account goes. Rule: AUTH-49. */
-export function findMailTarget(read: Reader, orgId: string, email: string) {
-  return selectRecoverable(read, orgId, email);
+/** How far apart answers and what is done behind them are. */
+const spreadMs = 300;
+
+/**
+ * Does what depends on who has an address when the answer is on its way, so that all addresses get the same one in the same
+ * time. Throws `tooManyRequests` for a network that asks too often. Rules: AUTH-41, PASSWORD-7.
+ */
+export function behindAnswer(
+  { limits, background }: Services,
+  { requestId, network }: Origin,
+  { what, work }: { readonly what: string; readonly work: (origin: Origin) => Promise<void> },
+): void {
+  limits.count('recovery', networkOf(network));
+  background.run(what, () => work({ requestId, network }), spreadMs);
+}
+
+/** The organization whose people may have a proof of this method mailed to them; `null` where that cannot be. */
+export async function mailingOrganization(
+  { db, mail }: Services,
+  method: 'password' | 'otp',
+): Promise<Organization | null> {
+  const organization = await selectActiveOrganization(db.read);
+  if (!organization || !(await mail.settings())) return null;
+  return (await signsInBy(db.read, organization.id, method)) ? organization : null;
 }
 
 /** Longer than any look at a code takes, the note of a wrong one included: so nothing is told by the time. */

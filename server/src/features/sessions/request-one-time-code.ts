@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { networkOf } from '../../access/limits.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
+import type { Organization } from '../../db/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
@@ -9,11 +8,8 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { issueCode } from '../codes/contract.ts';
-import { signsInBy } from '../sign-in/contract.ts';
-import { findMailTarget } from './contract.ts';
-
-/** How far apart answers and what is done behind them are. */
-const spreadMs = 300;
+import { behindAnswer, mailingOrganization } from './contract.ts';
+import { selectRecoverable } from './sign-in-store.ts';
 
 interface Wish {
   readonly organization: Organization;
@@ -23,7 +19,7 @@ interface Wish {
 
 async function makeCode(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
-    const person = await findMailTarget(tx, orgId, email);
+    const person = await selectRecoverable(tx, orgId, email);
     if (!person || !services.limits.tryCount('codeMail', person.id)) return null;
     const code = await issueCode(tx, services, person.id);
     await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: person.id, origin });
@@ -33,15 +29,13 @@ async function makeCode(services: Services, { organization: { id: orgId }, email
 
 /** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49. */
 async function sendCode(services: Services, email: string, origin: Origin): Promise<void> {
-  const { db, mail } = services;
-  const organization = await selectActiveOrganization(db.read);
-  if (!organization || !(await mail.settings()) || !(await signsInBy(db.read, organization.id, 'otp'))) return;
-  const made = await makeCode(services, { organization, email, origin });
-  if (!made) return;
+  const organization = await mailingOrganization(services, 'otp');
+  const made = organization && (await makeCode(services, { organization, email, origin }));
+  if (!organization || !made) return;
   const { fullName, mailTo } = made.person;
   const names = { organization: organization.name, fullName };
   const letter = oneTimeCodeMail({ ...names, code: made.code.expose(), expiresIn: '10 minutes' });
-  mail.sendLater('one-time code', { to: mailTo, ...letter });
+  services.mail.sendLater('one-time code', { to: mailTo, ...letter });
 }
 
 /** Rules: AUTH-41, AUTH-42. All that depends on who has the address is done when the answer is on its way. */
@@ -53,9 +47,8 @@ export const requestOneTimeCode = endpoint({
   policy: { who: 'anyone' },
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
-  async handle(services, { body: { email }, origin: { requestId, network } }) {
-    services.limits.count('recovery', networkOf(network));
-    services.background.run('one-time code', () => sendCode(services, email, { requestId, network }), spreadMs);
+  async handle(services, { body: { email }, origin }) {
+    behindAnswer(services, origin, { what: 'one-time code', work: (from) => sendCode(services, email, from) });
     return { message: 'If somebody here has this e-mail address, a mail with a code is on its way' };
   },
 });

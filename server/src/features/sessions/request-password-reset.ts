@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { networkOf } from '../../access/limits.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
+import type { Organization } from '../../db/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { passwordResetMail } from '../../mail/templates.ts';
@@ -9,11 +8,8 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { issueLinks } from '../links/contract.ts';
-import { signsInBy } from '../sign-in/contract.ts';
+import { behindAnswer, mailingOrganization } from './contract.ts';
 import { selectRecoverable } from './sign-in-store.ts';
-
-/** How far apart answers and what is done behind them are. */
-const spreadMs = 300;
 
 interface Wish {
   readonly organization: Organization;
@@ -37,11 +33,9 @@ async function makeLink(services: Services, { organization: { id: orgId }, email
 
 /** Sends a link to whoever has an address, and to nobody else. Rules: AUTH-49, PASSWORD-8. */
 async function recover(services: Services, email: string, origin: Origin): Promise<void> {
-  const { db, mail } = services;
-  const organization = await selectActiveOrganization(db.read);
-  if (!organization || !(await mail.settings()) || !(await signsInBy(db.read, organization.id, 'password'))) return;
-  const made = await makeLink(services, { organization, email, origin });
-  if (!made) return;
+  const organization = await mailingOrganization(services, 'password');
+  const made = organization && (await makeLink(services, { organization, email, origin }));
+  if (!organization || !made) return;
   const { person, link } = made;
   const letter = passwordResetMail({
     organization: organization.name,
@@ -49,7 +43,7 @@ async function recover(services: Services, email: string, origin: Origin): Promi
     link: link.address.expose(),
     expiresIn: '20 minutes',
   });
-  mail.sendLater('recovery of a password', { to: person.mailTo, ...letter });
+  services.mail.sendLater('recovery of a password', { to: person.mailTo, ...letter });
 }
 
 /** Rules: PASSWORD-7, PASSWORD-8. All that depends on who has the address is done when the answer is on its way. */
@@ -61,9 +55,8 @@ export const requestPasswordReset = endpoint({
   policy: { who: 'anyone' },
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
-  async handle(services, { body: { email }, origin: { requestId, network } }) {
-    services.limits.count('recovery', networkOf(network));
-    services.background.run('recovery of a password', () => recover(services, email, { requestId, network }), spreadMs);
+  async handle(services, { body: { email }, origin }) {
+    behindAnswer(services, origin, { what: 'recovery of a password', work: (from) => recover(services, email, from) });
     return {
       message: 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way',
     };
