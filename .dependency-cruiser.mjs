@@ -19,9 +19,10 @@ const folders = [
   'metrics',
   'sso',
   'text',
+  'webhooks',
 ];
-const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|compose\\.|routes\\.gen\\.)[^/]+\\.ts$`];
-const basics = `${src}(?:errors|clock|ids|secret)\\.ts$`;
+const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|compose[-.]|routes\\.gen\\.)[^/]+\\.ts$`];
+const basics = `${src}(?:errors|refusals|clock|ids|secret)\\.ts$`;
 /** Pure as well: the schemas and texts that nouns are made of. */
 const vocabulary = `${src}(?:text/|http/(?:schemas|media)\\.ts$)`;
 const queries = '^node_modules/(?:kysely|better-sqlite3|pg)/';
@@ -66,7 +67,7 @@ const general = [
   {
     name: 'routes-belong-to-composition',
     comment: 'Only the composition root and http/ see the table of all endpoints; features see contracts.',
-    from: { path: src, pathNot: [`${src}(?:main|compose)\\.ts$`, `${src}http/`, kinds.test] },
+    from: { path: src, pathNot: [`${src}(?:main|compose(?:-events)?)\\.ts$`, `${src}http/`, kinds.test] },
     to: { path: `${src}routes\\.gen\\.ts$` },
   },
 ];

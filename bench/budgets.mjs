@@ -2,8 +2,8 @@
  * The rows that the benchmark measures, some of them in parts. A `load` row compares the throughput of two servers under
  * the same load and its budget is the least ratio; everywhere else the budget is the most: processor time of one call
  * (`cpu`, microseconds), one latency over another (`turns`), by how much two latencies differ (`timing`, percent), what a
- * long list or invitation takes (`list`, `invite`, in the row's unit), how many statements more (`statements`). A row
- * without a budget is there for orientation.
+ * long list or invitation takes (`list`, `invite`, in the row's unit), how many statements more (`statements`), how fast
+ * events go out (`relay`: the least rate, the most lag). A row without a budget is there for orientation.
  */
 export const rows = [
   {
@@ -36,6 +36,8 @@ export const rows = [
   { id: 'P9', kind: 'list', what: 'GET /users, memory above idle', part: 'memory', unit: 'MB', budget: 150 },
   { id: 'P9', kind: 'list', what: 'GET /users, statements', part: 'statements', unit: 'statements', budget: 3 },
   { id: 'P11', kind: 'invite', what: 'inviting 1,000 addresses, 20 ms a mail', unit: 's', budget: 15 },
+  { id: 'P12', kind: 'relay', what: 'events to JetStream, a backlog', part: 'rate', unit: 'events/s', budget: 2000 },
+  { id: 'P12', kind: 'relay', what: 'events to JetStream, p99 lag at 200/s', part: 'lag', unit: 'ms', budget: 200 },
   {
     id: 'P14',
     kind: 'statements',
@@ -95,8 +97,13 @@ export const rows = [
   },
 ];
 
+/** Whether the budget of a row is the least, not the most, that may be measured. */
+export function isLeast({ kind, part }) {
+  return kind === 'load' || part === 'rate';
+}
+
 /** Whether a measured value keeps the row's budget; null where there is none. */
 export function holds(row, value) {
   if (row.budget === null) return null;
-  return row.kind === 'load' ? value >= row.budget : value <= row.budget;
+  return isLeast(row) ? value >= row.budget : value <= row.budget;
 }

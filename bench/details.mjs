@@ -18,7 +18,8 @@ function turnLines({ id, ratios, work: { answers, medianMs }, turns }) {
 }
 
 function timingLines({ id, what, knownMs, unknownMs, after, tries }) {
-  const both = ({ knownMs: known, unknownMs: unknown }) => `${known.toFixed(3)} ms known, ${unknown.toFixed(3)} ms unknown`;
+  const both = ({ knownMs: known, unknownMs: unknown }) =>
+    `${known.toFixed(3)} ms known, ${unknown.toFixed(3)} ms unknown`;
   return [
     `${id}: ${what}, medians of ${tries} each: ${both({ knownMs, unknownMs })}; something else right after: ${both(after)}`,
   ];
@@ -53,6 +54,13 @@ function inviteLines({ id, values, longestMs, waitShares, mails }) {
   ];
 }
 
+function relayLines({ id, part, events, medianMs, longestMs, changesPerSecond, waitShare }) {
+  if (part === 'rate') return [`${id}: a backlog of ${events} events`];
+  const lag = `${id}: lag ${milliseconds(medianMs)} (median), ${milliseconds(longestMs)} at most`;
+  const waited = `the service was ready and waited for a core ${Math.round(waitShare * 100)} % of the time`;
+  return [`${lag}, at ${changesPerSecond.toFixed(0)} changes a second; ${waited}`];
+}
+
 function statementLines({ id, routes }) {
   return routes.map(({ route, few, many }) => {
     const told = ({ statements, rows }) => `${statements.length} for ${rows} rows`;
@@ -67,6 +75,7 @@ const linesOf = {
   timing: timingLines,
   list: (outcome) => listLines[outcome.part](outcome),
   invite: inviteLines,
+  relay: relayLines,
   statements: statementLines,
 };
 

@@ -5,8 +5,8 @@ const base = '/api/v1';
 
 /**
  * Every route that answers rows of the store, as many as there are: how to ask for them, where `rows` is how many a page
- * may have, `userIds` are users of the store, `groupId` and `teamId` a group and a team of theirs, and where they are in
- * the answer. Those with `bySession` take no token.
+ * may have, `userIds` are users of the store, `groupId` and `teamId` a group and a team of theirs, `webhookId` a webhook
+ * that was sent to, and where they are in the answer. Those with `bySession` take no token.
  */
 export const listRoutes = [
   { route: 'GET /users', request: () => ({ path: '/users' }), list: (body) => body },
@@ -93,6 +93,21 @@ export const listRoutes = [
   },
   { route: 'GET /service-clients', request: () => ({ path: '/service-clients' }), list: (body) => body.clients },
   {
+    route: 'GET /webhooks/{webhookId}/attempts',
+    request: ({ rows, webhookId }) => ({ path: `/webhooks/${webhookId}/attempts?limit=${rows}` }),
+    list: (body) => body.attempts,
+  },
+  {
+    route: 'GET /events',
+    request: ({ rows }) => ({ path: `/events?limit=${rows}` }),
+    list: (body) => body.events,
+  },
+  {
+    route: 'GET /audit',
+    request: ({ rows }) => ({ path: `/audit?limit=${rows}` }),
+    list: (body) => body.records,
+  },
+  {
     route: 'GET /userAccount/sessions',
     bySession: true,
     request: () => ({ path: '/userAccount/sessions' }),
@@ -109,6 +124,15 @@ const boundedRoutes = [
   // At most three steps of sign-in.
   'GET /orgAuthConfig/authMethods',
   'POST /orgAuthConfig/updateAuthMethod',
+  // At most 50 webhooks; the types of event that one of them asks for.
+  'GET /webhooks',
+  'POST /webhooks',
+  'GET /webhooks/{webhookId}',
+  'PATCH /webhooks/{webhookId}',
+  // Two ways out to a broker, one to each webhook.
+  'GET /events/relays',
+  // Nothing but a broker that refuses makes rows of it: it is counted in server/test/list-statements.test.ts.
+  'GET /events/dead-letters',
   // One setting, one service client.
   'GET /settings/oidc',
   'PUT /settings/oidc',

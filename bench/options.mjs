@@ -17,7 +17,7 @@ ${rows.map((row) => `  ${row.id.padEnd(4)} ${row.what}${row.peer === undefined ?
 The servers take turns (A B A B), each pinned to one core with the load generator on another, and a row is the median of
 the ratios of the rounds. P7 and P8 do the same with one server on all cores, with sign-ins or uploads and without; T9
 compares known and unknown addresses, without rounds; P9 and P14 use a store of 100,000 users, seeded once and kept in
-bench/.cache; P11 has a mail server beside the generator. Needs the built server (dist). The packages of the peers are installed
+bench/.cache; P11 has a mail server beside the generator, P12 a NATS server (Debian package nats-server). Needs the built server (dist). The packages of the peers are installed
 in bench/ when they are missing. Writes bench/results.json. A budget that doesn't hold leaves the exit code 0; a row that
 could not be measured makes it 1.
 `;

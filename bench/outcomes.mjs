@@ -1,6 +1,6 @@
 import { holds } from './budgets.mjs';
 import { workOf } from './latency-turns.mjs';
-import { median } from './statistics.mjs';
+import { median, percentile } from './statistics.mjs';
 
 /** Below this share of its core a loaded server was held up by something else: the generator or other programs. */
 export const undisturbedCpuShare = 0.85;
@@ -70,6 +70,14 @@ export function inviteOutcome(row, { seconds, longestMs, waitShares, mails }) {
   const value = Math.max(...seconds);
   const disturbed = Math.max(...waitShares) > undisturbedWaitShare;
   return { ...row, value, values: seconds, longestMs, waitShares, mails, disturbed, holds: holds(row, value) };
+}
+
+/** The outcome of one part of P12: the rate of the backlog, or the lag that one event of a hundred exceeds. */
+export function relayOutcome(row, { lagMs, perSecond, ...more }) {
+  const value = row.part === 'rate' ? perSecond : percentile(lagMs, 0.99);
+  const lag = { medianMs: percentile(lagMs, 0.5), longestMs: lagMs.at(-1) };
+  const disturbed = more.waitShare > undisturbedWaitShare;
+  return { ...row, value, ...(row.part === 'lag' ? lag : {}), ...more, disturbed, holds: holds(row, value) };
 }
 
 /** The outcome of P14: by how many statements the route grows that grows most. */

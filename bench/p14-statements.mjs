@@ -89,6 +89,16 @@ async function makeClientsAndSessions(caller, { rows }) {
   return session;
 }
 
+/** Sends as many test messages to a webhook where nobody listens as the store is to have rows; answers the webhook. */
+async function makeAttempts(caller, { rows }) {
+  const json = { url: 'http://127.0.0.1:9/', events: ['orgDeleted'] };
+  const { id } = JSON.parse((await timedRequest(caller, { method: 'POST', path: '/webhooks', json })).body);
+  for (let count = 0; count < rows; count++) {
+    await timedRequest(caller, { method: 'POST', path: `/webhooks/${id}/test` });
+  }
+  return id;
+}
+
 async function countIn(store, tell) {
   const log = join(temporaryFolder(), 'statements');
   const dataDir = await seededStore(store, tell);
@@ -96,7 +106,7 @@ async function countIn(store, tell) {
   const { child, ...server } = await startServer({
     dataDir,
     nodeOptions: ['--import', watcher],
-    env: { STATEMENTS_FILE: log },
+    env: { STATEMENTS_FILE: log, WEBHOOK_NETWORKS: '127.0.0.1' },
   });
   const { token } = await issueTokenFor(server.api, administrator, { scopes, count: store.ownTokens });
   const caller = { ...server, log, headers: { authorization: `Bearer ${token}` } };
@@ -107,7 +117,8 @@ async function countIn(store, tell) {
   await issueTokenFor(server.api, administrator, { scopes, name: 'another' });
   const wholeList = (await watched(caller, { path: '/users' })).statements;
   const userIds = first.body.map((user) => user._id);
-  const place = { rows: store.rows, userIds, ...(await makeGroups(caller, store, userIds)) };
+  const webhookId = await makeAttempts(caller, store);
+  const place = { rows: store.rows, userIds, webhookId, ...(await makeGroups(caller, store, userIds)) };
   await makeInvitations(caller, store);
   const session = await makeClientsAndSessions(caller, store);
   const signedIn = { ...caller, headers: { authorization: `Bearer ${session}` } };

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { isLeast } from './budgets.mjs';
 import { details } from './details.mjs';
 import { undisturbedCpuShare, undisturbedLateMs, undisturbedWaitShare } from './outcomes.mjs';
 import { cores } from './processes.mjs';
@@ -37,6 +38,7 @@ const cellsOf = {
   }),
   list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
   invite: ({ value, unit }) => ({ ours: `${significant(value)} ${unit}` }),
+  relay: ({ value, unit }) => ({ ours: `${Math.round(value)} ${unit}` }),
   statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
   timing: ({ value, knownMs, unknownMs }) => ({
     ours: `${knownMs.toFixed(2)} ms`,
@@ -45,11 +47,12 @@ const cellsOf = {
   }),
 };
 
-const budgetUnits = { load: '', cpu: ' us', turns: '', list: '', invite: '', statements: '', timing: '' };
+const budgetUnits = { load: '', cpu: ' us', turns: '', list: '', invite: '', relay: '', statements: '', timing: '' };
 
-function budgetText({ kind, budget, unit }) {
+function budgetText(row) {
+  const { kind, budget, unit } = row;
   if (budget === null) return '-';
-  return `${kind === 'load' ? '>=' : '<='} ${budget}${unit === undefined ? budgetUnits[kind] : ` ${unit}`}`;
+  return `${isLeast(row) ? '>=' : '<='} ${budget}${unit === undefined ? budgetUnits[kind] : ` ${unit}`}`;
 }
 
 function cells(outcome) {

@@ -9,6 +9,7 @@ import {
   inviteOutcome,
   listOutcome,
   loadOutcome,
+  relayOutcome,
   statementsOutcome,
   timingOutcome,
   turnsOutcome,
@@ -18,6 +19,7 @@ import { measureSignIns } from './p7-sign-ins.mjs';
 import { measureUploads } from './p8-uploads.mjs';
 import { measureUserList } from './p9-user-list.mjs';
 import { measureInvite } from './p11-invite.mjs';
+import { measureRelay } from './p12-relay.mjs';
 import { countStatements } from './p14-statements.mjs';
 import { endEverything, runNode } from './processes.mjs';
 import { table, writeResults } from './report.mjs';
@@ -57,6 +59,7 @@ const measurements = [
     outcome: listOutcome,
   },
   { of: (row) => row.kind === 'invite', measure: (_, options) => measureInvite(options), outcome: inviteOutcome },
+  { of: (row) => row.kind === 'relay', measure: (_, options) => measureRelay(options), outcome: relayOutcome },
   { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
   { of: (row) => row.kind === 'timing', measure: measureTiming, outcome: timingOutcome },
 ];

@@ -35,6 +35,8 @@ const verbs = [
   'remove',
   'rename',
   'replace',
+  'replay',
+  'requeue',
   'request',
   'resend',
   'reset',

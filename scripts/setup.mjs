@@ -49,7 +49,8 @@ export async function ensureDebianPackages(wanted) {
   if (process.getuid?.() !== 0 || !hasCommand('apt-get')) {
     throw new StepError(`Missing on this machine: ${missing.join(', ')}. Run: sudo apt-get ${install.join(' ')}`);
   }
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  // At run level 1 what is installed is not started as a service of the machine.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   await withLock(lock, () =>
     progress(`Installing ${missing.join(', ')} from Debian`, async () => {
       const update = await run('apt-get', ['update', '-qq'], { env });
@@ -163,8 +164,11 @@ function buildFingerprint() {
   );
 }
 
+/** Where servers are installed; not in everybody's PATH. */
+const serverDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
 function hasCommand(command) {
-  return (process.env.PATH ?? '').split(delimiter).some((directory) => {
+  return [...(process.env.PATH ?? '').split(delimiter), ...serverDirectories].some((directory) => {
     try {
       accessSync(join(directory, command), constants.X_OK);
       return true;

@@ -12,6 +12,9 @@ import { inSeconds, runNode, StepError } from './steps.mjs';
 const debianPackages = [
   { command: 'chromium', package: 'chromium' },
   { command: 'script', package: 'bsdutils' },
+  { command: 'nats-server', package: 'nats-server' },
+  { command: 'redis-server', package: 'redis-server' },
+  { command: 'strace', package: 'strace' },
 ];
 
 async function main() {

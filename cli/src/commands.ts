@@ -1,5 +1,7 @@
 import type { Command } from './command.ts';
 import { adminRecover } from './commands/admin-recover.ts';
+import { auditExport } from './commands/audit-export.ts';
+import { auditVerify } from './commands/audit-verify.ts';
 import { migrate } from './commands/migrate.ts';
 import { orgPurge } from './commands/org-purge.ts';
 import { orgRestore } from './commands/org-restore.ts';
@@ -11,6 +13,7 @@ import { serviceList } from './commands/service-list.ts';
 import { serviceRevoke } from './commands/service-revoke.ts';
 import { tokenList } from './commands/token-list.ts';
 import { tokenRevoke } from './commands/token-revoke.ts';
+import { userErase } from './commands/user-erase.ts';
 
 /** Every command there is. */
 export const commands: readonly Command[] = [
@@ -25,5 +28,8 @@ export const commands: readonly Command[] = [
   serviceRevoke,
   tokenList,
   tokenRevoke,
+  userErase,
+  auditVerify,
+  auditExport,
   seed,
 ];

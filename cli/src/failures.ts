@@ -8,9 +8,16 @@ export type FailureKind = keyof typeof exitCodes;
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly kind: FailureKind;
+  /** What else programs are told, beside code and message. */
+  readonly more: Readonly<Record<string, unknown>>;
 
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+  constructor(
+    kind: FailureKind,
+    message: string,
+    { more = {}, ...options }: ErrorOptions & { readonly more?: Readonly<Record<string, unknown>> } = {},
+  ) {
     super(message, options);
     this.kind = kind;
+    this.more = more;
   }
 }

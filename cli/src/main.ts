@@ -23,7 +23,9 @@ async function messageOf(error: unknown): Promise<string> {
 async function fail(error: unknown): Promise<void> {
   const kind = kindOf(error);
   const message = await messageOf(error);
-  const line = wantsJson ? JSON.stringify({ error: { code: kind.toUpperCase(), message } }) : `latchkey: ${message}`;
+  const more = error instanceof CommandError ? error.more : {};
+  const told = { error: { code: kind.toUpperCase(), message, ...more } };
+  const line = wantsJson ? JSON.stringify(told) : `latchkey: ${message}`;
   process.stderr.write(`${line}\n`);
   process.exitCode = exitCodes[kind];
 }

@@ -11,9 +11,11 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule.`;
 /** What the words above commands of two words stand for. */
 const nouns: Readonly<Record<string, string>> = {
   admin: 'Administrators: the way back in',
+  audit: 'The audit log: verifying, exporting',
   org: 'The organization: its state, restoring, purging',
   service: 'Services that get scoped tokens: registering, listing, ending',
   token: "Personal access tokens: listing and revoking everybody's",
+  user: 'Users: erasing their data',
 };
 
 type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome>;

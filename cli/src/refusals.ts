@@ -1,11 +1,18 @@
 import type { Reader } from '../../server/src/db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../server/src/db/organization.ts';
 import { RefusedError } from '../../server/src/errors.ts';
+import type { ErasureRefusal } from '../../server/src/features/erasure/contract.ts';
 import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/contract.ts';
 import type { RecoveryRefusal } from '../../server/src/features/recovery/contract.ts';
 import { CommandError } from './failures.ts';
 
-type Reason = OperatorRefusal | RecoveryRefusal | 'organizationDeleted' | 'noSuchToken' | 'noSuchService';
+type Reason =
+  | OperatorRefusal
+  | RecoveryRefusal
+  | ErasureRefusal
+  | 'organizationDeleted'
+  | 'noSuchToken'
+  | 'noSuchService';
 
 const texts: Readonly<Record<Reason, string>> = {
   noOrganization: 'This store has no organization: create one with POST /api/v1/org',
@@ -14,6 +21,9 @@ const texts: Readonly<Record<Reason, string>> = {
   noSuchAdministrator: 'There is no active administrator with that address',
   passwordsOff: 'Nobody signs in with a password here: --reset-sign-in has everybody do so again',
   noSuchToken: 'There is no such token, or it has ended already',
+  noSuchUser: 'There is no such user',
+  userNotDeleted: 'The user is not deleted: delete the user first',
+  userErased: 'The data of this user was erased already',
   noSuchService: 'There is no such service, or it has ended already',
 };
 

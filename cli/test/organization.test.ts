@@ -26,8 +26,19 @@ function leaveSignIns(dataDir: string): void {
     INSERT INTO sign_in_tickets SELECT 'hash of a ticket', id, 'a sign-in', 9e12 FROM users LIMIT 1;
     INSERT INTO sign_in_progress SELECT 'a sign-in', id, 1, 0, 9e12 FROM users LIMIT 1;
     INSERT INTO one_time_codes SELECT id, 'keyed hash', 9e12, 0 FROM users LIMIT 1;
+    INSERT INTO webhook_attempts SELECT 'an attempt', id, 'an event', 'userAdded', 1, 1, 0, 1, 200, NULL FROM webhooks;
   `);
   store.close();
+}
+
+/** A webhook that is off, and that has been asked to send an event again. */
+async function addWebhook(server: ServerProcess, token: string): Promise<void> {
+  const { body } = await server.call('POST', '/webhooks', { token, body: { url: 'https://example.com/' } });
+  const path = `/webhooks/${body.id}`;
+  await server.call('PATCH', path, { token, body: { enabled: false } });
+  const { events } = (await server.call('GET', '/events', { token })).body;
+  const asked = await server.call('POST', `${path}/replay`, { token, body: { eventId: events[0].id } });
+  expect(asked.status).toBe(200);
 }
 
 /** A server with an organization, three more people of whom the last is deleted, a service, and a personal access token. */
@@ -47,6 +58,7 @@ async function populate(server: ServerProcess) {
   expect((await server.call('PUT', '/settings/smtp', { token: session, body: mailServer })).status).toBe(200);
   const made = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'kept' } });
   const link = invited.body.link.split('#token=')[1] as string;
+  await addWebhook(server, session);
   const service = await registerService(server, session);
   return { session, token: made.body.token.accessToken as string, link, service };
 }
@@ -184,6 +196,10 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         group_members: before['group_members']?.length,
         auth_configs: 1,
         personal_access_tokens: 1,
+        webhook_attempts: 1,
+        dead_letters: 1,
+        relays: 1,
+        webhooks: 1,
         one_time_links: 1,
         settings: 1,
         sessions: 1,

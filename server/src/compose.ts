@@ -9,6 +9,7 @@ import { passwordHasher } from './access/passwords.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Background, background } from './background.ts';
 import { type Clock, second } from './clock.ts';
+import { openEvents } from './compose-events.ts';
 import type { Config } from './config/config.ts';
 import type { LiveConfig } from './config/live-config.ts';
 import { type LiveConnector, liveConnector } from './connector/live-connector.ts';
@@ -17,6 +18,7 @@ import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { openSqlite } from './db/sqlite.ts';
 import { RefusedError, StartupError } from './errors.ts';
+import { pruneEvents } from './events/prune-events.ts';
 import { pruneTickets } from './features/identities/contract.ts';
 import { pruneLinks } from './features/links/contract.ts';
 import { findServiceToken, pruneServiceTokens } from './features/service-clients/contract.ts';
@@ -24,6 +26,7 @@ import { findSession, findSessionAgain, pruneSessions } from './features/session
 import { mailSettingsReader, oidcSettingsReader } from './features/settings/contract.ts';
 import { pruneSignIns } from './features/sign-in/contract.ts';
 import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
+import { pruneAttempts, pruneWebhooks } from './features/webhooks/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { pictureCompressor } from './images/picture-compressor.ts';
@@ -33,6 +36,7 @@ import { startPruning } from './pruning.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
 import { type LiveOidc, liveOidc } from './sso/live-oidc.ts';
+import { openWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
 
 /** Below the ten seconds after which the process gives up. */
 const closeMsMax = 9 * second;
@@ -55,6 +59,7 @@ interface Outgoing {
   readonly background: Background;
   readonly oidc: LiveOidc;
   readonly mail: MailService;
+  readonly webhooks: WebhookSender;
 }
 
 /** What leaves this process behind requests. */
@@ -69,6 +74,7 @@ function openOutgoing(
     background: behind,
     oidc: liveOidc(oidcSettingsReader(reading), clock),
     mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
+    webhooks: openWebhookSender({ clock, networks: () => live.current.webhookNetworks }),
   };
 }
 
@@ -92,8 +98,12 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     await migrate(db, clock);
     const encryption = openEncryption({ dataDir, key: encryptionKey });
     const metrics = createMetrics();
-    return {
+    const newId = idGenerator(clock);
+    const keys = await openSigningKeys({ dataDir, clock, sharedSecret: jwtSharedSecret });
+    const passwords = await passwordHasher();
+    const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
+      ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
       encryption,
       metrics,
       log: surroundings.log,
@@ -106,9 +116,9 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       reloadConfig: () => reload(surroundings),
       clock,
       db,
-      newId: idGenerator(clock),
-      keys: await openSigningKeys({ dataDir, clock, sharedSecret: jwtSharedSecret }),
-      passwords: await passwordHasher(),
+      newId,
+      keys,
+      passwords,
       pictures: pictureCompressor(),
       limits: limits({ isOn: () => live.current.rateLimit, clock }),
       confirm: callerConfirmation({
@@ -117,6 +127,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
         findSession: findSessionAgain,
       }),
     };
+    return services;
   } catch (error) {
     await db.close();
     throw error;
@@ -157,6 +168,9 @@ async function composeOn(services: Services, { live, clock, log }: Surroundings)
       serviceTokens: () => pruneServiceTokens(services),
       tickets: () => pruneTickets(services),
       signIns: () => pruneSignIns(services),
+      events: () => pruneEvents(services),
+      webhooks: () => pruneWebhooks(services),
+      webhookAttempts: () => pruneAttempts(services),
     },
     log,
   );
@@ -168,8 +182,10 @@ async function composeOn(services: Services, { live, clock, log }: Surroundings)
     stopPruning();
     await app.close();
     // A mail server that hangs must not cost what is written behind requests.
-    const leftMs = Math.max(0, closeMsMax - (performance.now() - begunMs));
-    await Promise.all([services.background.close(leftMs), uses.close()]);
+    const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
+    await Promise.all([services.background.close(leftMs()), uses.close()]);
+    // After everything that may still write events.
+    await services.relays.close(leftMs());
   };
   return { app, services, close };
 }
@@ -188,6 +204,7 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
   const release = async () => {
     await connector.close();
     await services?.mail.close();
+    await services?.relays.close();
     await services?.db.close();
     hold.release();
   };

@@ -9,11 +9,14 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
 import type { Connector } from './connector/connector.ts';
 import type { Database } from './db/database.ts';
+import type { LogWatch } from './events/log-watch.ts';
+import type { Relays } from './events/relays.ts';
 import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { MailService } from './mail/mail-service.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { LiveOidc } from './sso/live-oidc.ts';
+import type { WebhookSender } from './webhooks/webhook-sender.ts';
 
 /** What handlers work with. A handler takes what it needs and nothing else reaches it. */
 export interface Services {
@@ -29,6 +32,10 @@ export interface Services {
   readonly encryption: Encryption;
   readonly mail: MailService;
   readonly oidc: LiveOidc;
+  /** Tells that there are new events. */
+  readonly eventWatch: LogWatch;
+  readonly relays: Relays;
+  readonly webhooks: WebhookSender;
   readonly background: Background;
   readonly pictures: PictureCompressor;
   readonly limits: Limits;

@@ -52,6 +52,8 @@ const ruledServiceScopes: Readonly<Record<string, string>> = {
   '/userAccount/internal/password/check': 'FETCH_CONFIG',
 };
 const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];
+/** Routes that take services besides people. */
+const forBoth = personal.filter(({ policy }) => 'orService' in policy);
 const scoped = personal.filter(({ policy }) => 'scope' in policy);
 const sessionOnly = personal.filter(({ policy }) => 'sessionOnly' in policy);
 
@@ -157,10 +159,29 @@ describe('K10: every route and every single scope', () => {
     // Claims do not make a person of a service.
     const { userId } = admin;
     callers.push(app.service(['USER_LOOKUP'], { userId, sub: userId, tokenType: 'session', isAdmin: true }));
-    for (const endpoint of personal) {
+    for (const endpoint of personal.filter((one) => !forBoth.includes(one))) {
       const answers = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
       const told = answers.map((answer) => `${title(endpoint)}: ${verdict(answer)}`);
       expect(told).toEqual(callers.map(() => `${title(endpoint)}: 401 TOKEN_INVALID`));
+    }
+  });
+
+  it('the event log is opened by its ruled scope of a service alone, and by nothing else of a service (EVENT-15, SERVICE-3, ERR-15)', async () => {
+    expect(forBoth.map(title)).toEqual(['GET /events']);
+    for (const endpoint of forBoth) {
+      const wrong = [[], ['*'], ['org:admin'], scopeNames, serviceScopes.filter((name) => name !== 'EVENTS_READ')];
+      for (const scopes of wrong) {
+        const { status, body, headers } = await knock(app.service(scopes), endpoint);
+        expect([scopes, status, body.message]).toEqual([scopes, 403, 'Insufficient scope. Required: EVENTS_READ']);
+        expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="EVENTS_READ"');
+      }
+      // Claims do not make a person of a service.
+      const { userId } = admin;
+      const person = { userId, sub: userId, tokenType: 'session', isAdmin: true };
+      expect(verdict(await knock(app.service(['USER_LOOKUP'], person), endpoint))).toBe('403 INSUFFICIENT_SCOPE');
+      for (const scopes of [['EVENTS_READ'], serviceScopes]) {
+        expect(verdict(await knock(app.service(scopes), endpoint))).toBe('admitted');
+      }
     }
   });
 

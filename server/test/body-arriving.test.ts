@@ -8,7 +8,9 @@ import { RawConnection } from './raw-http.ts';
 import { nextTurn, storedRows } from './second-connection.ts';
 import { registerService } from './service-clients.ts';
 import { stepsOf } from './sign-in-desk.ts';
+import { addLetter, addRelay, unserved } from './stored-relays.ts';
 import { type Client, type Json, password, TestApp } from './test-app.ts';
+import { registerWebhook } from './webhooks.ts';
 
 /** A writing call, by its route, in which everything is right. */
 interface Write {
@@ -41,7 +43,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
 
   beforeEach(async () => {
     mails = await MailServer.start();
-    app = await TestApp.start({ SMTP_URL: mails.url });
+    app = await TestApp.start({ SMTP_URL: mails.url, WEBHOOK_NETWORKS: '127.0.0.1' });
     admin = await app.setUp();
     caller = await app.member(admin, 'grace@example.com');
     await app.promote(caller.userId);
@@ -63,9 +65,15 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     const oidc = { issuer: provider.issuer, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
     await admin.put('/settings/oidc', oidc);
     const { clientId } = await registerService(admin);
+    // Nobody listens there, and nothing is sent to those that are off.
+    const webhook = { url: 'http://127.0.0.1:9/' };
+    const [known, ended] = [await registerWebhook(admin, webhook.url), await registerWebhook(admin, webhook.url)];
+    for (const { id } of [known, ended]) await admin.patch(`/webhooks/${id}`, { enabled: false });
     await app.signIn('grace@example.com');
     const { sessions } = (await caller.get('/userAccount/sessions')).body;
     const elsewhere = sessions.find(({ isCurrent }: Json) => !isCurrent).id;
+    await addRelay(app);
+    const letters = [await addLetter(app, 1), await addLetter(app, 2)];
     const memberships = { userIds: [other.userId], groupIds: [groupId] };
     writes = [
       { route: 'PATCH /org', path: '/org', body: { shortName: 'Late' } },
@@ -125,6 +133,19 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
         body: { name: 'late', scopes: ['USER_LOOKUP'] },
       },
       { route: 'DELETE /service-clients/:clientId', path: `/service-clients/${clientId}` },
+      {
+        route: 'POST /events/dead-letters/requeue',
+        path: '/events/dead-letters/requeue',
+        body: { ids: [letters[0]] },
+      },
+      { route: 'POST /events/relays/replay', path: '/events/relays/replay', body: { relay: unserved, after: 0 } },
+      { route: 'DELETE /events/dead-letters/:letterId', path: `/events/dead-letters/${letters[1]}` },
+      { route: 'POST /webhooks', path: '/webhooks', body: webhook },
+      { route: 'PATCH /webhooks/:webhookId', path: `/webhooks/${known.id}`, body: { description: 'Late' } },
+      { route: 'POST /webhooks/:webhookId/rotate-secret', path: `/webhooks/${known.id}/rotate-secret` },
+      { route: 'POST /webhooks/:webhookId/test', path: `/webhooks/${known.id}/test` },
+      { route: 'POST /webhooks/:webhookId/replay', path: `/webhooks/${known.id}/replay`, body: { after: 0 } },
+      { route: 'DELETE /webhooks/:webhookId', path: `/webhooks/${ended.id}` },
       { route: 'POST /userAccount/email/confirm', path: '/userAccount/email/confirm' },
       { route: 'DELETE /userAccount/sessions/:id', path: `/userAccount/sessions/${elsewhere}` },
       { route: 'POST /users/bulk/invite', path: '/users/bulk/invite', body: { emails: ['guest@example.com'] } },

@@ -87,7 +87,7 @@ beforeAll(async () => {
   values.set('personal access token without its prefix', token.replace('lkpat_', ''));
   service = await registerService(admin);
   values.set('scoped token, issued', (await issuedTo(app, service)).credential);
-  values.set('scoped token, self-signed', app.service(['USER_LOOKUP', 'FETCH_CONFIG']).credential ?? '');
+  values.set('scoped token, self-signed', app.service(['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ']).credential ?? '');
   values.set('client secret', service.clientSecret);
   values.set('client by Basic', basic(service)['authorization'] ?? '');
   values.set('x-session-token', await desk.begin(email));
@@ -116,6 +116,7 @@ const doors: readonly Door[] = [
   { name: 'a route of members', open: people, knock: bearerAt('GET', () => '/org') },
   { name: 'a route of administrators', open: people, knock: bearerAt('PATCH', () => '/org', {}) },
   { name: 'the list of services', open: people, knock: bearerAt('GET', () => '/service-clients') },
+  { name: 'the event log', open: { ...people, ...services }, knock: bearerAt('GET', () => '/events') },
   { name: 'the settings', open: people, knock: bearerAt('GET', () => '/settings/smtp') },
   { name: 'a route of sessions', open: sessionsOnly, knock: bearerAt('GET', () => '/userAccount/sessions') },
   { name: 'the steps of sign-in', open: sessionsOnly, knock: bearerAt('GET', () => '/orgAuthConfig/authMethods') },

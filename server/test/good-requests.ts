@@ -4,7 +4,9 @@ import { routes } from '../src/routes.gen.ts';
 import { registerService } from './service-clients.ts';
 import { beginSignIn } from './sign-in.ts';
 import { stepsOf } from './sign-in-desk.ts';
+import { addRelay, unserved } from './stored-relays.ts';
 import { type Answer, Client, type Json, password, type TestApp } from './test-app.ts';
+import { registerWebhook } from './webhooks.ts';
 
 /** Who and what requests are made with. */
 export interface World {
@@ -44,6 +46,12 @@ async function newGroup(admin: Client): Promise<string> {
   return (await admin.post('/userGroups', { name: fresh(), type: 'custom' })).body._id;
 }
 
+/** In place of all others, so that there are never too many. */
+async function newWebhook(admin: Client): Promise<string> {
+  for (const { id } of (await admin.get('/webhooks')).body.webhooks) await admin.delete(`/webhooks/${id}`);
+  return (await registerWebhook(admin, 'https://example.com/', { events: ['orgDeleted'] })).id;
+}
+
 function changeOfMembers(change: 'add-users' | 'remove-users'): readonly [string, Make] {
   const make: Make = async ({ admin, member }) => {
     const body = { userIds: [member.userId], groupIds: [await newGroup(admin)] };
@@ -79,6 +87,26 @@ const requests = new Map<string, Make>([
   [
     'POST /service-clients',
     ({ admin }) => ({ caller: admin, path: '/service-clients', body: { name: 'good', scopes: ['USER_LOOKUP'] } }),
+  ],
+  [
+    'POST /events/dead-letters/requeue',
+    ({ admin }) => ({ caller: admin, path: '/events/dead-letters/requeue', body: { ids: ['f'.repeat(24)] } }),
+  ],
+  [
+    'POST /events/relays/replay',
+    async ({ app, admin }) => {
+      await addRelay(app);
+      return { caller: admin, path: '/events/relays/replay', body: { relay: unserved, after: 0 } };
+    },
+  ],
+  ['POST /webhooks', ({ admin }) => ({ caller: admin, path: '/webhooks', body: { url: 'https://example.com/' } })],
+  [
+    'PATCH /webhooks/:webhookId',
+    async ({ admin }) => ({ caller: admin, path: `/webhooks/${await newWebhook(admin)}`, body: { enabled: false } }),
+  ],
+  [
+    'POST /webhooks/:webhookId/replay',
+    async ({ admin }) => ({ caller: admin, path: `/webhooks/${await newWebhook(admin)}/replay`, body: { after: 0 } }),
   ],
   [
     'POST /orgAuthConfig/updateAuthMethod',

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { appendAudit } from '../src/audit/audit-log.ts';
 import { addManyUsers } from './many-users.ts';
 import { secondConnection } from './second-connection.ts';
 import { registerService } from './service-clients.ts';
 import { watchStatements } from './statement-watch.ts';
+import { unserved } from './stored-relays.ts';
 import { type Client, TestApp } from './test-app.ts';
+import { registerWebhook } from './webhooks.ts';
 
 const statementsMax = 3;
 const few = 10;
@@ -29,6 +32,9 @@ const paged = [
 
 const invitations = ['', '?page=2&limit=100', '?search=user', '?status=pending', '?status=failed&search=%25_'];
 const tokens = ['', '?page=2&limit=100', '?search=user', '?status=all', '?status=revoked'];
+
+/** Of the webhook whose attempts are listed. */
+let webhookId = '';
 
 const lists: readonly List[] = [
   { name: 'GET /users', call: () => ({ path: '/users' }) },
@@ -55,6 +61,20 @@ const lists: readonly List[] = [
   }),
   { name: 'GET /service-clients', call: () => ({ path: '/service-clients' }) },
   { name: 'GET /userAccount/sessions', call: () => ({ path: '/userAccount/sessions' }) },
+  ...['', '?after=5', '?limit=1000'].map((query) => ({
+    name: `GET /events${query}`,
+    call: () => ({ path: `/events${query}` }),
+  })),
+  ...['', `?relay=${encodeURIComponent(unserved)}`, '?page=2&limit=5'].map((query) => ({
+    name: `GET /events/dead-letters${query}`,
+    call: () => ({ path: `/events/dead-letters${query}` }),
+  })),
+  ...['', '?limit=200', '?action=session.&outcome=success&from=2000-01-01', '?cursor=9999999999999.5'].map((query) => ({
+    name: `GET /audit${query}`,
+    call: () => ({ path: `/audit${query}` }),
+  })),
+  { name: 'GET /webhooks', call: () => ({ path: '/webhooks' }) },
+  { name: 'GET /webhooks/:webhookId/attempts', call: () => ({ path: `/webhooks/${webhookId}/attempts` }) },
   ...invitations.map((query) => {
     const path = `/users/invitations${query}`;
     return { name: `GET ${path}`, call: () => ({ path }) };
@@ -104,6 +124,65 @@ describe('statements of the list routes (STORE-14)', () => {
     });
   }
 
+  /** Copies the one webhook, which is off, and gives it attempts. */
+  async function addWebhooks(count: number): Promise<void> {
+    const { db, newId } = app.services;
+    const webhook = await db.read
+      .selectFrom('webhooks')
+      .selectAll()
+      .where('id', '=', webhookId)
+      .executeTakeFirstOrThrow();
+    const event = {
+      event_id: newId(),
+      event_type: 'userAdded',
+      sequence: 1,
+      duration_ms: 1,
+      status: 204,
+      reason: null,
+    };
+    await db.transaction(async (tx) => {
+      for (let made = 1; made <= count; made += 1) {
+        await tx
+          .insertInto('webhooks')
+          .values({ ...webhook, id: newId() })
+          .execute();
+        const attempt = { id: newId(), webhook_id: webhookId, attempt: made, attempted_at: app.clock.now(), ...event };
+        await tx.insertInto('webhook_attempts').values(attempt).execute();
+      }
+    });
+  }
+
+  /** Adds records to the audit log. */
+  async function addRecords(count: number): Promise<void> {
+    const { db } = app.services;
+    const origin = { requestId: 'many', network: '127.0.0.1' };
+    const record = { action: 'session.refreshed', orgId: null, actor: null, subjectId: null, origin } as const;
+    const records = Array.from({ length: count }, () => record);
+    await db.transaction((tx) => appendAudit(tx, app.services, ...records));
+  }
+
+  /** Adds events, and sets as many of them aside. */
+  async function addEventsAndLetters(count: number): Promise<void> {
+    const { db, newId } = app.services;
+    const { org_id, ...last } = (await app.events()).at(-1);
+    const row = { org_id, event_type: 'userAdded', occurred_at: app.clock.now(), payload: '{}' };
+    const letter = { relay: unserved, attempts: 5, last_error: 'x', created_at: app.clock.now(), requeued_at: null };
+    await db.transaction(async (tx) => {
+      for (let sequence = last.sequence + 1; sequence <= last.sequence + count; sequence += 1) {
+        await tx
+          .insertInto('outbox')
+          .values({ ...row, id: newId(), sequence })
+          .execute();
+        await tx
+          .insertInto('dead_letters')
+          .values({ ...letter, id: newId(), sequence })
+          .execute();
+      }
+      const value = last.sequence + count;
+      await tx.updateTable('counters').set({ value }).where('name', '=', 'event').execute();
+    });
+  }
+
   /** Invites everybody who was not yet: a row in the store, as after a mail that leads to the sign-in page. */
   async function inviteAll(): Promise<void> {
     const { db, newId } = app.services;
@@ -147,12 +226,19 @@ describe('statements of the list routes (STORE-14)', () => {
 
   beforeAll(async () => {
     app = await TestApp.start();
+    // Whatever is asked of the store from here on, a request asks it.
+    await app.services.relays.close();
     admin = await app.setUp();
     await admin.token();
     await registerService(admin);
     await addManyUsers(app, few - 1);
     await addTokens(few - 1);
     await addClientsAndSessions(few - 1);
+    webhookId = (await registerWebhook(admin, 'https://example.com/')).id;
+    await admin.patch(`/webhooks/${webhookId}`, { enabled: false });
+    await addWebhooks(few - 1);
+    await addEventsAndLetters(few);
+    await addRecords(few);
     await inviteAll();
     // The first long list opens a connection, which later ones use.
     await admin.get('/users');
@@ -160,6 +246,9 @@ describe('statements of the list routes (STORE-14)', () => {
     await addManyUsers(app, many - few);
     await addTokens(many - few);
     await addClientsAndSessions(many - few);
+    await addWebhooks(many - few);
+    await addEventsAndLetters(many - few);
+    await addRecords(many - few);
     await inviteAll();
     await countAll('many');
   });

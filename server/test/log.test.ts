@@ -6,6 +6,7 @@ import { mintRawTicket } from '../src/features/identities/ticket.ts';
 import { mintRawLinkToken } from '../src/features/links/link.ts';
 import { mintRawClientSecret } from '../src/features/service-clients/service-client.ts';
 import { createLog, maskCredentials } from '../src/log.ts';
+import { mintRawWebhookSecret } from '../src/webhooks/signature.ts';
 
 const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
 /** The secret of a link in a mail. */
@@ -95,6 +96,15 @@ describe('createLog', () => {
     expect(text).not.toContain('lkl_');
     expect(text).not.toContain(linkSecret.slice(4, 20));
     expect(text).toContain('mailed https://id.example.com/reset-password#token=[secret]');
+  });
+
+  it('masks the secret of a webhook (EVENT-25)', async () => {
+    const secret = mintRawWebhookSecret().expose();
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const text = await written((log) => log.info({ body: `{"secret":"${secret}"}` }, `for ${secret}`));
+    expect(() => JSON.parse(text)).not.toThrow();
+    expect(text).not.toContain(secret.slice(6, -1));
+    expect(text).toContain('for [secret]');
   });
 
   it('masks the secret of a service client, in whatever it stands (SERVICE-7)', async () => {

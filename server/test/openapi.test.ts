@@ -10,6 +10,12 @@ import type { Json } from './test-app.ts';
 const file = '../../docs/openapi.gen.json';
 const document: Json = JSON.parse(JSON.stringify(openApiDocument(routes)));
 
+/** What is sent piece by piece, by its address. */
+const streamedTypes: Readonly<Record<string, readonly string[]>> = {
+  '/events': ['text/event-stream'],
+  '/audit/export': ['application/jsonl', 'text/csv'],
+};
+
 function operationOf(endpoint: AnyEndpoint): Json {
   const address = addressOf(endpoint).replace(/:(\w+)/g, '{$1}');
   return document.paths[address]?.[endpoint.method.toLowerCase()];
@@ -107,14 +113,17 @@ describe('OpenAPI document', () => {
     });
   });
 
-  function expectedSecurity({ policy: { who }, isOAuth }: AnyEndpoint): Json {
+  function expectedSecurity({ policy, isOAuth }: AnyEndpoint): Json {
+    const { who } = policy;
     // A client may be named in the body, too.
     if (isOAuth) return [{ client: [] }, {}];
     if (who === 'anyone') return [];
+    // Of the event log people read their own organization's, and services all of it.
+    if ('orService' in policy) return [{ bearer: [] }, { service: [] }];
     return [{ [who === 'service' ? 'service' : 'bearer']: [] }];
   }
 
-  it('every operation says which kind of credential it takes (SERVICE-1, SERVICE-2, SERVICE-11, HTTP-7)', () => {
+  it('every operation says which kind of credential it takes (SERVICE-1, SERVICE-2, SERVICE-11, HTTP-7, EVENT-15)', () => {
     const { securitySchemes } = document.components;
     const schemes = Object.entries<Json>(securitySchemes).map(([name, { scheme }]) => [name, scheme]);
     expect(Object.fromEntries(schemes)).toEqual({ bearer: 'bearer', client: 'basic', service: 'bearer' });
@@ -142,13 +151,15 @@ describe('OpenAPI document', () => {
     expect(elsewhere.sort()).toEqual(['/.well-known/jwks.json', '/health/live', '/health/ready']);
   });
 
-  it('answers are JSON, but for pictures and for nothing at all; refusals always are (ERR-1, ERR-5)', () => {
+  it('answers are JSON, but for pictures, what is streamed and nothing at all; refusals always are (ERR-1, ERR-5)', () => {
     for (const endpoint of routes) {
       const { default: refused, ...successes } = operationOf(endpoint).responses;
       const isOAuth = endpoint.path.startsWith('/oauth2/');
       expect(refused).toEqual({ $ref: `#/components/responses/${isOAuth ? 'OAuthRefusal' : 'Refusal'}` });
       const types = Object.values<Json>(successes).flatMap(({ content = {} }) => Object.keys(content));
-      for (const type of types) expect(['application/json', 'image/jpeg']).toContain(type);
+      const streamed = streamedTypes[endpoint.path] ?? [];
+      for (const type of types) expect(['application/json', 'image/jpeg', ...streamed]).toContain(type);
+      expect([endpoint.path, types]).toEqual([endpoint.path, expect.arrayContaining([...streamed])]);
       expect(types.includes('image/jpeg')).toBe(/\/(logo|dp)$/.test(endpoint.path) && endpoint.method !== 'DELETE');
     }
     for (const { content } of Object.values<Json>(document.components.responses)) {
@@ -197,12 +208,13 @@ describe('OpenAPI document', () => {
     });
   });
 
-  it('a refusal may name the addresses that mail did not go out to, beside what every refusal has (ERR-2, INVITE-14)', () => {
+  it('a refusal may name the addresses that mail did not go out to, or the oldest event kept, beside what every refusal has (ERR-2, INVITE-14, EVENT-12)', () => {
     const { schemas } = document.components;
     const { required, properties, additionalProperties } = schemas.Refusal;
     expect(required).toEqual(['message', 'error']);
-    expect(Object.keys(properties).sort()).toEqual(['error', 'failed', 'message']);
+    expect(Object.keys(properties).sort()).toEqual(['error', 'failed', 'message', 'oldest']);
     expect(properties.failed).toMatchObject({ type: 'array', items: { type: 'string', format: 'email' } });
+    expect(properties.oldest).toMatchObject({ type: 'integer' });
     expect(additionalProperties).toBe(false);
   });
 });

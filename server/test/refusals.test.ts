@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, second } from '../src/clock.ts';
-import { hasErrorMessage, type RefusalName, refusals } from '../src/errors.ts';
+import { hasErrorMessage, type RefusalName } from '../src/errors.ts';
+import { refusals } from '../src/refusals.ts';
 import { answering, type Behaviour, FakeBackend, silent } from './fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from './made-pictures.ts';
 import { MailServer } from './mail-server.ts';
@@ -10,6 +11,7 @@ import { basic, type RegisteredService, registerService } from './service-client
 import { attemptSignIn, beginSignIn } from './sign-in.ts';
 import { stepsOf } from './sign-in-desk.ts';
 import { type Client, type Json, organization, password, TestApp } from './test-app.ts';
+import { registerWebhook } from './webhooks.ts';
 
 interface Refused {
   readonly status: number;
@@ -191,6 +193,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     administratorOrSelfRequired: () =>
       call(member, 'PATCH', `/users/${admin.userId}/designation`, { body: { designation: 'Boss' } }),
     sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
+    webhookOfOthers: async () => {
+      const { id } = await registerWebhook(admin, 'https://example.com/');
+      return call(await admin.token(), 'POST', `/webhooks/${id}/rotate-secret`);
+    },
 
     notFound: () => call(admin, 'GET', `/users/${anId}`),
     methodNotAllowed: () => call(app.nobody, 'DELETE', '/users'),
@@ -222,12 +228,27 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
     everybodyActive: () => invite('ada@example.com'),
     userActive: () => call(admin, 'POST', `/users/${member.userId}/restore`),
+    tooManyWebhooks: async () => {
+      const url = 'https://example.com/';
+      const { webhooks } = (await admin.get('/webhooks')).body;
+      const room = 50 - webhooks.length;
+      const made = await Promise.all(Array.from({ length: room }, () => registerWebhook(admin, url)));
+      const refused = await call(admin, 'POST', '/webhooks', { body: { url } });
+      // Nothing is to be sent to any of them.
+      await Promise.all([...webhooks, ...made].map(({ id }) => admin.delete(`/webhooks/${id}`)));
+      return refused;
+    },
     emailOfDeletedUser: async () => {
       const gone = await app.member(admin, 'gone@example.com');
       await app.deleteUser(gone.userId);
       return call(admin, 'POST', '/users', newcomer('gone@example.com'));
     },
 
+    eventsGone: async () => {
+      const { db } = mailing.services;
+      await db.transaction((tx) => tx.deleteFrom('outbox').where('sequence', '<=', 1).execute());
+      return call(inviter, 'GET', '/events?after=0');
+    },
     linkGone: async () => {
       const { _id } = (await inviter.post('/users', newcomer('linked@example.com').body)).body;
       const { link } = (await inviter.post(`/users/${_id}/invite-link`)).body;
@@ -272,6 +293,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       expect(performance.now() - startedMs).toBeLessThan(2 * busyMs + 3 * second);
       store.exec('ROLLBACK');
       store.close();
+      return refused;
+    },
+    relayStopped: async () => {
+      const isAlive = vi.spyOn(app.services.relays, 'isAlive').mockReturnValue(false);
+      const refused = await call(app.nobody, 'GET', '//health/ready');
+      isAlive.mockRestore();
       return refused;
     },
     inviteMailFailed: () => unmailed(() => invite('unreached@example.com')),
@@ -329,8 +356,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     expect(refused.body.error.requestId).toBe(refused.header('x-request-id'));
     expect(refused.header('cache-control')).toBe('no-store');
     expect('details' in refused.body.error).toBe(code === 'VALIDATION_ERROR');
-    const { failed, ...common } = refused.body;
+    const { failed, oldest, ...common } = refused.body;
     expect(failed).toEqual(name === 'inviteMailFailed' ? ['unreached@example.com'] : undefined);
+    expect(oldest).toBe(name === 'eventsGone' ? 2 : undefined);
     expect(Object.keys(common).sort()).toEqual(['error', 'message']);
     expect(refused.header('www-authenticate') !== undefined).toBe(status === 401 || code === 'INSUFFICIENT_SCOPE');
     expect(refused.header('allow') !== undefined).toBe(status === 405);

@@ -30,6 +30,26 @@ export function watchStatements(before: (sql: string, connection: Connection) =>
   };
 }
 
+/**
+ * Does something ahead of a statement, as another process may: of those that match, the one with this number, from 1 on.
+ * Answers how to stop, which tells whether it came to that.
+ */
+export function actAhead(pattern: RegExp, number: number, act: () => void): () => boolean {
+  let [met, isActing] = [0, false];
+  const stop = watchStatements((sql) => {
+    if (isActing || !pattern.test(sql)) return;
+    met += 1;
+    if (met !== number) return;
+    isActing = true;
+    act();
+    isActing = false;
+  });
+  return () => {
+    stop();
+    return met >= number;
+  };
+}
+
 /** Everything in a store file but the record of migrations: the rows of each table, by its name. */
 export function tablesOf(file: string): Readonly<Record<string, readonly unknown[]>> {
   const connection = new Sqlite(file, { readonly: true });

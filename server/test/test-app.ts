@@ -81,7 +81,7 @@ export class Client {
     });
     const bytes = Buffer.from(await response.arrayBuffer());
     const text = bytes.toString();
-    const isJson = method !== 'HEAD' && (response.headers.get('content-type')?.startsWith('application/json') ?? false);
+    const isJson = method !== 'HEAD' && /^application\/json\b/.test(response.headers.get('content-type') ?? '');
     const body = isJson ? JSON.parse(text) : text;
     const answer = { status: response.status, headers: response.headers, body, text, bytes };
     if (isJson) checkAgainstContract(method, url, { ...answer, hasBackend: this.#app.services.connector !== null });
@@ -281,13 +281,13 @@ export class TestApp {
   /** Every row of the audit log, in order, its details parsed. */
   async audit(): Promise<Json[]> {
     const rows = await this.services.db.read.selectFrom('audit_log').orderBy('sequence').selectAll().execute();
-    return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
+    return rows.map((row) => ({ ...row, details: JSON.parse(row.details), changes: JSON.parse(row.changes) }));
   }
 
   /** Notes the secrets in an answer, so that `close` can look for them. */
   remember({ headers, body }: Answer): void {
     const given = [headers.get('x-session-token'), body?.accessToken, body?.refreshToken, body?.token?.accessToken];
-    given.push(body?.clientSecret, body?.access_token);
+    given.push(body?.clientSecret, body?.access_token, body?.secret);
     for (const secret of given) if (typeof secret === 'string') this.#secrets.add(secret.replace(/^\w+_(?=eyJ)/, ''));
     const inLink = typeof body?.link === 'string' ? body.link.split('#token=')[1] : undefined;
     if (inLink) this.#secrets.add(inLink);

@@ -30,6 +30,8 @@ const allowances = {
   testMail: 10,
   /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
   emailNotice: 3,
+  /** Refused sign-ins that are recorded, in all: who tries a lot must not fill the audit log. */
+  refusedSignIn: 600,
 } as const;
 
 /** Counted in another time than a minute. */
@@ -197,6 +199,7 @@ export function limits({ isOn, clock }: { readonly isOn: () => boolean; readonly
     serviceToken: new Windows(clock, 'serviceToken'),
     testMail: new Windows(clock, 'testMail'),
     emailNotice: new Windows(clock, 'emailNotice'),
+    refusedSignIn: new Windows(clock, 'refusedSignIn'),
   };
   const accounts = new SlowDown(clock, freeFailures);
   // A network may hold many people who each mistype: it is slowed down later than one account is.

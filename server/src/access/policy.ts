@@ -11,7 +11,8 @@ type Who = 'member' | 'admin' | 'adminOrSelf';
  * - `anyone`: no credential is asked for, and none is looked at.
  * - `holder`: the endpoint consumes the bearer value itself, such as a refresh token.
  * - `service`: takes a scoped token of a service, and nobody else's.
- * - the others take a session or, where they name a scope, a personal access token that has it.
+ * - the others take a session or, where they name a scope, a personal access token that has it; where they name a scope
+ *   of services too, a scoped token that has that.
  */
 export type Policy =
   | { readonly who: 'anyone' }
@@ -25,6 +26,8 @@ export type Policy =
       readonly adminFirst?: true;
       /** The name of the path parameter that holds a token's id: a token may always do this to itself. Rule: SCOPE-25. */
       readonly selfParam?: string;
+      /** Takes a scoped token of a service as well, which needs this scope. Rule: EVENT-15. */
+      readonly orService?: ServiceScope;
     };
 
 function isItself(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): boolean {
@@ -58,6 +61,12 @@ function admitPerson(policy: Policy, caller: Principal, params: Readonly<Record<
   if (policy.who === 'adminOrSelf') requireAdministratorOrSelf(caller, params['id']?.toLowerCase());
 }
 
+function admitService(policy: Policy, { scopes }: ServicePrincipal): void {
+  if (!('scope' in policy)) return;
+  const needed = policy.who === 'service' ? policy.scope : policy.orService;
+  if (needed !== undefined && !scopes.has(needed)) throw refuseScope([needed]);
+}
+
 /**
  * Lets a proved caller through or throws the policy's refusal: scope first, then who. Rules: HTTP-3, SERVICE-3.
  * @param params the raw path parameters
@@ -67,6 +76,6 @@ export function admit(
   caller: Principal | ServicePrincipal,
   params: Readonly<Record<string, string>>,
 ): void {
-  if (caller.kind !== 'service') admitPerson(policy, caller, params);
-  else if ('scope' in policy && !caller.scopes.has(policy.scope)) throw refuseScope([policy.scope]);
+  if (caller.kind === 'service') admitService(policy, caller);
+  else admitPerson(policy, caller, params);
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { GrantableScopes } from '../access/scopes.ts';
+import { brokerUrl } from '../events/broker-address.ts';
+import type { EventsFormat } from '../events/envelope.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
 import { mailSender, smtpUrl } from '../mail/mail-address.ts';
 import { Secret } from '../secret.ts';
@@ -65,6 +67,16 @@ export const variables = z.object({
   COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients are told'),
   DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
   DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
+  EVENTS_URL: brokerUrl.optional().describe('The broker that events go to, as nats:// or redis://'),
+  EVENTS_FORMAT: z
+    .enum(['envelope', 'cloudevents'], 'must be envelope or cloudevents')
+    .default('envelope')
+    .describe('How events look to brokers and webhooks'),
+  EVENT_RETENTION_DAYS: wholeNumber(1, 36_500).default(30).describe('How long relayed events are kept'),
+  WEBHOOK_NETWORKS: list
+    .pipe(z.array(network))
+    .default([])
+    .describe('Private addresses and networks that webhooks may go to'),
   CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
@@ -134,6 +146,12 @@ export interface Config {
   readonly authBackendUrl: string;
   readonly communicationBackendUrl: string;
   readonly dataDir: string;
+  /** The broker that events go to, credentials included; `null`: none. Rule: EVENT-16. */
+  readonly eventsUrl: Secret | null;
+  readonly eventsFormat: EventsFormat;
+  readonly eventRetentionDays: number;
+  /** Networks that webhooks may go to although they are not public. Rule: EVENT-24. */
+  readonly webhookNetworks: readonly string[];
   /** Without a slash at the end; `null` where the built-in team directory is used. */
   readonly connectorUrl: string | null;
   /** Underscore included. The first is the one that new tokens show. */

@@ -40,7 +40,7 @@ function refusal(environment: Readonly<Record<string, string>>): string {
 }
 
 describe('loadConfig', () => {
-  it('has a default for everything (CONFIG-1 to CONFIG-3, CONFIG-5, CONFIG-6, CONFIG-8, CONFIG-11, CONFIG-12, CONFIG-14 to CONFIG-19, CONFIG-28)', () => {
+  it('has a default for everything (CONFIG-1 to CONFIG-3, CONFIG-5, CONFIG-6, CONFIG-8, CONFIG-10 to CONFIG-12, CONFIG-14 to CONFIG-19, CONFIG-28, CONFIG-30, CONFIG-31)', () => {
     const { scopes, ...rest } = loadConfig({});
     expect(rest).toEqual({
       host: '127.0.0.1',
@@ -50,6 +50,10 @@ describe('loadConfig', () => {
       authBackendUrl: 'http://localhost:3000',
       communicationBackendUrl: 'http://localhost:3000',
       dataDir: './data',
+      eventsUrl: null,
+      eventsFormat: 'envelope',
+      eventRetentionDays: 30,
+      webhookNetworks: [],
       connectorUrl: null,
       displayPrefixes: ['lkpat_'],
       jwtSharedSecret: null,
@@ -69,13 +73,14 @@ describe('loadConfig', () => {
     expect(scopes.infos).toEqual(catalogue);
   });
 
-  it('takes every variable (CONFIG-1 to CONFIG-19, CONFIG-28, CONFIG-29)', () => {
+  it('takes every variable (CONFIG-1 to CONFIG-19, CONFIG-28 to CONFIG-31)', () => {
     const {
       scopes: _,
       jwtSharedSecret,
       scopedSharedSecret,
       encryptionKey,
       mailServer,
+      eventsUrl,
       ...rest
     } = loadConfig({
       HOST: '0.0.0.0',
@@ -85,6 +90,10 @@ describe('loadConfig', () => {
       AUTH_BACKEND_URL: 'https://auth.example.com/',
       COMMUNICATION_BACKEND_URL: 'https://mail.example.com',
       DATA_DIR: '/var/lib/latchkey',
+      EVENTS_URL: 'nats://ada:pa55word@mq.example.com',
+      EVENTS_FORMAT: 'cloudevents',
+      EVENT_RETENTION_DAYS: '7',
+      WEBHOOK_NETWORKS: '10.0.0.7, fd00::/8',
       PAT_PREFIX: 'acme',
       CONNECTOR_BACKEND_URL: 'https://teams.example.com:8443/connector/',
       PAT_PREFIXES_ACCEPTED: 'old, older-1 oldest',
@@ -111,6 +120,9 @@ describe('loadConfig', () => {
       communicationBackendUrl: 'https://mail.example.com',
       oidc: null,
       dataDir: '/var/lib/latchkey',
+      eventsFormat: 'cloudevents',
+      eventRetentionDays: 7,
+      webhookNetworks: ['10.0.0.7', 'fd00::/8'],
       connectorUrl: 'https://teams.example.com:8443/connector',
       displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
       mailFrom: { name: 'Example', address: 'no-reply@example.com' },
@@ -124,10 +136,11 @@ describe('loadConfig', () => {
     });
     expect([jwtSharedSecret?.expose(), scopedSharedSecret?.expose()]).toEqual([good, other]);
     expect(encryptionKey?.expose()).toBe(encryption);
-    const secrets = [jwtSharedSecret, scopedSharedSecret, encryptionKey, mailServer?.login?.password];
+    const secrets = [jwtSharedSecret, scopedSharedSecret, encryptionKey, mailServer?.login?.password, eventsUrl];
     expect(secrets.map(String)).toEqual(secrets.map(() => '[secret]'));
     const server = { host: 'smtp.example.com', port: 465, security: 'tls', login: { username: 'mailer' } };
     expect(mailServer).toMatchObject(server);
+    expect(eventsUrl?.expose()).toBe('nats://ada:pa55word@mq.example.com');
   });
 
   it('bases the public address on the port (CONFIG-2)', () => {
@@ -161,6 +174,9 @@ describe('loadConfig', () => {
     ['LOG_LEVEL', 'verbose', 'must be trace, debug, info, warn, error, fatal or silent'],
     ['METRICS', 'yes', 'must be local, on or off'],
     ['INVITE_LINKS', 'true', 'must be on or off'],
+    ['EVENTS_URL', 'kafka://mq.example.com', 'must be nats://user:password@host:port, tls://…'],
+    ['EVENTS_FORMAT', 'json', 'must be envelope or cloudevents'],
+    ['WEBHOOK_NETWORKS', '10.0.0.0/33', 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8'],
     ['SMTP_URL', 'smtp.example.com', 'must be smtp://user:password@host:port or smtps://…'],
     ['MAIL_FROM', 'Example no-reply@example.com', 'must be an address such as Example <no-reply@example.com>'],
   ];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type RefusalName, RefusedError, refusals } from '../errors.ts';
+import { type RefusalName, RefusedError } from '../errors.ts';
+import { refusals } from '../refusals.ts';
 import type { PassedAnswer } from '../http/endpoint.ts';
 import { passList, passOperation } from './connector-answers.ts';
 

@@ -24,6 +24,8 @@ export interface HotQuery<A extends Arguments, T> {
 
 /** The store, the same for both engines. */
 export interface Database {
+  /** Whether several processes may serve from it at once. */
+  readonly isShared: boolean;
   /** Sees committed state only; a read after an answered write sees that write. */
   readonly read: Reader;
   /**

@@ -6,6 +6,9 @@ import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
 import * as teams from './migrations/0003-teams.ts';
 import * as mailAndLinks from './migrations/0004-mail-and-links.ts';
 import * as signInAndServices from './migrations/0005-sign-in-and-services.ts';
+import * as relays from './migrations/0006-relays.ts';
+import * as webhooks from './migrations/0007-webhooks.ts';
+import * as auditChain from './migrations/0008-audit-chain.ts';
 
 interface Migration {
   readonly name: string;
@@ -19,6 +22,9 @@ const migrations: readonly Migration[] = [
   { name: 'teams', up: teams.up },
   { name: 'mail-and-links', up: mailAndLinks.up },
   { name: 'sign-in-and-services', up: signInAndServices.up },
+  { name: 'relays', up: relays.up },
+  { name: 'webhooks', up: webhooks.up },
+  { name: 'audit-chain', up: auditChain.up },
 ];
 
 /** The version that this release works with. */

@@ -173,6 +173,7 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists:
   }
 
   return {
+    isShared: false,
     read,
     transaction: async <T>(work: (tx: Tx) => Promise<T>) => {
       try {

@@ -1,4 +1,5 @@
 import type { Insertable } from 'kysely';
+import type { AuditLog, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
 import type {
   AuthConfigs,
   ExternalIdentities,
@@ -60,6 +61,8 @@ interface Users {
   signed_in_at: Ms | null;
   is_deleted: Flag;
   deleted_by: string | null;
+  /** When the data of a deleted user was erased, for good; `null`: it was not. */
+  erased_at: Ms | null;
   created_at: Ms;
   updated_at: Ms;
 }
@@ -164,33 +167,6 @@ interface TeamMembers {
   joined_at: Ms;
 }
 
-interface Outbox {
-  /** Counts up in commit order, without gaps. */
-  sequence: number;
-  id: string;
-  org_id: string;
-  event_type: string;
-  occurred_at: Ms;
-  /** JSON of the payload. */
-  payload: string;
-}
-
-interface AuditLog {
-  sequence: number;
-  id: string;
-  occurred_at: Ms;
-  org_id: string | null;
-  action: string;
-  actor_user_id: string | null;
-  actor_token_id: string | null;
-  subject_id: string | null;
-  /** The address of the peer, or of the client where a trusted proxy said so. */
-  network: string;
-  request_id: string;
-  /** JSON of what else is worth keeping; never a secret. */
-  details: string;
-}
-
 interface Counters {
   name: string;
   value: number;
@@ -225,6 +201,10 @@ export interface Tables {
   teams: Teams;
   team_members: TeamMembers;
   outbox: Outbox;
+  relays: Relays;
+  dead_letters: DeadLetters;
+  webhooks: Webhooks;
+  webhook_attempts: WebhookAttempts;
   audit_log: AuditLog;
   counters: Counters;
   schema_migrations: SchemaMigrations;

@@ -1,7 +1,7 @@
 import type { Authenticate } from '../access/authenticator.ts';
 import { readBearer } from '../access/bearer.ts';
 import { type Limits, networkOf } from '../access/limits.ts';
-import { admit } from '../access/policy.ts';
+import { admit, type Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import type { AuthenticateService } from '../access/scoped-tokens.ts';
 import { RefusedError } from '../errors.ts';
@@ -32,16 +32,40 @@ export interface Authenticators {
   readonly service: AuthenticateService;
 }
 
+/** Who sends a request to an endpoint, admitted by its policy; `null` where nobody has to be. Throws the refusal. */
+export type Prove = (
+  request: Pick<EndpointRequest, 'headers' | 'params'>,
+) => Promise<Principal | ServicePrincipal | null>;
+
+/** A person or, where the credential is none of a person's, a service. Rule: EVENT-15. */
+async function proveEither(prove: Authenticators, authorization: string | undefined) {
+  try {
+    return await prove.person(authorization);
+  } catch (error) {
+    if (!(error instanceof RefusedError && error.refusal === 'tokenInvalid')) throw error;
+    return prove.service(authorization);
+  }
+}
+
+/** What proves who sends a request, and admits them or not. Rules: HTTP-2, HTTP-4. */
+export function prover(policy: Policy, prove: Authenticators): Prove {
+  if (policy.who === 'anyone' || policy.who === 'holder') return async () => null;
+  const isEither = 'orService' in policy && policy.orService !== undefined;
+  const person = isEither ? (header: string | undefined) => proveEither(prove, header) : prove.person;
+  const known = policy.who === 'service' ? prove.service : person;
+  return async ({ headers, params }) => {
+    const caller = await known(headers.authorization);
+    admit(policy, caller, params);
+    return caller;
+  };
+}
+
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
-export function admission({ policy, precondition }: AnyEndpoint, prove: Authenticators, services: Services) {
+export function admission({ policy, precondition }: AnyEndpoint, prove: Prove, services: Services) {
   return async (request: EndpointRequest): Promise<void> => {
-    const { authorization } = request.headers;
-    let held: Secret | null = null;
     try {
-      if (policy.who === 'holder') held = new Secret(readBearer(authorization, []));
-      else if (policy.who === 'service') request.caller = await prove.service(authorization);
-      else if (policy.who !== 'anyone') request.caller = await prove.person(authorization);
-      if (request.caller) admit(policy, request.caller, request.params);
+      const held = policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : null;
+      request.caller = await prove(request);
       await precondition?.(services, held);
     } catch (error) {
       countBadCredential(services.limits, error, clientAddress(request));

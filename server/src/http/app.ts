@@ -30,6 +30,7 @@ import {
   readJsonBody,
 } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
+import { streams } from './streams.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 import { turnEnd } from './turn-end.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
@@ -221,7 +222,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   });
   app.addHook('onRoute', refuseUndeclared);
   const budgets = bodyBudgets();
-  for (const endpoint of endpoints) addEndpoint(app, endpoint, { ...parts, budgets });
+  const open = streams(log);
+  // Before the connections are closed that have no request in flight: a stream is one that would never end.
+  app.addHook('preClose', async () => open.end());
+  for (const endpoint of endpoints) addEndpoint(app, endpoint, { ...parts, budgets, streams: open });
   refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
   return app;
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/principal.ts';
+import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../origin.ts';
 import type { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
@@ -30,7 +31,9 @@ type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
       ? ServicePrincipal
       : P extends { readonly sessionOnly: true }
         ? SessionPrincipal
-        : Principal;
+        : P extends { readonly orService: ServiceScope }
+          ? Principal | ServicePrincipal
+          : Principal;
 
 interface Shape {
   readonly policy: Policy;

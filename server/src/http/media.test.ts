@@ -6,30 +6,30 @@ const words = z.object({ errorMessage: z.string() });
 
 describe('forms of an answer', () => {
   it('JSON of a schema', () => {
-    expect(answerForms(words)).toEqual({ mediaType: undefined, json: words });
+    expect(answerForms(words)).toEqual({ mediaTypes: [], json: words });
     const either = z.union([z.array(z.string()), words]);
-    expect(answerForms(either)).toEqual({ mediaType: undefined, json: either });
+    expect(answerForms(either)).toEqual({ mediaTypes: [], json: either });
   });
 
   it('bytes of a media type', () => {
-    expect(answerForms(bytesAnswer('image/jpeg'))).toEqual({ mediaType: 'image/jpeg', json: undefined });
+    expect(answerForms(bytesAnswer('image/jpeg'))).toEqual({ mediaTypes: ['image/jpeg'], json: undefined });
   });
 
   it('either, in whatever order they are declared', () => {
     const picture = bytesAnswer('image/jpeg');
     for (const either of [z.union([picture, words]), z.union([words, picture])]) {
-      expect(answerForms(either)).toEqual({ mediaType: 'image/jpeg', json: words });
+      expect(answerForms(either)).toEqual({ mediaTypes: ['image/jpeg'], json: words });
     }
   });
 
   it('nothing', () => {
-    expect(answerForms(z.undefined())).toEqual({ mediaType: undefined, json: undefined });
+    expect(answerForms(z.undefined())).toEqual({ mediaTypes: [], json: undefined });
   });
 
   it('a schema is of bytes because it was made so, not by what it takes', () => {
     const similar = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
-    expect(answerForms(similar)).toEqual({ mediaType: undefined, json: similar });
-    expect(answerForms(bytesAnswer('image/png')).mediaType).toBe('image/png');
+    expect(answerForms(similar)).toEqual({ mediaTypes: [], json: similar });
+    expect(answerForms(bytesAnswer('image/png')).mediaTypes).toEqual(['image/png']);
   });
 });
 

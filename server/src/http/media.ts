@@ -1,12 +1,41 @@
 import { z } from 'zod';
 
-const mediaTypes = new WeakMap<z.core.$ZodType, string>();
+const mediaTypes = new WeakMap<z.core.$ZodType, readonly string[]>();
 const uploads = new WeakSet<z.core.$ZodType>();
 
 /** In an answer: bytes of a media type, such as `image/jpeg`, sent as they are. */
 export function bytesAnswer(mediaType: string) {
   const schema = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
-  mediaTypes.set(schema, mediaType);
+  mediaTypes.set(schema, [mediaType]);
+  return schema;
+}
+
+/** What the text of an answer may ask while it is being written. */
+export interface OpenStream {
+  /** Aborted once nobody reads any more, or the service stops. */
+  readonly signal: AbortSignal;
+  /** Asks again, by the credential of the request, whether its sender may still do this; throws the refusal. */
+  readonly stillAdmitted: () => Promise<void>;
+}
+
+/**
+ * Text of any length that is written piece by piece, as fast as it is read. It holds nothing of the store meanwhile: who
+ * reads slowly is in nobody's way.
+ */
+export class StreamedText {
+  readonly mediaType: string;
+  readonly open: (stream: OpenStream) => AsyncIterable<string>;
+
+  constructor(mediaType: string, open: (stream: OpenStream) => AsyncIterable<string>) {
+    this.mediaType = mediaType;
+    this.open = open;
+  }
+}
+
+/** In an answer: text of one of these media types, such as `text/csv`, written piece by piece. */
+export function streamAnswer(...types: readonly string[]) {
+  const schema = z.custom<StreamedText>((given) => given instanceof StreamedText);
+  mediaTypes.set(schema, types);
   return schema;
 }
 
@@ -25,21 +54,21 @@ export function isUpload(schema: z.ZodType | undefined): boolean {
   return schema !== undefined && uploads.has(schema);
 }
 
-/** What an answer may be: bytes of a media type, JSON of a schema, or either. */
+/** What an answer may be: bytes or text of a media type, JSON of a schema, or either. */
 interface AnswerForms {
-  readonly mediaType: string | undefined;
+  readonly mediaTypes: readonly string[];
   readonly json: z.ZodType | undefined;
 }
 
 /** Tells the forms of a declared answer apart. */
 export function answerForms(schema: z.ZodType): AnswerForms {
-  if (schema instanceof z.ZodUndefined) return { mediaType: undefined, json: undefined };
+  if (schema instanceof z.ZodUndefined) return { mediaTypes: [], json: undefined };
   const own = mediaTypes.get(schema);
-  if (own !== undefined) return { mediaType: own, json: undefined };
-  if (!(schema instanceof z.ZodUnion)) return { mediaType: undefined, json: schema };
+  if (own !== undefined) return { mediaTypes: own, json: undefined };
+  if (!(schema instanceof z.ZodUnion)) return { mediaTypes: [], json: schema };
   const options: readonly z.core.$ZodType[] = schema.options;
-  const bytes = options.find((option) => mediaTypes.has(option));
+  const other = options.find((option) => mediaTypes.has(option));
   const json = options.find((option) => option instanceof z.ZodType && !mediaTypes.has(option));
-  if (!bytes || !(json instanceof z.ZodType)) return { mediaType: undefined, json: schema };
-  return { mediaType: mediaTypes.get(bytes), json };
+  if (!other || !(json instanceof z.ZodType)) return { mediaTypes: [], json: schema };
+  return { mediaTypes: mediaTypes.get(other) ?? [], json };
 }

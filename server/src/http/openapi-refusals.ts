@@ -1,4 +1,4 @@
-import { refusals } from '../errors.ts';
+import { refusals } from '../refusals.ts';
 
 type Json = Record<string, unknown>;
 
@@ -12,6 +12,10 @@ export const refusalSchema: Json = {
       description: 'Addresses that mail could not be sent to, where that is what failed',
       type: 'array',
       items: { type: 'string', format: 'email' },
+    },
+    oldest: {
+      description: 'The sequence of the oldest event kept, where older ones were asked for',
+      type: 'integer',
     },
     error: {
       type: 'object',

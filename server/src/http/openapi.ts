@@ -19,6 +19,9 @@ const tags = [
   'Personal access tokens',
   'Settings',
   'Services',
+  'Events',
+  'Webhooks',
+  'Audit',
   'Keys',
   'Health',
 ];
@@ -62,6 +65,13 @@ function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth
     };
   }
   const who = people[policy.who];
+  if ('orService' in policy && policy.orService !== undefined) {
+    return {
+      security: [{ bearer: [] }, { service: [] }],
+      description: `${who}; a personal access token needs the scope \`${policy.scope}\`. Services, by a scoped token with \`${policy.orService}\`.`,
+      'x-required-scope': policy.scope,
+    };
+  }
   if ('sessionOnly' in policy) return { description: `${who}, signed in; not with a personal access token.` };
   return {
     description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
@@ -112,12 +122,16 @@ const passedAnswer = {
 
 const otherwise: Readonly<Record<string, string>> = { '204': 'There is none', '302': 'To be gone to' };
 
+function mediaSchema(mediaType: string): Json {
+  return { type: 'string', ...(mediaType.startsWith('image/') ? { format: 'binary' } : {}) };
+}
+
 function answers(endpoint: AnyEndpoint): Json {
   const all = Object.entries(endpoint.response).map(([status, schema]) => {
-    const { mediaType, json } = answerForms(schema);
+    const { mediaTypes, json } = answerForms(schema);
     const content = {
       ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
-      ...(mediaType === undefined ? {} : { [mediaType]: { schema: { type: 'string', format: 'binary' } } }),
+      ...Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: mediaSchema(mediaType) }])),
     };
     const done = endpoint.forwardsCredential ? 'Done; with a connector backend the body is that of its answer' : 'Done';
     const description = otherwise[status] ?? done;

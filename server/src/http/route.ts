@@ -4,18 +4,25 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
-import { type Authenticators, admission, countBadCredential } from './admission.ts';
+import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
 import type { BodyBudgets } from './body-budget.ts';
 import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader } from './input.ts';
-import { answerForms, isUpload } from './media.ts';
+import { answerForms, isUpload, StreamedText } from './media.ts';
 import { bodyBytesMax, readUnusualBody } from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
+import type { Streams } from './streams.ts';
 import { uploadBytesMax } from './upload.ts';
 
+/** How an endpoint writes what is streamed. */
+interface EndpointStreams {
+  write(answer: StreamedText, request: EndpointRequest, reply: FastifyReply): unknown;
+}
+
 interface RouteParts {
+  readonly streams: Streams;
   readonly budgets: BodyBudgets;
   readonly services: Services;
   readonly authenticate: Authenticators;
@@ -32,12 +39,12 @@ function listIn(json: z.ZodType): Record<string, unknown> | undefined {
 }
 
 /** What becomes of a handler's answer. */
-function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
+function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, streams: EndpointStreams) {
   const statuses = Object.keys(response).map(Number);
   const status = statuses.find((declared) => declared !== nothing) ?? nothing;
   const schema = response[status];
   if (!schema) throw new Error(`${method} ${path} declares no response`);
-  const { mediaType, json } = answerForms(schema);
+  const { mediaTypes, json } = answerForms(schema);
   const mayBeNothing = statuses.includes(nothing);
 
   const listSchema = json ? listIn(json) : undefined;
@@ -70,11 +77,12 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger) {
     if (code !== 200) reply.code(code);
     if (answer instanceof WithHeaders) return withHeaders(answer, reply);
     if (answer instanceof InBatches) return inBatches(answer, request, reply);
-    if (mediaType !== undefined && answer instanceof Uint8Array) reply.type(mediaType);
+    if (answer instanceof Uint8Array && mediaTypes[0] !== undefined) reply.type(mediaTypes[0]);
     return isNothing ? reply.send() : answer;
   }
 
-  function write(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+  function write(answer: unknown, request: EndpointRequest, reply: FastifyReply): unknown {
+    if (answer instanceof StreamedText) return streams.write(answer, request, reply);
     return answer instanceof PassedAnswer ? passed(answer, reply) : written(answer, request, reply);
   }
   return { status, json, write };
@@ -95,18 +103,22 @@ function bodyReservation({ known, unknown }: BodyBudgets): preParsingAsyncHookHa
 
 /** Makes a route of a declaration: who is admitted, what goes in, what comes out. */
 export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: RouteParts): void {
-  const { authenticate, services, log, budgets } = parts;
+  const { services, log, budgets, streams } = parts;
   if (!endpoint.policy) throw new Error(`${endpoint.method} ${endpoint.path} declares no policy`);
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
   const readInput = inputReader(endpoint, () => services.config.displayPrefixes);
-  const { status, json, write } = answerWriter(endpoint, log);
+  const prove = prover(endpoint.policy, parts.authenticate);
+  const { status, json, write } = answerWriter(endpoint, log, {
+    write: (answer, request, reply) =>
+      streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
+  });
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
     bodyLimit: isUpload(endpoint.body) ? uploadBytesMax : bodyBytesMax,
     schema: json ? { response: { [status]: serializerSchema(json) } } : {},
-    onRequest: admission(endpoint, authenticate, services),
+    onRequest: admission(endpoint, prove, services),
     ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
     ...(hasUnusualBody
       ? {

@@ -1,4 +1,8 @@
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { second } from '../clock.ts';
+
+/** What may become of an event that is relayed. */
+const relayOutcomes = ['delivered', 'refused', 'unwell', 'dead'] as const;
 
 /** The Prometheus metrics of this process. */
 export interface Metrics {
@@ -6,6 +10,16 @@ export interface Metrics {
   countFault(kind: 'internal' | 'store' | 'last-used'): void;
   /** What another system did wrong, by the refusal that came of it. */
   countUpstreamFault(refusal: string): void;
+  /**
+   * How far a way out of the event log is behind. Rule: EVENT-28.
+   * @param behind in events
+   * @param delayMs since the oldest of them happened; 0 without any
+   */
+  noteRelay(relay: string, lag: { readonly behind: number; readonly delayMs: number }): void;
+  /** What became of events: delivered, tried in vain, or set aside. Rule: EVENT-28. */
+  countRelayed(relay: string, outcome: (typeof relayOutcomes)[number], count: number): void;
+  /** Drops all figures of a way out that is gone. */
+  forgetRelay(relay: string): void;
   /** The text exposition format, and its content type. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
@@ -32,7 +46,35 @@ export function createMetrics(): Metrics {
     labelNames: ['refusal'],
     registers: [registry],
   });
+  const relayBehind = new Gauge({
+    name: 'latchkey_relay_behind_events',
+    help: 'How many events have not gone out yet, by way out',
+    labelNames: ['relay'],
+    registers: [registry],
+  });
+  const relayDelay = new Gauge({
+    name: 'latchkey_relay_delay_seconds',
+    help: 'How long ago the oldest event happened that has not gone out yet, by way out',
+    labelNames: ['relay'],
+    registers: [registry],
+  });
+  const relayed = new Counter({
+    name: 'latchkey_relay_events_total',
+    help: 'What became of events, by way out and outcome',
+    labelNames: ['relay', 'outcome'],
+    registers: [registry],
+  });
   return {
+    noteRelay(relay, { behind, delayMs }) {
+      relayBehind.set({ relay }, behind);
+      relayDelay.set({ relay }, delayMs / second);
+    },
+    countRelayed: (relay, outcome, count) => relayed.inc({ relay, outcome }, count),
+    forgetRelay(relay) {
+      relayBehind.remove({ relay });
+      relayDelay.remove({ relay });
+      for (const outcome of relayOutcomes) relayed.remove({ relay, outcome });
+    },
     countActivity: (action) => activity.inc({ action }),
     countFault: (kind) => faults.inc({ kind }),
     countUpstreamFault: (refusal) => upstreamFaults.inc({ refusal }),

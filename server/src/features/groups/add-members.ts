@@ -22,9 +22,11 @@ export const addMembers = endpoint({
       requireScopeFor(groups, caller.kind === 'token' ? caller.scopes : null);
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
       for (const { id: subjectId } of groups) {
-        await insertMissingMembers(tx, subjectId, userIds);
+        const after = await insertMissingMembers(tx, subjectId, userIds);
         const record = { action: 'group.members-added', orgId, actor: caller, subjectId, origin } as const;
-        await appendAudit(tx, services, { ...record, details: { userIds } });
+        // Of those who were named: who was no member before.
+        const changes = { members: { before: [], after } };
+        await appendAudit(tx, services, { ...record, details: { userIds }, changes });
       }
     });
     return { message: 'Users added to groups successfully' };

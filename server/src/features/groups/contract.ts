@@ -104,16 +104,21 @@ export async function requireGroups(
   requireAllKnown({ userIds: [], groupIds }, { userIds: [], groups });
 }
 
-/** Puts people into groups that exist; who is in one already stays there. Between two groups, readers get their turn. */
+/**
+ * Puts people into groups that exist; who is in one already stays there. Between two groups, readers get their turn.
+ * @returns by group, who was not in it
+ */
 export async function joinGroups(
   tx: Tx,
   { groupIds, userIds }: { readonly groupIds: readonly string[]; readonly userIds: readonly string[] },
-): Promise<void> {
-  if (userIds.length === 0) return;
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const joined = new Map<string, readonly string[]>();
+  if (userIds.length === 0) return joined;
   for (const groupId of groupIds) {
-    await insertMissingMembers(tx, groupId, userIds);
+    joined.set(groupId, await insertMissingMembers(tx, groupId, userIds));
     await setImmediate();
   }
+  return joined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { nextSlug } from '../../db/counters.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -30,7 +31,11 @@ export const createGroup = endpoint({
       const made = newGroupRow({ id: services.newId(), orgId, slug, name, type }, services.clock.now());
       await insertGroups(tx, [made]);
       const record = { action: 'group.created', orgId, actor: caller, subjectId: made.id, origin } as const;
-      await appendAudit(tx, services, { ...record, details: { name, type } });
+      await appendAudit(tx, services, {
+        ...record,
+        details: { name, type },
+        changes: changesBetween(null, { name, type }),
+      });
       return made;
     });
     return toGroupRecord(group, []);

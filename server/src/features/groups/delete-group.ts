@@ -24,7 +24,8 @@ export const deleteGroup = endpoint({
       await updateGroup(tx, after);
       await deleteAllMembers(tx, groupId);
       const record = { action: 'group.deleted', orgId, actor: caller, subjectId: groupId, origin } as const;
-      await appendAudit(tx, services, { ...record, details: { name: before.name } });
+      const changes = { isDeleted: { before: false, after: true } };
+      await appendAudit(tx, services, { ...record, details: { name: before.name }, changes });
       return after;
     });
     return toGroupRecord(group, []);

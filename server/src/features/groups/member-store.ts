@@ -108,18 +108,26 @@ export async function selectActiveIds(read: Reader, orgId: string, ids: readonly
   return rows.map((row) => row.id);
 }
 
-/** Makes all of some people members of a group; who is one already stays one. */
-export async function insertMissingMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<void> {
-  await tx
+/** Makes all of some people members of a group; who is one already stays one. Answers the ids of those who were not. */
+export async function insertMissingMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<string[]> {
+  const rows = await tx
     .insertInto('group_members')
     .values(userIds.map((userId) => ({ group_id: groupId, user_id: userId })))
     .onConflict((oc) => oc.doNothing())
+    .returning('user_id')
     .execute();
+  return rows.map((row) => row.user_id);
 }
 
-/** Takes some people out of a group. */
-export async function deleteMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<void> {
-  await tx.deleteFrom('group_members').where('group_id', '=', groupId).where('user_id', 'in', userIds).execute();
+/** Takes some people out of a group; answers the ids of those who were in it. */
+export async function deleteMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<string[]> {
+  const rows = await tx
+    .deleteFrom('group_members')
+    .where('group_id', '=', groupId)
+    .where('user_id', 'in', userIds)
+    .returning('user_id')
+    .execute();
+  return rows.map((row) => row.user_id);
 }
 
 /** Takes everybody out of a group. */

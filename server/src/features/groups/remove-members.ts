@@ -24,11 +24,13 @@ export const removeMembers = endpoint({
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
       refuseLeavingEveryone(groups);
       for (const { id: subjectId, type } of groups) {
-        await deleteMembers(tx, subjectId, userIds);
+        const before = await deleteMembers(tx, subjectId, userIds);
         const isLeft = type !== 'admin' || (await countMembers(tx, { groupId: subjectId, search: undefined })) > 0;
         if (!isLeft) throw new RefusedError('lastAdministrator');
         const record = { action: 'group.members-removed', orgId, actor: caller, subjectId, origin } as const;
-        await appendAudit(tx, services, { ...record, details: { userIds } });
+        // Of those who were named: who was a member before.
+        const changes = { members: { before, after: [] } };
+        await appendAudit(tx, services, { ...record, details: { userIds }, changes });
       }
     });
     return { message: 'Users removed from groups successfully' };

@@ -24,7 +24,7 @@ describe('PUT /userGroups/:groupId', () => {
     expect(row).toMatchObject({
       action: 'group.renamed',
       subject_id: groupId,
-      details: { from: 'Research', to: 'Science' },
+      changes: { name: { before: 'Research', after: 'Science' } },
     });
   });
 

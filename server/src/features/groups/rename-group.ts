@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
@@ -33,7 +34,7 @@ export const renameGroup = endpoint({
       const after = { ...before, name, name_key, updated_at: services.clock.now() };
       await updateGroup(tx, after);
       const record = { action: 'group.renamed', orgId, actor: caller, subjectId: groupId, origin } as const;
-      await appendAudit(tx, services, { ...record, details: { from: before.name, to: name } });
+      await appendAudit(tx, services, { ...record, changes: changesBetween({ name: before.name }, { name }) });
       return toGroupRecord(after, await selectMemberIds(tx, groupId));
     });
   },

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestApp } from '../../../test/test-app.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MonotonicClock } from '../../../test/event-reader.ts';
+import { secondConnection } from '../../../test/second-connection.ts';
+import { type Json, TestApp } from '../../../test/test-app.ts';
+import { second } from '../../clock.ts';
 
 const paths = ['/org/health', '/users/health', '/userGroups/health', '//health/live', '//health/ready'];
 
@@ -45,5 +48,36 @@ describe('health', () => {
     // Nobody is let in on what was known before.
     expect((await admin.get('/users')).status).toBeGreaterThanOrEqual(500);
     await failing.close();
+  });
+
+  it('GET /health/ready is 503 when nobody looks after events any more, and GET /health/live is not (RUN-4, ERR-27)', async () => {
+    const stopped = await TestApp.start();
+    const store = secondConnection(stopped);
+    const monotonic = new MonotonicClock();
+    const ready = () => stopped.nobody.get('//health/ready');
+    store.exec('ALTER TABLE webhooks RENAME TO elsewhere');
+    // It may look once more before it fails.
+    await vi.waitUntil(() => stopped.logLines.some((line) => line.includes('the ways out could not be looked up')));
+    expect((await ready()).status).toBe(200);
+    monotonic.advance(30 * second);
+    const { status, body, headers } = await ready();
+    expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
+    expect(body.message).toBe('Events are not being relayed');
+    expect((await stopped.nobody.get('//health/live')).status).toBe(200);
+    store.exec('ALTER TABLE elsewhere RENAME TO webhooks');
+    await vi.waitUntil(async () => (await ready()).status === 200, { timeout: 5_000 });
+    monotonic.restore();
+    store.close();
+    await stopped.close();
+  });
+
+  it('200: GET /health/ready while the broker is down: that is no reason to turn people away (RUN-4, EVENT-17)', async () => {
+    const alone = await TestApp.start({ EVENTS_URL: 'nats://127.0.0.1:9' });
+    const admin = await alone.setUp();
+    const failing = async () =>
+      (await admin.get('/events/relays')).body.relays.every(({ state }: Json) => state === 'failing');
+    await vi.waitUntil(failing, { timeout: 15_000 });
+    expect((await alone.nobody.get('//health/ready')).status).toBe(200);
+    await alone.close();
   });
 });

@@ -41,15 +41,17 @@ export const checkReady = endpoint({
   path: '/health/ready',
   root: true,
   tag: 'Health',
-  summary: 'Whether the service can do its work: the store answers',
+  summary: 'Whether the service can do its work: the store answers, and events are being relayed',
   policy: { who: 'anyone' },
   response,
-  async handle({ clock, db }) {
+  async handle({ clock, db, relays }) {
     try {
       await db.check();
     } catch {
       throw new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } });
     }
+    // A broker that is down is no reason to turn people away; a relay that has stopped is one to be restarted.
+    if (!relays.isAlive()) throw new RefusedError('relayStopped', { headers: { 'retry-after': '5' } });
     return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
   },
 });

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import type { Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
@@ -53,34 +54,37 @@ async function record(
   services: Services,
   {
     caller,
-    groupIds,
     origin,
+    joined,
     added,
     unreached,
     userIds,
   }: InvitingWish & {
-    readonly added: readonly string[];
+    readonly added: readonly { readonly id: string; readonly email: string; readonly fullName: string }[];
     readonly unreached: readonly string[];
     readonly userIds: readonly string[];
+    /** By group, who came into it. */
+    readonly joined: ReadonlyMap<string, readonly string[]>;
   },
 ): Promise<void> {
   const common = { orgId: caller.orgId, actor: caller, origin };
-  const joined = userIds.length > 0 ? groupIds : [];
   await appendAudit(
     tx,
     services,
-    ...added.map((subjectId) => ({
+    ...added.map(({ id: subjectId, email, fullName }) => ({
       ...common,
       action: 'user.created' as const,
       subjectId,
       details: { invited: true },
+      changes: changesBetween(null, { email, fullName }),
     })),
     ...unreached.map((subjectId) => ({ ...common, action: 'user.invited' as const, subjectId })),
-    ...joined.map((subjectId) => ({
+    ...[...joined].map(([subjectId, after]) => ({
       ...common,
       action: 'group.members-added' as const,
       subjectId,
       details: { userIds },
+      changes: { members: { before: [], after } },
     })),
   );
 }
@@ -99,23 +103,25 @@ export async function bringIn(tx: Tx, services: Services, wish: InvitingWish): P
   const { unknown, deleted, unreached } = sortGuests(emails, holders, new Set(wereReturning.keys()));
   const addressOf = (place: number) => unknown[place] ?? '';
   const newcomer = (_: number, place: number) => ({ email: addressOf(place), fullName: nameOf(addressOf(place)) });
-  const added = await addPeople(tx, services, { orgId, count: unknown.length, newcomer });
+  const addedIds = await addPeople(tx, services, { orgId, count: unknown.length, newcomer });
+  const added = addedIds.map((id, place) => ({ id, ...newcomer(0, place) }));
   for (const person of deleted) {
     const { revokedTokens } = await restorePerson(tx, services, { deleted: person, by: caller, origin });
     const details = { invited: true, revokedTokens };
-    const restored = { action: 'user.restored', orgId, actor: caller, subjectId: person.id, origin, details } as const;
-    await appendAudit(tx, services, restored);
+    const changes = { isDeleted: { before: true, after: false } };
+    const restored = { action: 'user.restored', orgId, actor: caller, subjectId: person.id, origin } as const;
+    await appendAudit(tx, services, { ...restored, details, changes });
     // There may be a thousand: readers get their turn.
     await setImmediate();
   }
   const guests = [
-    ...added.map((id, place) => ({ id, email: addressOf(place), recovery_email: null, isReturning: false })),
+    ...added.map(({ id, email }) => ({ id, email, recovery_email: null, isReturning: false })),
     ...deleted.map((person) => ({ ...person, isReturning: true })),
     ...unreached.map((person) => ({ ...person, isReturning: wereReturning.get(person.id) ?? false })),
   ];
   const userIds = guests.map(({ id }) => id);
-  await joinGroups(tx, { groupIds, userIds });
-  await record(tx, services, { ...wish, added, unreached: unreached.map(({ id }) => id), userIds });
+  const joined = await joinGroups(tx, { groupIds, userIds });
+  await record(tx, services, { ...wish, joined, added, unreached: unreached.map(({ id }) => id), userIds });
   return guests;
 }
 

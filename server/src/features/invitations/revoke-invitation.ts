@@ -29,7 +29,7 @@ export const revokeInvitation = endpoint({
         tx,
         services,
         { ...record, action: 'invitation.revoked' },
-        { ...record, action: 'user.deleted' },
+        { ...record, action: 'user.deleted', changes: { isDeleted: { before: false, after: true } } },
       );
     });
     return { message: 'Invitation revoked successfully' };

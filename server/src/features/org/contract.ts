@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { toTimestamp } from '../../clock.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
@@ -14,7 +15,13 @@ import { endSessionsOfOrg } from '../sessions/contract.ts';
 import { createSignInSteps } from '../sign-in/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
 import { addPerson } from '../users/contract.ts';
-import { newOrganizationRow, type OrganizationProfile, restoredOrganization, type StoredOrganization } from './org.ts';
+import {
+  auditedOrganization,
+  newOrganizationRow,
+  type OrganizationProfile,
+  restoredOrganization,
+  type StoredOrganization,
+} from './org.ts';
 import {
   type DeletedRows,
   deleteEverythingOf,
@@ -62,7 +69,9 @@ export async function foundOrganization(
   const { id: userId } = await addPerson(tx, services, { ...newcomer, syncAction: 'none' });
   await joinDefaultGroup(tx, { orgId, userId, type: 'admin' });
   await setPassword(tx, { userId, passwordHash, nowMs });
-  await appendAudit(tx, services, { action: 'org.created', orgId, actor: { userId }, subjectId: orgId, origin });
+  const changes = changesBetween(null, auditedOrganization(organization));
+  const record = { action: 'org.created', orgId, actor: { userId }, subjectId: orgId, origin, changes } as const;
+  await appendAudit(tx, services, record);
   return organization;
 }
 
@@ -152,7 +161,9 @@ export function restoreOrganization(
     await appendEvents(tx, services, [orgCreated(org)]);
     const activeUsers = await announcePeople(tx, services, orgId);
     const details = { activeUsers, revokedTokens };
-    await appendAudit(tx, services, { action: 'org.restored', orgId, actor: null, subjectId: orgId, origin, details });
+    const changes = { isDeleted: { before: true, after: false } };
+    const record = { action: 'org.restored', orgId, actor: null, subjectId: orgId, origin, details, changes } as const;
+    await appendAudit(tx, services, record);
     return { id: orgId, slug, ...details };
   });
 }

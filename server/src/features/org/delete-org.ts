@@ -28,7 +28,9 @@ export const deleteOrg = endpoint({
       const organization = await selectOrganization(tx, orgId);
       await updateOrganization(tx, deletedOrganization(organization, userId, nowMs));
       await appendEvents(tx, services, [{ eventType: 'orgDeleted', payload: { orgId } }]);
-      await appendAudit(tx, services, { action: 'org.deleted', orgId, actor: caller, subjectId: orgId, origin });
+      const changes = { isDeleted: { before: false, after: true } };
+      const record = { action: 'org.deleted', orgId, actor: caller, subjectId: orgId, origin, changes } as const;
+      await appendAudit(tx, services, record);
     });
     return {
       message: 'Organization deleted successfully',

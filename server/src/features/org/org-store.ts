@@ -38,6 +38,9 @@ export async function updateOrganization(tx: Tx, org: StoredOrganization): Promi
 /** How many rows went, by table. */
 export type DeletedRows = Readonly<Record<string, number>>;
 
+/** The positions of webhooks; those of a broker stay, as the events do. */
+const ofWebhooks = 'entity-events/webhook/%';
+
 /**
  * Deletes the organization with everything that belongs to it, and overwrites the rows in the file. Events, audit rows
  * and counters stay.
@@ -56,6 +59,10 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     one_time_codes: tx.deleteFrom('one_time_codes').where('user_id', 'in', users),
     service_tokens: tx.deleteFrom('service_tokens'),
     service_clients: tx.deleteFrom('service_clients'),
+    webhook_attempts: tx.deleteFrom('webhook_attempts'),
+    dead_letters: tx.deleteFrom('dead_letters').where('relay', 'like', ofWebhooks),
+    relays: tx.deleteFrom('relays').where('name', 'like', ofWebhooks),
+    webhooks: tx.deleteFrom('webhooks'),
     one_time_links: tx.deleteFrom('one_time_links').where('org_id', '=', orgId),
     settings: tx.deleteFrom('settings'),
     pictures: tx.deleteFrom('pictures').where('org_id', '=', orgId),

@@ -44,6 +44,21 @@ export interface StoredOrganization {
   readonly updated_at: number;
 }
 
+/** What the audit log compares an organization by. Rule: AUDIT-9. */
+export function auditedOrganization(org: StoredOrganization) {
+  return {
+    accountType: org.account_type,
+    registeredName: org.registered_name,
+    shortName: org.short_name,
+    domain: org.domain,
+    contactEmail: org.contact_email,
+    phoneNumber: org.phone_number,
+    permanentAddress: toAddress(org.permanent_address) ?? null,
+    onBoardingStatus: org.onboarding_status,
+    isDeleted: org.is_deleted === 1,
+  };
+}
+
 /** The organization after being deleted. Rule: ORG-25. */
 export function deletedOrganization(org: StoredOrganization, deletedBy: string, nowMs: number): StoredOrganization {
   return { ...org, is_deleted: 1, deleted_by: deletedBy, updated_at: nowMs };

@@ -33,7 +33,7 @@ describe('PUT /org/onboarding-status', () => {
       action: 'org.onboarding-set',
       actor_user_id: admin.userId,
       actor_token_id: token.tokenId,
-      details: { from: 'notConfigured', to: 'skipped' },
+      changes: { onBoardingStatus: { before: 'notConfigured', after: 'skipped' } },
     });
     expect(await app.events()).toEqual(events);
     expect((await admin.get('/org')).body.isDeleted).toBe(false);

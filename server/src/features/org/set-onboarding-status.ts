@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { onboardingStatus } from './org.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
@@ -20,8 +21,11 @@ export const setOnboardingStatus = endpoint({
       const organization = await selectOrganization(tx, orgId);
       const updated_at = services.clock.now();
       await updateOrganization(tx, { ...organization, onboarding_status: status, updated_at });
-      const details = { from: organization.onboarding_status, to: status };
-      const record = { action: 'org.onboarding-set', orgId, actor: caller, subjectId: orgId, origin, details } as const;
+      const changes = changesBetween(
+        { onBoardingStatus: organization.onboarding_status },
+        { onBoardingStatus: status },
+      );
+      const record = { action: 'org.onboarding-set', orgId, actor: caller, subjectId: orgId, origin, changes } as const;
       await appendAudit(tx, services, record);
     });
     return { message: 'Onboarding status updated successfully', status };

@@ -1,10 +1,12 @@
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { toTimestamp } from '../../clock.ts';
 import { appendEvents } from '../../events/outbox.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { auditedOrganization } from './org.ts';
 import { applyOrgChange, type OrgChange, orgChangeAnswer, orgChangeBody } from './org-change.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
 
@@ -30,7 +32,8 @@ async function edit(services: Services, { caller, body: change = {}, origin }: E
     const name = after.registered_name === null ? {} : { registeredName: after.registered_name };
     await appendEvents(tx, services, [{ eventType: 'orgUpdated', payload: { orgId, ...name } }]);
     const record = { action: 'org.updated', orgId, actor: caller, subjectId: orgId, origin } as const;
-    await appendAudit(tx, services, { ...record, details: { fields } });
+    const changes = changesBetween(auditedOrganization(before), auditedOrganization(after));
+    await appendAudit(tx, services, { ...record, details: { fields }, changes });
     return after;
   });
   return {

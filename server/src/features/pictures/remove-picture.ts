@@ -5,7 +5,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { clearPicture } from './picture-store.ts';
+import { auditedPicture } from './picture.ts';
+import { clearPicture, selectPicture } from './picture-store.ts';
 
 interface Removal {
   readonly caller: Principal;
@@ -18,9 +19,11 @@ interface Removal {
 async function remove(services: Services, { caller, ownerId, who, origin }: Removal): Promise<void> {
   await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, who);
+    const before = await selectPicture(tx, ownerId);
     if (!(await clearPicture(tx, ownerId, services.clock.now()))) return;
     const record = { action: 'picture.removed', orgId: caller.orgId, actor: caller, subjectId: ownerId } as const;
-    await appendAudit(tx, services, { ...record, origin });
+    const changes = { picture: { before: auditedPicture(before), after: null } };
+    await appendAudit(tx, services, { ...record, origin, changes });
   });
 }
 

@@ -3,8 +3,8 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { pictureAnswer, pictureBody, pictureType } from './picture.ts';
-import { upsertPicture } from './picture-store.ts';
+import { auditedPicture, pictureAnswer, pictureBody, pictureType } from './picture.ts';
+import { selectPicture, upsertPicture } from './picture-store.ts';
 
 interface Upload {
   readonly caller: Principal;
@@ -25,10 +25,12 @@ async function store(services: Services, { caller, bytes, ownerId, who, origin }
   await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, who);
     const updated_at = services.clock.now();
+    const before = await selectPicture(tx, ownerId);
     await upsertPicture(tx, { owner_id: ownerId, org_id: orgId, content, mime_type: pictureType, updated_at });
     const details = { bytes: picture.length };
-    const record = { action: 'picture.stored', orgId, actor: caller, subjectId: ownerId, origin, details } as const;
-    await appendAudit(tx, services, record);
+    const changes = { picture: { before: auditedPicture(before), after: auditedPicture(picture) } };
+    const record = { action: 'picture.stored', orgId, actor: caller, subjectId: ownerId, origin } as const;
+    await appendAudit(tx, services, { ...record, details, changes });
   });
   return picture;
 }

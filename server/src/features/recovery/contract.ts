@@ -1,4 +1,5 @@
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { toTimestamp } from '../../clock.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
@@ -51,13 +52,14 @@ export function recoverAdministrator(
     const { id: orgId } = organization;
     const person = await findAdministrator(tx, orgId, email);
     if (!person) return 'noSuchAdministrator';
-    if (resetSignIn) await resetSignInSteps(tx, orgId, services.clock.now());
-    else if (!(await signsInBy(tx, orgId, 'password'))) return 'passwordsOff';
+    if (!resetSignIn && !(await signsInBy(tx, orgId, 'password'))) return 'passwordsOff';
+    const steps = resetSignIn ? await resetSignInSteps(tx, orgId, services.clock.now()) : null;
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'shown' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: person.id }] });
     if (!link) throw new Error('no link was made');
     const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: person.id, origin } as const;
-    await appendAudit(tx, services, { ...record, details: { resetSignIn } });
+    const changes = changesBetween({ steps: steps?.before }, { steps: steps?.after });
+    await appendAudit(tx, services, { ...record, details: { resetSignIn }, changes });
     const { address, expiresAtMs } = link;
     const expiresAt = expiresAtMs === null ? null : toTimestamp(expiresAtMs);
     return { email: person.email, link: address.expose(), expiresAt };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import type { HeldService } from '../../access/scoped-tokens.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { toTimestamp } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -72,8 +73,9 @@ export async function registerClient(
     created_by_token: actor?.kind === 'token' ? actor.tokenId : null,
     created_at: nowMs,
   });
-  const record = { action: 'service.created', orgId, actor, subjectId: id, origin, details: { name, scopes } } as const;
-  await appendAudit(tx, services, record);
+  const record = { action: 'service.created', orgId, actor, subjectId: id, origin } as const;
+  const details = { name, scopes };
+  await appendAudit(tx, services, { ...record, details, changes: changesBetween(null, details) });
   return { clientId: id, clientSecret: secret.expose(), name, scopes: [...scopes], createdAt: toTimestamp(nowMs) };
 }
 
@@ -95,9 +97,11 @@ export async function endClient(
 ): Promise<void> {
   const nowMs = services.clock.now();
   // One that ended with the token that made it is not there any more either.
-  if (!(await selectClient(tx, clientId, nowMs))) throw new RefusedError('notFound');
+  const client = await selectClient(tx, clientId, nowMs);
+  if (!client) throw new RefusedError('notFound');
   await updateClientDeleted(tx, clientId, nowMs);
-  await appendAudit(tx, services, { action: 'service.deleted', orgId, actor, subjectId: clientId, origin });
+  const changes = changesBetween({ name: client.name, scopes: client.scopes.split(' ') }, null);
+  await appendAudit(tx, services, { action: 'service.deleted', orgId, actor, subjectId: clientId, origin, changes });
 }
 
 /** All service clients that have not ended, in order of creation, without their secrets. Rule: SERVICE-9. */

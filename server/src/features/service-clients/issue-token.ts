@@ -55,7 +55,8 @@ export const issueToken = endpoint({
       await confirmClient(tx, services, client.id);
       const row = { client_id: client.id, scopes: scope, created_at: clock.now(), expires_at: expiresAtMs };
       await insertServiceToken(tx, { ...row, hash: hashCredential(token) });
-      const record = { orgId: client.orgId, actor: null, subjectId: client.id, origin, details: { scope } };
+      const actor = { clientId: client.id };
+      const record = { orgId: client.orgId, actor, subjectId: client.id, origin, details: { scope } };
       await appendAudit(tx, services, { ...record, action: 'service.token-issued' });
     });
     return { access_token: token, token_type: 'Bearer' as const, expires_in: seconds, scope };

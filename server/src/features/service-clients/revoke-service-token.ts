@@ -21,7 +21,8 @@ export const revokeServiceToken = endpoint({
     const which = { hash: hashCredential(body.token), clientId: client.id, nowMs: services.clock.now() };
     await services.db.transaction(async (tx) => {
       if (!(await updateServiceTokenRevoked(tx, which))) return;
-      const record = { orgId: client.orgId, actor: null, subjectId: client.id, origin } as const;
+      const actor = { clientId: client.id };
+      const record = { orgId: client.orgId, actor, subjectId: client.id, origin };
       await appendAudit(tx, services, { ...record, action: 'service.token-revoked' });
     });
     return {};

@@ -3,13 +3,14 @@ import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/people.ts';
+import type { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { openSignIn, readSignIn, refuseSignIn, type SignInStage } from '../sign-in/contract.ts';
+import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/contract.ts';
 import { beginSession, prove, signTokenPair } from './contract.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
 
@@ -36,36 +37,43 @@ interface Stage {
   readonly signIn: SignInStage;
   readonly person: Person;
   readonly proof: Proof;
+  readonly method: SignInStage['methods'][number] | 'none';
+  readonly origin: Origin;
+}
+
+/** Who was quicker, or whatever else was changed meanwhile, leaves the proof worthless. */
+function refuseLate(services: Services, { person, method, origin }: Stage): RefusedError {
+  return noteRefusal(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
-async function goOn({ db, config }: Services, { signIn, person, proof }: Stage) {
-  const isDone = await db.transaction(
+async function goOn(services: Services, stage: Stage) {
+  const { signIn, person, proof } = stage;
+  const isDone = await services.db.transaction(
     async (tx) =>
       (await selectActivePerson(tx, person.id)) !== undefined &&
       (await proof.holds(tx)) &&
       signIn.advance(tx, person.id),
   );
-  if (!isDone) throw refuseSignIn();
+  if (!isDone) throw refuseLate(services, stage);
   const { nextStep, nextMethods: allowedMethods } = signIn;
   return {
     status: 'success' as const,
     nextStep,
     allowedMethods,
-    authProviders: authProviders(config, allowedMethods, signIn.id),
+    authProviders: authProviders(services.config, allowedMethods, signIn.id),
   };
 }
 
 /** Begins the session when the last step is done. Rules: AUTH-7, AUTH-11. */
-async function finish(
-  services: Services,
-  { signIn, person, proof }: Stage,
-  { accountType, origin }: { readonly accountType: string; readonly origin: Origin },
-) {
+async function finish(services: Services, stage: Stage, accountType: string) {
+  const { signIn, person, proof, origin } = stage;
   const pair = await signTokenPair(services, person, accountType);
   await services.db.transaction(async (tx) => {
     const isHere = (await selectActivePerson(tx, person.id)) !== undefined;
-    if (!isHere || !(await proof.holds(tx)) || !(await signIn.complete(tx, person.id))) throw refuseSignIn();
+    if (!isHere || !(await proof.holds(tx)) || !(await signIn.complete(tx, person.id))) {
+      throw refuseLate(services, stage);
+    }
     await beginSession(tx, services, { person, pair, origin });
   });
   return { message: 'Fully authenticated', accessToken: pair.accessToken, refreshToken: pair.refreshToken };
@@ -93,7 +101,7 @@ export const authenticateUser = endpoint({
     const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
     const signIn =
       organization && (await openSignIn(services, { id, orgId: organization.id, userId: person?.id ?? null }));
-    const method = signIn?.methods.find((allowed) => allowed === body.method) ?? 'none';
+    const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const userId = method === 'none' ? null : (person?.id ?? null);
     const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch((error) => {
       limits.signInUndecided(email, origin.network);
@@ -101,13 +109,12 @@ export const authenticateUser = endpoint({
     });
     if (!organization || !person || !signIn || !proof) {
       metrics.countActivity('session.refused');
-      throw refuseSignIn();
+      throw noteRefusal(services, { orgId: organization?.id ?? null, userId: person?.id ?? null, method, origin });
     }
     // Who has taken one step of several has not earned more guesses at the next.
     if (signIn.isLast) limits.signInSucceeded(email, origin.network);
     else limits.signInUndecided(email, origin.network);
-    const stage = { signIn, person, proof };
-    if (!signIn.isLast) return goOn(services, stage);
-    return finish(services, stage, { accountType: organization.accountType, origin });
+    const stage = { signIn, person, proof, method, origin };
+    return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
   },
 });

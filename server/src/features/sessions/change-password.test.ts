@@ -86,12 +86,15 @@ describe('POST /userAccount/password/reset', () => {
     expect((await resetWith(app, others, 'Another-Horse-9')).status).toBe(200);
   });
 
-  it('200: one row of the audit log (AUDIT-1)', async () => {
+  it('200: one row of the audit log, as for each wrong password, which tells nothing of either (AUDIT-1, AUDIT-9)', async () => {
     const before = (await app.audit()).length;
     await change(member, { currentPassword: wrong });
     await change(member);
+    const same = { action: 'password.changed', actor_user_id: member.userId, subject_id: member.userId };
+    const changes = { password: { before: '[secret]', after: '[secret]' } };
     expect((await app.audit()).slice(before)).toMatchObject([
-      { action: 'password.changed', actor_user_id: member.userId, subject_id: member.userId, network: '127.0.0.1' },
+      { ...same, outcome: 'failure', details: { reason: 'wrong-password' }, changes: {}, network: '127.0.0.1' },
+      { ...same, outcome: 'success', details: {}, changes, network: '127.0.0.1' },
     ]);
   });
 

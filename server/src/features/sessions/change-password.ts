@@ -18,23 +18,23 @@ import { endSessions } from './session-store.ts';
 /** Has the caller prove the password, slowed down like sign-in. Throws what a wrong password does there. Rule: AUTH-43. */
 async function requirePassword(
   services: Services,
-  { id, email }: Person,
-  {
-    given,
-    network,
-  }: {
-    readonly given: string;
-    readonly network: string;
-  },
+  { id, email, orgId }: Person,
+  { caller, given, origin }: { readonly caller: SessionPrincipal; readonly given: string; readonly origin: Origin },
 ): Promise<Proof> {
-  const { limits } = services;
+  const { limits, db } = services;
+  const { network } = origin;
   // Whoever found a session open must not learn its owner's password by trying.
   limits.trySignIn(email, network);
   const proof = await provePassword(services, id, given).catch((error) => {
     limits.signInUndecided(email, network);
     throw error;
   });
-  if (!proof) throw refuseSignIn();
+  if (!proof) {
+    const record = { action: 'password.changed', outcome: 'failure', orgId, actor: caller, subjectId: id } as const;
+    const details = { reason: 'wrong-password' };
+    await db.transaction((tx) => appendAudit(tx, services, { ...record, origin, details }));
+    throw refuseSignIn();
+  }
   limits.signInSucceeded(email, network);
   return proof;
 }
@@ -62,7 +62,9 @@ async function change(services: Services, { caller, proof, passwordHash, origin 
     await endLinks(tx, { userId, nowMs, reason: 'password-changed' });
     await forgetSignIns(tx, userId);
     await keepAccessToken(tx, sessionId, signed);
-    await appendAudit(tx, services, { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin });
+    const changes = { password: { before: '[secret]', after: '[secret]' } };
+    const record = { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin, changes } as const;
+    await appendAudit(tx, services, record);
   });
   return signed.accessToken;
 }
@@ -81,7 +83,7 @@ export const changePassword = endpoint({
     const person = await selectActivePerson(read, caller.userId);
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
-    const given = { given: body.currentPassword, network: origin.network };
+    const given = { caller, given: body.currentPassword, origin };
     const proof = await requirePassword(services, person, given);
     const passwordHash = await services.passwords.hash(body.newPassword);
     const accessToken = await change(services, { caller, proof, passwordHash, origin });

@@ -7,7 +7,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { forgetCodes } from '../codes/contract.ts';
 import { endLinks } from '../links/contract.ts';
-import { clearRecoveryEmail } from './sign-in-store.ts';
+import { clearRecoveryEmail, selectMailTarget } from './sign-in-store.ts';
 
 /** Rules: AUTH-49, AUTH-50. What went to the address of before works no longer. */
 export const confirmEmail = endpoint({
@@ -34,6 +34,7 @@ export const confirmEmail = endpoint({
       const person = await selectActivePerson(tx, userId);
       if (person?.orgId !== orgId) throw new RefusedError('notFound');
       const nowMs = services.clock.now();
+      const before = (await selectMailTarget(tx, userId))?.mailTo ?? null;
       if (!(await clearRecoveryEmail(tx, userId, nowMs))) return;
       await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
       await forgetCodes(tx, userId);
@@ -46,7 +47,7 @@ export const confirmEmail = endpoint({
         origin,
         details,
       } as const;
-      await appendAudit(tx, services, record);
+      await appendAudit(tx, services, { ...record, changes: { recoveryEmail: { before, after: null } } });
     });
     return { message: 'E-mail address confirmed' };
   },

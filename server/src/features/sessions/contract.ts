@@ -144,7 +144,8 @@ export async function beginSession(
   await insertSession(tx, { id, org_id: orgId, user_id: userId, created_at: nowMs, active_at: nowMs, network });
   await keepTokenPair(tx, id, pair);
   if (await updateHasLoggedIn(tx, userId, nowMs)) await acceptInvitations(tx, userId, nowMs);
-  await appendAudit(tx, services, { action: 'session.started', orgId, actor: { userId }, subjectId: id, origin });
+  const record = { action: 'session.started', orgId, actor: { userId }, subjectId: id, ownerId: userId } as const;
+  await appendAudit(tx, services, { ...record, origin });
 }
 
 /** Takes from somebody who is deleted every way to get in: the password, all sessions and links. Rules: LINK-3, USER-35. */

@@ -22,7 +22,8 @@ export const deleteSession = endpoint({
       const isOpen = await selectIsOpen(tx, sessionId, nowMs);
       const [ended] = isOpen ? await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'logout' }) : [];
       if (ended === undefined) throw new RefusedError('notFound');
-      await appendAudit(tx, services, { action: 'session.ended', orgId, actor: caller, subjectId: ended, origin });
+      const record = { action: 'session.ended', orgId, actor: caller, subjectId: ended, ownerId: userId } as const;
+      await appendAudit(tx, services, { ...record, origin });
     });
     return { message: 'Session ended' };
   },

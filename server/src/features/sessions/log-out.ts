@@ -27,7 +27,7 @@ export const logOut = endpoint({
     await services.db.transaction(async (tx) => {
       const end = { nowMs: services.clock.now(), reason: 'logout' } as const;
       const ended = await endSessions(tx, { userId, sessionId }, end);
-      const record = { action: 'session.ended', orgId, actor: caller, origin } as const;
+      const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;
       await appendAudit(tx, services, ...ended.map((subjectId) => ({ ...record, subjectId })));
     });
     return { message: 'Logged out' };

@@ -74,7 +74,7 @@ async function exchange(tx: Tx, services: Services, { hash, pair, origin }: Exch
   if (!token) return 'ended';
   const nowMs = services.clock.now();
   const { session_id: sessionId, user_id: userId, org_id: orgId } = token;
-  const record = { orgId, actor: { userId }, subjectId: sessionId, origin };
+  const record = { orgId, actor: { userId }, subjectId: sessionId, ownerId: userId, origin };
   const verdict = judgeRefresh(token, nowMs);
   if (verdict === 'good') {
     await updateRotated(tx, hash, nowMs);
@@ -84,7 +84,7 @@ async function exchange(tx: Tx, services: Services, { hash, pair, origin }: Exch
   }
   if (verdict === 'reused') {
     await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'refresh-reuse' });
-    await appendAudit(tx, services, { ...record, action: 'session.refresh-reused' });
+    await appendAudit(tx, services, { ...record, action: 'session.refresh-reused', outcome: 'failure' });
   }
   return verdict;
 }

@@ -121,7 +121,8 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
       }) as typeof response.end;
     });
     const stop = watchStatements((sql) => {
-      if (/users|one_time_links|audit_log|^begin/.test(sql)) happened.push('store');
+      // What carries events out looks at the webhooks by itself, now and then.
+      if (/users|one_time_links|audit_log|^begin/.test(sql) && !/webhooks/.test(sql)) happened.push('store');
     });
     try {
       for (const address of [email, 'nobody@example.com']) {

@@ -4,7 +4,7 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { requireLink, useUpLink } from '../links/contract.ts';
-import { setPassword } from '../passwords/contract.ts';
+import { hasPassword, setPassword } from '../passwords/contract.ts';
 import { forgetSignIns } from '../sign-in/contract.ts';
 import { endSessions } from './session-store.ts';
 
@@ -28,12 +28,14 @@ export const resetPassword = endpoint({
       const link = await requireLink(tx, services, caller);
       const { userId, orgId, purpose } = link;
       const nowMs = clock.now();
+      const before = (await hasPassword(tx, userId)) ? '[secret]' : null;
       await useUpLink(tx, link, nowMs);
       await setPassword(tx, { userId, passwordHash, nowMs });
       await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
       await forgetSignIns(tx, userId);
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;
-      await appendAudit(tx, services, { ...record, details: { purpose } });
+      const changes = { password: { before, after: '[secret]' } };
+      await appendAudit(tx, services, { ...record, details: { purpose }, changes });
       return selectActivePerson(tx, userId);
     });
     // Whoever forgot the password has tried some: that must not keep the right one waiting.

@@ -1,9 +1,40 @@
+import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
 import { dependsOn } from '../sign-in/contract.ts';
+import { auditedMailSettings } from './audited-settings.ts';
+import { decryptMailSettings } from './contract.ts';
 import { deleteSetting, selectSetting } from './setting-store.ts';
+
+interface Removal {
+  readonly caller: Principal;
+  readonly origin: Origin;
+}
+
+/** Forgets the stored settings; answers whether they were still those that the audit log is told of. */
+async function forget(services: Services, { caller, origin }: Removal): Promise<boolean> {
+  const { db, encryption } = services;
+  const { orgId } = caller;
+  const earlier = await selectSetting(db.read, 'smtp');
+  const stored = earlier === null ? null : await decryptMailSettings(encryption, earlier);
+  return db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    if ((await selectSetting(tx, 'smtp')) !== earlier) return false;
+    const lacking = services.config.oidc || (await selectSetting(tx, 'oidc')) !== null ? null : 'oidc';
+    const isNeeded = !services.config.mailServer && (await dependsOn(tx, orgId, { method: 'otp', lacking }));
+    if (isNeeded) throw new RefusedError('settingNeeded');
+    if (!(await deleteSetting(tx, 'smtp'))) throw new RefusedError('notFound');
+    const changes = changesBetween(auditedMailSettings(stored), null);
+    const record = { action: 'settings.mail-removed', orgId, actor: caller, subjectId: null, origin } as const;
+    await appendAudit(tx, services, { ...record, changes });
+    return true;
+  });
+}
 
 /** Rules: AUDIT-4, AUTH-57, MAIL-9. */
 export const deleteMailSettings = endpoint({
@@ -14,21 +45,8 @@ export const deleteMailSettings = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageAnswer },
   async handle(services, { caller, origin }) {
-    const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      const lacking = services.config.oidc || (await selectSetting(tx, 'oidc')) !== null ? null : 'oidc';
-      const isNeeded = !services.config.mailServer && (await dependsOn(tx, orgId, { method: 'otp', lacking }));
-      if (isNeeded) throw new RefusedError('settingNeeded');
-      if (!(await deleteSetting(tx, 'smtp'))) throw new RefusedError('notFound');
-      await appendAudit(tx, services, {
-        action: 'settings.mail-removed',
-        orgId,
-        actor: caller,
-        subjectId: null,
-        origin,
-      });
-    });
+    let isDone = false;
+    while (!isDone) isDone = await forget(services, { caller, origin });
     return { message: 'Mail settings removed successfully' };
   },
 });

@@ -1,9 +1,40 @@
+import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
 import { dependsOn } from '../sign-in/contract.ts';
+import { auditedOidcSettings } from './audited-settings.ts';
+import { decryptOidcSettings } from './contract.ts';
 import { deleteSetting, selectSetting } from './setting-store.ts';
+
+interface Removal {
+  readonly caller: Principal;
+  readonly origin: Origin;
+}
+
+/** Forgets the stored settings; answers whether they were still those that the audit log is told of. */
+async function forget(services: Services, { caller, origin }: Removal): Promise<boolean> {
+  const { db, encryption } = services;
+  const { orgId } = caller;
+  const earlier = await selectSetting(db.read, 'oidc');
+  const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
+  return db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
+    const lacking = services.config.mailServer || (await selectSetting(tx, 'smtp')) !== null ? null : 'otp';
+    const isNeeded = !services.config.oidc && (await dependsOn(tx, orgId, { method: 'oidc', lacking }));
+    if (isNeeded) throw new RefusedError('settingNeeded');
+    if (!(await deleteSetting(tx, 'oidc'))) throw new RefusedError('notFound');
+    const changes = changesBetween(auditedOidcSettings(stored), null);
+    const record = { action: 'settings.oidc-removed', orgId, actor: caller, subjectId: null, origin } as const;
+    await appendAudit(tx, services, { ...record, changes });
+    return true;
+  });
+}
 
 /** Rules: AUDIT-4, AUTH-57. */
 export const deleteOidcSettings = endpoint({
@@ -14,16 +45,8 @@ export const deleteOidcSettings = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageAnswer },
   async handle(services, { caller, origin }) {
-    const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      const lacking = services.config.mailServer || (await selectSetting(tx, 'smtp')) !== null ? null : 'otp';
-      const isNeeded = !services.config.oidc && (await dependsOn(tx, orgId, { method: 'oidc', lacking }));
-      if (isNeeded) throw new RefusedError('settingNeeded');
-      if (!(await deleteSetting(tx, 'oidc'))) throw new RefusedError('notFound');
-      const record = { action: 'settings.oidc-removed', orgId, actor: caller, subjectId: null, origin } as const;
-      await appendAudit(tx, services, record);
-    });
+    let isDone = false;
+    while (!isDone) isDone = await forget(services, { caller, origin });
     return { message: 'Single sign-on settings removed successfully' };
   },
 });

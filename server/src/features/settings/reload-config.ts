@@ -15,9 +15,9 @@ export const reloadConfig = endpoint({
       config: z.object({ authBackend: z.string(), communicationBackend: z.string(), frontendUrl: z.string() }),
     }),
   },
-  async handle(services, { origin }) {
+  async handle(services, { caller, origin }) {
     const { authBackendUrl, communicationBackendUrl, frontendUrl } = services.reloadConfig();
-    const record = { action: 'config.reloaded', orgId: null, actor: null, subjectId: null, origin } as const;
+    const record = { action: 'config.reloaded', orgId: null, actor: caller, subjectId: null, origin } as const;
     await services.db.transaction((tx) => appendAudit(tx, services, record));
     return {
       message: 'Configuration updated successfully',

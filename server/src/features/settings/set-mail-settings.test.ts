@@ -63,15 +63,27 @@ describe('PUT /settings/smtp', () => {
   });
 
   it('200: is recorded without the password (AUDIT-1, AUDIT-4, AUDIT-8)', async () => {
-    const { username, host, port, security, from } = wish;
-    expect((await app.audit()).at(-1)).toMatchObject({
+    const { username, host, port, security } = wish;
+    await admin.delete(path);
+    await admin.put(path, wish);
+    const set = { username, host, port, security, password: '[secret]' };
+    const row = (await app.audit()).at(-1);
+    expect(row).toMatchObject({
       action: 'settings.mail-set',
       actor_user_id: admin.userId,
       subject_id: null,
       network: '127.0.0.1',
-      details: { host, port, security, username, from },
+      changes: Object.fromEntries(Object.entries(set).map(([name, after]) => [name, { before: null, after }])),
     });
-    expect(JSON.stringify(await app.audit())).not.toMatch(/password":/);
+    expect(row.changes.from.after.address).toBe('hello@example.com');
+    await admin.put(path, { ...wish, password: 'Anderes-Wort-4711' });
+    expect((await app.audit()).at(-1).changes).toEqual({ password: { before: '[secret]', after: '[secret]' } });
+    await admin.delete(path);
+    expect((await app.audit()).at(-1).changes).toMatchObject({
+      host: { before: host, after: null },
+      password: { before: '[secret]', after: null },
+    });
+    expect(JSON.stringify(await app.audit())).not.toContain(secret);
   });
 
   it('200: the password stands in clear nowhere (AUDIT-6)', async () => {

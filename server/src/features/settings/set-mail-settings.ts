@@ -1,11 +1,16 @@
 import { z } from 'zod';
+import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { type InputProblem, refuseInput } from '../../errors.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
-import { defaultSecurity, mailHost, mailPort, mailSender, shownSender } from '../../mail/mail-address.ts';
+import { defaultSecurity, mailHost, mailPort, mailSender } from '../../mail/mail-address.ts';
+import type { Origin } from '../../origin.ts';
 import { Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
+import { auditedMailSettings } from './audited-settings.ts';
 import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './contract.ts';
 import { selectSetting, upsertSetting } from './setting-store.ts';
 
@@ -56,10 +61,6 @@ function passwordFor(wish: Body & Pick<MailSettings, 'port' | 'security'>, store
   return isSame ? (stored?.login?.password ?? null) : null;
 }
 
-function refuse(problem: InputProblem): never {
-  throw refuseInput(problem);
-}
-
 /** What is asked for, with what follows from it. Throws `invalidInput` for a user without a password. */
 function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
   const { host, username, from } = wish;
@@ -69,9 +70,35 @@ function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
   const port = wish.port ?? mailPort(security);
   if (!username) return { host, port, security, from, login: null };
   const password = passwordFor({ ...wish, port, security }, stored);
-  return password
-    ? { host, port, security, from, login: { username, password } }
-    : refuse({ field: 'body.password', message: 'is required with this username, host and port' });
+  if (password) return { host, port, security, from, login: { username, password } };
+  throw refuseInput({ field: 'body.password', message: 'is required with this username, host and port' });
+}
+
+interface Input {
+  readonly caller: SessionPrincipal;
+  readonly body: Body;
+  readonly origin: Origin;
+}
+
+async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsAnswer>> {
+  const { caller, body: wish, origin } = input;
+  const { db, encryption, clock } = services;
+  const { orgId, userId } = caller;
+  const earlier = await selectSetting(db.read, 'smtp');
+  const stored = earlier === null ? null : await decryptMailSettings(encryption, earlier);
+  const settings = settingsOf(wish, stored);
+  const content = await encryptMailSettings(encryption, settings);
+  const isDone = await db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
+    if ((await selectSetting(tx, 'smtp')) !== earlier) return false;
+    await upsertSetting(tx, { name: 'smtp', content, updated_by: userId, updated_at: clock.now() });
+    const changes = changesBetween(auditedMailSettings(stored), auditedMailSettings(settings));
+    const record = { action: 'settings.mail-set', orgId, actor: caller, subjectId: null, origin } as const;
+    await appendAudit(tx, services, { ...record, changes });
+    return true;
+  });
+  return isDone ? describeMailSettings(services) : set(services, input);
 }
 
 /**
@@ -86,20 +113,5 @@ export const setMailSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: mailSettingsAnswer },
-  async handle(services, { caller, body: wish, origin }) {
-    const { db, encryption, clock } = services;
-    const { orgId, userId } = caller;
-    const earlier = await selectSetting(db.read, 'smtp');
-    const settings = settingsOf(wish, earlier === null ? null : await decryptMailSettings(encryption, earlier));
-    const content = await encryptMailSettings(encryption, settings);
-    await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      await upsertSetting(tx, { name: 'smtp', content, updated_by: userId, updated_at: clock.now() });
-      const { host, port, security, login, from } = settings;
-      const details = { host, port, security, username: login?.username ?? null, from: shownSender(from) };
-      const record = { action: 'settings.mail-set', orgId, actor: caller, subjectId: null, origin, details } as const;
-      await appendAudit(tx, services, record);
-    });
-    return describeMailSettings(services);
-  },
+  handle: set,
 });

@@ -95,11 +95,12 @@ describe('PUT /settings/oidc', () => {
 
   it('200: the audit row says what was set, without the secret (AUDIT-1, AUDIT-5)', async () => {
     await admin.put(path, good);
-    const { clientSecret: _, ...details } = good;
-    expect((await app.audit()).at(-1)).toMatchObject({
-      action: 'settings.oidc-set',
-      actor_user_id: admin.userId,
-      details,
+    const { changes: _, ...row } = (await app.audit()).at(-1);
+    expect(row).toMatchObject({ action: 'settings.oidc-set', actor_user_id: admin.userId, details: {} });
+    await admin.put(path, { ...good, clientSecret: 'another-secret-4711', allowedDomains: [] });
+    expect((await app.audit()).at(-1).changes).toEqual({
+      allowedDomains: { before: good.allowedDomains, after: [] },
+      clientSecret: { before: '[secret]', after: '[secret]' },
     });
   });
 

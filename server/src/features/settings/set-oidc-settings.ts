@@ -1,12 +1,17 @@
 import { z } from 'zod';
+import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { mailDomain, oidcIssuer } from '../../config/config.ts';
 import { refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
 import { Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
 import type { OidcSettings } from '../../sso/oidc.ts';
 import { requireGroups } from '../groups/contract.ts';
+import { auditedOidcSettings } from './audited-settings.ts';
 import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './contract.ts';
 import { selectSetting, upsertSetting } from './setting-store.ts';
 
@@ -48,6 +53,34 @@ function secretFor({ clientSecret, issuer, clientId }: Body, stored: OidcSetting
   throw refuseInput({ field: 'body.clientSecret', message: 'is required with this issuer and clientId' });
 }
 
+interface Input {
+  readonly caller: SessionPrincipal;
+  readonly body: Body;
+  readonly origin: Origin;
+}
+
+async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsAnswer>> {
+  const { caller, body: wish, origin } = input;
+  const { db, encryption, clock } = services;
+  const { orgId, userId } = caller;
+  const earlier = await selectSetting(db.read, 'oidc');
+  const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
+  const settings = { ...wish, clientSecret: secretFor(wish, stored) };
+  const content = await encryptOidcSettings(encryption, settings);
+  const isDone = await db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
+    if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
+    await requireGroups(tx, { orgId, groupIds: settings.groupIds, scopes: null });
+    await upsertSetting(tx, { name: 'oidc', content, updated_by: userId, updated_at: clock.now() });
+    const changes = changesBetween(auditedOidcSettings(stored), auditedOidcSettings(settings));
+    const record = { action: 'settings.oidc-set', orgId, actor: caller, subjectId: null, origin } as const;
+    await appendAudit(tx, services, { ...record, changes });
+    return true;
+  });
+  return isDone ? describeOidcSettings(services) : set(services, input);
+}
+
 /**
  * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, SCOPE-27. Takes a session: whoever names the provider says who everybody is,
  * and that no scope of a token grants.
@@ -61,21 +94,5 @@ export const setOidcSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: oidcSettingsAnswer },
-  async handle(services, { caller, body: wish, origin }) {
-    const { db, encryption, clock } = services;
-    const { orgId, userId } = caller;
-    const earlier = await selectSetting(db.read, 'oidc');
-    const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
-    const settings = { ...wish, clientSecret: secretFor(wish, stored) };
-    const content = await encryptOidcSettings(encryption, settings);
-    await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      await requireGroups(tx, { orgId, groupIds: settings.groupIds, scopes: null });
-      await upsertSetting(tx, { name: 'oidc', content, updated_by: userId, updated_at: clock.now() });
-      const { clientSecret: _, ...details } = settings;
-      const record = { action: 'settings.oidc-set', orgId, actor: caller, subjectId: null, origin, details } as const;
-      await appendAudit(tx, services, record);
-    });
-    return describeOidcSettings(services);
-  },
+  handle: set,
 });

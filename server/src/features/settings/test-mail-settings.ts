@@ -40,13 +40,18 @@ export const testMailSettings = endpoint({
     const { db } = services;
     const { userId, orgId } = caller;
     services.limits.count('testMail', userId);
-    const record = { action: 'settings.mail-tested', orgId, actor: caller, subjectId: null, origin } as const;
     const to = await db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
-      await appendAudit(tx, services, record);
       return (await selectActivePerson(tx, userId))?.email ?? '';
     });
-    const response = await send(services, to);
+    const record = { action: 'settings.mail-tested', orgId, actor: caller, subjectId: null, origin } as const;
+    const note = (outcome: 'success' | 'failure') =>
+      db.transaction((tx) => appendAudit(tx, services, { ...record, outcome }));
+    const response = await send(services, to).catch(async (error: unknown) => {
+      await note('failure');
+      throw error;
+    });
+    await note('success');
     return { message: 'Test mail sent successfully', to, response };
   },
 });

@@ -18,17 +18,18 @@ export const testOidcSettings = endpoint({
     limits.count('testMail', userId);
     const client = await oidc.client();
     if (!client) throw new RefusedError('oidcNotConfigured');
-    await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
-      await appendAudit(tx, services, record);
-    });
+    await db.transaction((tx) => services.confirm(tx, caller, 'admin'));
+    const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
+    const note = (outcome: 'success' | 'failure') =>
+      db.transaction((tx) => appendAudit(tx, services, { ...record, outcome }));
     try {
       await client.check();
     } catch (error) {
+      await note('failure');
       if (!(error instanceof OidcError)) throw error;
       throw new RefusedError('oidcFailed', { params: { said: error.message }, cause: error.message });
     }
+    await note('success');
     return { message: 'The provider answers' };
   },
 });

@@ -1,5 +1,7 @@
+import { appendAudit } from '../../audit/audit-log.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
+import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import {
   advanceProgress,
@@ -18,10 +20,14 @@ export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): P
   await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
 }
 
-/** Has the people of an organization sign in with a password alone, as in a new one. Rule: CLI-11. */
-export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
-  const { updatedAt } = await selectSignInConfig(tx, orgId);
+/**
+ * Has the people of an organization sign in with a password alone, as in a new one; answers the methods of each step of
+ * before and from now on. Rule: CLI-11.
+ */
+export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number) {
+  const { steps, updatedAt } = await selectSignInConfig(tx, orgId);
   await updateSteps(tx, { orgId, steps: defaultSteps, nowMs: Math.max(nowMs, updatedAt + 1) });
+  return { before: steps.map(methodsOf), after: defaultSteps.map(methodsOf) };
 }
 
 /** Whether the people of an organization sign in by a method, in one step or another. */
@@ -75,6 +81,42 @@ export async function readSignIn(
 /** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
 export function refuseSignIn(): RefusedError {
   return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+}
+
+/** A sign-in that is refused. */
+interface SignInRefusal {
+  /** `null`: there is none, and nothing is recorded. */
+  readonly orgId: string | null;
+  /** Whose address was named; `null`: nobody's. */
+  readonly userId: string | null;
+  /** `none`: one that cannot be used at the moment. */
+  readonly method: SignInMethod | 'none';
+  /** Whether the proof was right, and counted no longer when it was to be used. */
+  readonly isLate?: boolean;
+  readonly origin: Origin;
+}
+
+const wrongProofs = { password: 'wrong-password', otp: 'wrong-code', oidc: 'wrong-ticket', none: 'method-not-allowed' };
+
+function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
+  if (userId === null) return 'unknown-address';
+  return isLate ? 'no-longer-valid' : wrongProofs[method];
+}
+
+/**
+ * Records a refused sign-in behind its answer, whose time so tells nothing, and answers the refusal. An address that is
+ * nobody's is not written down. Rules: AUDIT-9, AUTH-9.
+ */
+export function noteRefusal(services: Services, refusal: SignInRefusal): RefusedError {
+  const { db, limits, background } = services;
+  const { orgId, userId: subjectId, method } = refusal;
+  const { requestId, network } = refusal.origin;
+  if (orgId === null || !limits.tryCount('refusedSignIn', 'all')) return refuseSignIn();
+  const what = { action: 'sign-in.refused', outcome: 'failure', orgId, actor: null, subjectId } as const;
+  const details = { method: method === 'none' ? null : method, reason: reasonOf(refusal) };
+  const record = { ...what, origin: { requestId, network }, details };
+  background.run('record of a refused sign-in', () => db.transaction((tx) => appendAudit(tx, services, record)));
+  return refuseSignIn();
 }
 
 /** Where somebody who signs in has got to. */

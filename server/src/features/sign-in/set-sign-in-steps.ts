@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
@@ -78,12 +79,13 @@ export const setSignInSteps = endpoint({
       await services.confirm(tx, caller, 'admin');
       // Asked in here: what makes a method usable must not go before the steps that need it are there.
       refuseLockOut(authMethod, await usableMethods(services, userId));
-      const { updatedAt } = await selectSignInConfig(tx, orgId);
+      const { steps: before, updatedAt } = await selectSignInConfig(tx, orgId);
       // Twice in a millisecond is two configurations, too.
       await updateSteps(tx, { orgId, steps: authMethod, nowMs: Math.max(clock.now(), updatedAt + 1) });
       const details = { steps: authMethod.map(methodsOf) };
-      const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin, details } as const;
-      await appendAudit(tx, services, record);
+      const changes = changesBetween({ steps: before.map(methodsOf) }, details);
+      const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;
+      await appendAudit(tx, services, { ...record, details, changes });
     });
     return { message: 'Sign-in methods updated successfully', authMethod };
   },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { networkOf } from '../../access/limits.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
@@ -33,7 +34,11 @@ async function addNewcomer(tx: Tx, services: Services, arrival: Arrival): Promis
   const { id } = await addPerson(tx, services, { orgId, email, fullName, syncAction: 'immediate' });
   await joinExistingGroups(tx, { orgId, userId: id, groupIds: settings.groupIds });
   const record = { action: 'user.created', orgId, actor: null, subjectId: id, origin } as const;
-  await appendAudit(tx, services, { ...record, details: { by: 'oidc' } });
+  await appendAudit(tx, services, {
+    ...record,
+    details: { by: 'oidc' },
+    changes: changesBetween(null, { email, fullName }),
+  });
   return id;
 }
 

@@ -12,6 +12,8 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
 
   beforeAll(async () => {
     app = await TestApp.start();
+    // Whatever is asked of the store from here on, a request asks it.
+    await app.services.relays.close();
     admin = await app.setUp();
     const made = ['ann', 'bob', 'cid', 'dot'].map(async (name) => {
       return [name, await app.member(admin, `${name}@example.com`, name)] as const;

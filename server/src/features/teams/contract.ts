@@ -29,6 +29,7 @@ export async function leaveAllTeams(
       subjectId: heir.teamId,
       origin,
       details: { owner: heir.userId, after: userId },
+      changes: { owner: { before: userId, after: heir.userId } },
     }));
     await appendAudit(tx, services, ...records);
   }

@@ -13,6 +13,8 @@ describe('POST /teams', () => {
 
   beforeAll(async () => {
     app = await TestApp.start();
+    // Whatever is asked of the store from here on, a request asks it.
+    await app.services.relays.close();
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
     people = await addManyUsers(app, 1_001);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -64,6 +65,7 @@ export const createTeam = endpoint({
           subjectId: id,
           origin,
           details,
+          changes: changesBetween(null, { name, description, members: all }),
         });
         return selectMembers(tx, [id]);
       });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -28,13 +29,14 @@ export const deleteTeam = endpoint({
       const { orgId } = caller;
       await services.db.transaction(async (tx) => {
         await services.confirm(tx, caller, 'member');
-        const { role, name } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');
+        const { role, name, description } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');
         // Whoever was an administrator at admission may be none by now.
         if (role !== 'OWNER') await services.confirm(tx, caller, 'admin');
         await deleteAllMembers(tx, id);
         await deleteTeamRow(tx, id);
         const record = { action: 'team.deleted', orgId, actor: caller, subjectId: id, origin } as const;
-        await appendAudit(tx, services, { ...record, details: { name } });
+        const changes = changesBetween({ name, description }, null);
+        await appendAudit(tx, services, { ...record, details: { name }, changes });
       });
       return succeeded('Team deleted successfully');
     });

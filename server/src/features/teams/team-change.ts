@@ -20,3 +20,9 @@ export function changedTeam(team: StoredTeam, change: TeamChange, nowMs: number)
   const { name = team.name, description = team.description } = change;
   return { after: { ...team, name, description, ...searchKeys({ name, description }), updated_at: nowMs }, fields };
 }
+
+/** What the audit log compares a team by: members in the order of their ids. Rule: AUDIT-9. */
+export function auditedTeam({ name, description }: StoredTeam, members: readonly NamedMember[]) {
+  const named = members.map(({ userId, role }) => ({ userId, role }));
+  return { name, description, members: named.sort((one, other) => (one.userId < other.userId ? -1 : 1)) };
+}

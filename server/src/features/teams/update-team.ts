@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-answers.ts';
 import type { Tx } from '../../db/database.ts';
@@ -19,7 +20,7 @@ import {
   toMemberRows,
   toTeamRecord,
 } from './team.ts';
-import { changedTeam } from './team-change.ts';
+import { auditedTeam, changedTeam } from './team-change.ts';
 import { selectTeam, updateTeam as writeTeam } from './team-store.ts';
 
 /** Who stays keeps the moment of joining. Rules: TEAM-22 to TEAM-24. */
@@ -68,14 +69,16 @@ export const updateTeam = endpoint({
         const right = named ? 'canManageMembers' : 'canEdit';
         const { role: _, ...before } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, right);
         const { after, fields } = changedTeam(before, { name, description, members: named }, services.clock.now());
+        const earlier = await selectMembers(tx, [id]);
         if (named) await replaceMembers(tx, before, { named, nowMs: after.updated_at });
+        const members = await selectMembers(tx, [id]);
         if (fields.length > 0) {
           await writeTeam(tx, after);
-          const details = { fields, ...(named ? { members: named } : {}) };
+          const changes = changesBetween(auditedTeam(before, earlier), auditedTeam(after, members));
           const record = { action: 'team.updated', orgId: caller.orgId, actor: caller, subjectId: id, origin } as const;
-          await appendAudit(tx, services, { ...record, details });
+          await appendAudit(tx, services, { ...record, details: { fields }, changes });
         }
-        return { team: after, members: await selectMembers(tx, [id]) };
+        return { team: after, members };
       });
       return { ...succeeded('Team updated successfully'), team: toTeamRecord(team, members, caller) };
     });

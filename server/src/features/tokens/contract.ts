@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { HeldCredential, Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { day } from '../../clock.ts';
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
@@ -12,7 +13,7 @@ import type { Origin } from '../../origin.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
-import { effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
+import { auditedRevocation, effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
 import {
   countTokens,
   deleteEndedTokens,
@@ -84,11 +85,10 @@ export async function revokeTokensOf(
   const revokedBy = by?.userId ?? null;
   const revoked = await revokeAllTokens(tx, owner, { revokedBy, reason, nowMs: services.clock.now() });
   for (let start = 0; start < revoked.length; start += batchRows) {
-    const records = revoked.slice(start, start + batchRows).map((subjectId) => ({
-      action: 'token.revoked' as const,
+    const records = revoked.slice(start, start + batchRows).map((token) => ({
+      ...auditedRevocation(token),
       orgId,
       actor: by,
-      subjectId,
       origin,
       details: { reason },
     }));
@@ -185,8 +185,10 @@ export async function mintTokenFor(
       expires_at: token.expiresAt,
     });
     const subjectId = token.id;
-    const details = { name, scopes, scopesDefaulted: true, expiresAt: toExpiry(token.expiresAt) };
-    await appendAudit(tx, services, { action: 'token.created', orgId, actor: null, subjectId, origin, details });
+    const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
+    const record = { action: 'token.created', orgId, actor: null, subjectId, ownerId: userId, origin } as const;
+    const details = { ...made, scopesDefaulted: true };
+    await appendAudit(tx, services, { ...record, details, changes: changesBetween(null, made) });
   });
   return config.displayPrefixes[0] + jwt;
 }
@@ -216,13 +218,12 @@ export async function revokeToken(
   const nowMs = services.clock.now();
   if (!(await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs }))) throw new RefusedError('notFound');
   const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: actor?.userId ?? null, reason, nowMs });
-  const records = revoked.map((subjectId) => ({
-    action: 'token.revoked' as const,
+  const records = revoked.map((token) => ({
+    ...auditedRevocation(token),
     orgId,
     actor,
-    subjectId,
     origin,
-    details: subjectId === tokenId ? { reason } : { reason, descendsFrom: tokenId },
+    details: token.id === tokenId ? { reason } : { reason, descendsFrom: tokenId },
   }));
   await appendAudit(tx, services, ...records);
   return revoked.length;

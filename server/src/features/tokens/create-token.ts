@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { day, toTimestamp } from '../../clock.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -72,6 +73,7 @@ export const createToken = endpoint({
     if (!person) throw unauthorized.invalid();
     const owner = { userId: person.id, orgId: person.orgId, fullName: person.fullName };
     const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
+    const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'member');
       await insertToken(tx, {
@@ -91,8 +93,10 @@ export const createToken = endpoint({
         orgId: caller.orgId,
         actor: caller,
         subjectId: token.id,
+        ownerId: caller.userId,
         origin,
-        details: { name, scopes, scopesDefaulted: asked === undefined, expiresAt: toExpiry(token.expiresAt) },
+        details: { ...made, scopesDefaulted: asked === undefined },
+        changes: changesBetween(null, made),
       });
     });
     return {

@@ -157,12 +157,18 @@ export async function selectRevocable(
   return (await query.executeTakeFirst()) !== undefined;
 }
 
-/** Revokes a token and everything that descends from it; answers the ids that this ended. */
-export async function revokeFamily(
+/** A token that was revoked, and whose it is. */
+interface RevokedToken {
+  readonly id: string;
+  readonly ownerId: string;
+}
+
+/** Revokes a token and everything that descends from it; answers those that this ended. */
+export function revokeFamily(
   tx: Tx,
   { id, revokedBy, reason, nowMs }: { id: string; revokedBy: string | null; reason: string; nowMs: number },
-): Promise<string[]> {
-  const rows = await tx
+): Promise<RevokedToken[]> {
+  return tx
     .withRecursive('family(id)', (db) =>
       db
         .selectFrom('personal_access_tokens')
@@ -180,27 +186,25 @@ export async function revokeFamily(
     .where('revoked_at', 'is', null)
     .where((eb) => notExpired(eb, nowMs))
     .where('id', 'in', (eb) => eb.selectFrom('family').select('family.id'))
-    .returning('id')
+    .returning(['id', 'user_id as ownerId'])
     .execute();
-  return rows.map((row) => row.id);
 }
 
-/** Revokes every token of a person, or of an organization, that still counts; answers the ids. */
-export async function revokeAllTokens(
+/** Revokes every token of a person, or of an organization, that still counts; answers those. */
+export function revokeAllTokens(
   tx: Tx,
   owner: { readonly userId: string } | { readonly orgId: string },
   { revokedBy, reason, nowMs }: { revokedBy: string | null; reason: string; nowMs: number },
-): Promise<string[]> {
+): Promise<RevokedToken[]> {
   const [column, id] = 'userId' in owner ? (['user_id', owner.userId] as const) : (['org_id', owner.orgId] as const);
-  const rows = await tx
+  return tx
     .updateTable('personal_access_tokens')
     .set({ revoked_at: nowMs, revoked_by: revokedBy, revoke_reason: reason })
     .where(column, '=', id)
     .where('revoked_at', 'is', null)
     .where((eb) => notExpired(eb, nowMs))
-    .returning('id')
+    .returning(['id', 'user_id as ownerId'])
     .execute();
-  return rows.map((row) => row.id);
 }
 
 /** Moves the moments of last use forward, never back. */

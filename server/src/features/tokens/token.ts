@@ -158,3 +158,9 @@ export function tokenClaims(
     ...(token.expiresAt === null ? {} : { exp: seconds(token.expiresAt) }),
   };
 }
+
+/** What the audit log says of each token that is revoked. Rule: AUDIT-9. */
+export function auditedRevocation({ id: subjectId, ownerId }: { readonly id: string; readonly ownerId: string }) {
+  const changes = { isRevoked: { before: false, after: true } };
+  return { action: 'token.revoked' as const, subjectId, ownerId, changes };
+}

@@ -80,14 +80,15 @@ export async function addPeople(
 }
 
 /**
- * Brings a deleted person back: into `everyone` again, told of like somebody new, without any credential of before.
- * Rules: USER-39, USER-40.
+ * Brings a deleted person back: into `everyone` again, told of like somebody new, without any credential of before. Throws
+ * `notFound` for whoever was erased: there is nothing left to bring back. Rules: AUDIT-14, USER-39, USER-40.
  */
 export async function restorePerson(
   tx: Tx,
   services: Services,
   { deleted, by, origin }: { readonly deleted: StoredUser; readonly by: Principal; readonly origin: Origin },
 ): Promise<{ readonly user: StoredUser; readonly revokedTokens: number }> {
+  if (deleted.erased_at !== null) throw new RefusedError('notFound');
   const { id: userId, org_id: orgId, email, full_name: fullName } = deleted;
   const nowMs = services.clock.now();
   const user = restoredUser(deleted, nowMs);

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
 import { addPerson } from './contract.ts';
-import { toUserRecord, userRecord } from './user.ts';
+import { auditedUser, toUserRecord, userRecord } from './user.ts';
 import { selectHolderOfEmail } from './user-store.ts';
 
 /** Rules: USER-4 to USER-8, USER-10. */
@@ -31,7 +32,8 @@ export const createUser = endpoint({
       const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new RefusedError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });
-      await appendAudit(tx, services, { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin });
+      const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;
+      await appendAudit(tx, services, { ...record, changes: changesBetween(null, auditedUser(added)) });
       return added;
     });
     return toUserRecord(user);

@@ -19,7 +19,9 @@ export const deleteUser = endpoint({
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);
       await removePerson(tx, services, { user, by: caller, origin });
-      await appendAudit(tx, services, { action: 'user.deleted', orgId, actor: caller, subjectId: id, origin });
+      const changes = { isDeleted: { before: false, after: true } };
+      const record = { action: 'user.deleted', orgId, actor: caller, subjectId: id, origin, changes } as const;
+      await appendAudit(tx, services, record);
     });
     return { message: 'User deleted successfully' };
   },

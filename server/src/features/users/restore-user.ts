@@ -24,9 +24,9 @@ export const restoreUser = endpoint({
       if (deleted?.org_id !== orgId) throw new RefusedError('notFound');
       if (!deleted.is_deleted) throw new RefusedError('userActive');
       const { user, revokedTokens } = await restorePerson(tx, services, { deleted, by: caller, origin });
-      const details = { revokedTokens };
-      const record = { action: 'user.restored', orgId, actor: caller, subjectId: id, origin, details } as const;
-      await appendAudit(tx, services, record);
+      const changes = { isDeleted: { before: true, after: false } };
+      const record = { action: 'user.restored', orgId, actor: caller, subjectId: id, origin, changes } as const;
+      await appendAudit(tx, services, { ...record, details: { revokedTokens } });
       return user;
     });
     return toUserRecord(user);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
-import { refusals } from '../../errors.ts';
+import { refusals } from '../../refusals.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -120,11 +120,11 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     await change(admin, id, email);
     await client.patch(`/users/${id}/designation`, { designation: 'X' });
     const [first, second] = [email, `new-${email}`];
-    expect((await rows()).map(({ details }) => details)).toEqual([
-      { fields: ['email'], email: { from: first, to: second } },
-      { fields: ['email'] },
-      { fields: ['email'], email: { from: second, to: first } },
-      { fields: ['designation'] },
+    expect((await rows()).map(({ details: { fields }, changes: { email } }) => [...fields, email])).toEqual([
+      ['email', { before: first, after: second }],
+      ['email', undefined],
+      ['email', { before: second, after: first }],
+      ['designation', undefined],
     ]);
   });
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { appendEvents } from '../../events/outbox.ts';
@@ -11,7 +12,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes } from '../codes/contract.ts';
 import { endLinks } from '../links/contract.ts';
-import { type StoredUser, toUserRecord, userRecord } from './user.ts';
+import { auditedUser, type StoredUser, toUserRecord, userRecord } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById, updateUser as writeUser } from './user-store.ts';
 
@@ -52,9 +53,9 @@ async function edit(services: Services, { caller, params: { id }, body: change, 
       await forgetCodes(tx, id);
     }
     await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
-    const moved = isMoving ? { email: { from: before.email, to: after.email } } : {};
-    const details = { fields: Object.keys(change), ...moved };
-    await appendAudit(tx, services, { action: 'user.updated', orgId, actor: caller, subjectId: id, origin, details });
+    const changes = changesBetween(auditedUser(before), auditedUser(after));
+    const record = { action: 'user.updated', orgId, actor: caller, subjectId: id, origin } as const;
+    await appendAudit(tx, services, { ...record, details: { fields: Object.keys(change) }, changes });
     return { before, after };
   });
   if (before.email !== after.email) await announceMove(services, before, after.email);

@@ -46,6 +46,8 @@ export interface StoredUser {
   readonly signed_in_at: number | null;
   readonly is_deleted: 0 | 1;
   readonly deleted_by: string | null;
+  /** Milliseconds since 1970; `null`: the data of the user is still there. */
+  readonly erased_at: number | null;
   readonly created_at: number;
   readonly updated_at: number;
 }
@@ -70,6 +72,23 @@ export function toUserRecord(user: StoredUser) {
     deletedBy: user.deleted_by ?? undefined,
     createdAt: toTimestamp(user.created_at),
     updatedAt: toTimestamp(user.updated_at),
+  };
+}
+
+/** What the audit log compares a user by. Rule: AUDIT-9. */
+export function auditedUser(user: StoredUser) {
+  return {
+    email: user.email,
+    fullName: user.full_name,
+    firstName: user.first_name,
+    middleName: user.middle_name,
+    lastName: user.last_name,
+    mobile: user.mobile,
+    designation: user.designation,
+    address: toAddress(user.address) ?? null,
+    recoveryEmail: user.recovery_email,
+    hasLoggedIn: user.has_logged_in === 1,
+    isDeleted: user.is_deleted === 1,
   };
 }
 
@@ -114,6 +133,7 @@ export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
     signed_in_at: null,
     is_deleted: 0,
     deleted_by: null,
+    erased_at: null,
     created_at: nowMs,
     updated_at: nowMs,
   };

@@ -1,0 +1,48 @@
+import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { storeOptions, text } from '../options.ts';
+
+const headForm = /^(\d{1,15}):([0-9a-f]{64})$/i;
+
+function readHead(given: string | null) {
+  if (given === null) return null;
+  const [, sequence, hash] = headForm.exec(given) ?? [];
+  if (sequence !== undefined && hash !== undefined) return { sequence: Number(sequence), hash: hash.toLowerCase() };
+  throw new CommandError('usage', '--expect must be a number and a hash, as audit verify prints them: 1234:9f86d0…');
+}
+
+/** Rule: AUDIT-11. */
+export const auditVerify = command({
+  name: 'audit verify',
+  summary: 'Go through the whole audit log and tell whether anything in it was changed, removed or put in',
+  details:
+    'Prints the number and the hash of the last record. Keep them where nobody who can write to the store can write: given ' +
+    'to --expect later, they prove that all up to there is still what it was, also against somebody who rewrote the log ' +
+    'and its hashes. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
+  examples: [
+    'audit verify',
+    'audit verify --expect 1234:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  ],
+  options: {
+    ...storeOptions,
+    expect: text('number:hash', 'of a record, as it was printed earlier'),
+  },
+  async run({ dataDir, expect }, surroundings) {
+    const { withStore } = await import('../operator-store.ts');
+    const { auditFaults, verifyAudit } = await import('../../../server/src/audit/verify-audit.ts');
+    const expected = readHead(expect);
+    const verdict = await withStore(surroundings, dataDir, ({ db }) =>
+      verifyAudit(db, { expected, progress: surroundings.progress }),
+    );
+    if (!verdict.ok) {
+      const { sequence, fault } = verdict;
+      const message = `The audit log is broken at record ${sequence}: ${auditFaults[fault]}`;
+      throw new CommandError('failed', message, { more: { broken: { sequence, fault } } });
+    }
+    const { records, head } = verdict;
+    return {
+      data: { ok: true, records, head },
+      words: `The audit log is sound: ${records} records\n${head.sequence}:${head.hash}`,
+    };
+  },
+});

@@ -1,0 +1,43 @@
+import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { flag, neededText, storeOptions } from '../options.ts';
+import type { Surroundings } from '../surroundings.ts';
+
+async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
+  const answer = await ask(`Erasing cannot be undone. Type ${slug} to erase the data of this user: `);
+  if (answer === null) {
+    throw new CommandError('refused', 'Erasing cannot be undone: confirm it with --yes, or at a terminal');
+  }
+  if (answer.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was erased`);
+}
+
+/** Rule: AUDIT-14. */
+export const userErase = command({
+  name: 'user erase',
+  summary: 'Erase the data of a deleted user, for good',
+  details:
+    'What is left is the id. Name, address and everything else of the user go, and so does what the audit log tells of ' +
+    'the user besides ids, and the kept events; the audit log can be verified as before. Backups, and what consumers of ' +
+    'events stored, keep what they have. Delete the user first. Asks for the slug of the user at a terminal.',
+  examples: ['user erase --user 0123456789abcdef01234567', 'user erase --user 0123456789abcdef01234567 --yes --json'],
+  options: {
+    ...storeOptions,
+    user: neededText('user id', 'of the deleted user'),
+    yes: flag('do not ask'),
+  },
+  async run({ dataDir, user, yes }, surroundings) {
+    const { operator, withStore } = await import('../operator-store.ts');
+    const { erasePerson, findErasable } = await import('../../../server/src/features/erasure/contract.ts');
+    const { refused } = await import('../refusals.ts');
+    const userId = user.toLowerCase();
+    const erased = await withStore(surroundings, dataDir, async (services) => {
+      const found = await findErasable(services.db.read, userId);
+      if (typeof found === 'string') throw refused(found);
+      if (!yes) await confirm(surroundings, found.slug);
+      return erasePerson(services, { userId, origin: operator });
+    });
+    if (typeof erased === 'string') throw refused(erased);
+    const { records, events } = erased;
+    return { data: { erased }, words: `Erased ${userId}: ${records} records of the audit log, ${events} kept events` };
+  },
+});

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+const resultsFile = new URL('./results.json', import.meta.url);
+const toldMax = 5;
+
+/** The budget of each row, as a sentence, and whether an outcome keeps it. */
+const budgets = {
+  proof: {
+    text: '0 lost, invented, out of order',
+    holds: ({ lost, invented, disordered, unmet = [] }) => [lost, invented, disordered, unmet].flat().length === 0,
+  },
+  twin: { text: 'found out', holds: ({ found }) => found > 0 },
+};
+
+/** A row of the table: `{ id, what, broker, kind, done, ...outcome }`, and whether it holds. */
+export function rowOf(row, outcome) {
+  const { text, holds } = budgets[row.kind];
+  return { ...row, ...outcome, budget: text, holds: holds(outcome) };
+}
+
+/** A row that broke off. */
+export function brokenRow(row, error) {
+  return { ...row, done: '', budget: budgets[row.kind].text, holds: false, broke: error.message };
+}
+
+function resultOf({ kind, lost, invented, disordered, repeated, found, broke }) {
+  if (broke !== undefined) return 'broke off';
+  if (kind === 'twin') return `${found} faults seen`;
+  const again = repeated === undefined ? '' : `, ${repeated} repeated`;
+  return `${lost.length} lost, ${invented.length} invented, ${disordered.length} out of order${again}`;
+}
+
+const columns = ['row', 'what', 'broker', 'done', 'result', 'budget', 'holds'];
+
+function cells(row) {
+  const { id, what, broker = '-', done, budget, holds } = row;
+  return [id, what, broker, done, resultOf(row), budget, holds ? 'yes' : 'NO'];
+}
+
+function faultLines(row) {
+  if (row.kind === 'twin') return [];
+  const faults = [
+    ...(row.broke === undefined ? [] : [row.broke]),
+    ...(row.unmet ?? []),
+    ...(row.lost ?? []),
+    ...(row.invented ?? []),
+    ...(row.disordered ?? []),
+  ];
+  const more = faults.length > toldMax ? [`and ${faults.length - toldMax} more`] : [];
+  return [...faults.slice(0, toldMax), ...more].map((fault) => `${row.id}: ${fault}`);
+}
+
+/** The rows as a table of plain text, with lines below it: what went wrong, and further details. */
+export function table(rows) {
+  const lines = [columns, ...rows.map(cells)];
+  const widths = columns.map((_, place) => Math.max(...lines.map((line) => String(line[place]).length)));
+  const laidOut = lines.map((line) =>
+    line
+      .map((cell, place) => String(cell).padEnd(widths[place]))
+      .join('  ')
+      .trimEnd(),
+  );
+  const notes = rows.flatMap((row) => (row.note === undefined ? [] : [`${row.id}: ${row.note}`]));
+  return [...laidOut, ...rows.flatMap(faultLines), ...notes].join('\n');
+}
+
+/** Everything that was seen. */
+export function resultsOf(options, rows) {
+  const machine = { node: process.version, processor: cpus()[0]?.model ?? 'unknown', cores: cpus().length };
+  return { ranAt: new Date().toISOString(), machine, options, holds: rows.every(({ holds }) => holds), rows };
+}
+
+/** Writes drill/results.json. */
+export function writeResults(results) {
+  writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+}

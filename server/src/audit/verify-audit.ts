@@ -1,0 +1,135 @@
+import type { Database, Reader } from '../db/database.ts';
+import type { AuditLog } from '../db/event-tables.ts';
+import { areaOf } from './actions.ts';
+import { selectAuditEnd } from './audit-events.ts';
+import { canonicalJson, chainStart, contentHashOf, recordHashOf } from './chain.ts';
+
+/** A record and its hash: whoever notes them can tell later whether the log still holds all up to there. */
+export interface AuditHead {
+  /** 0: before the first record. */
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+/** What is wrong with a record. */
+export type AuditFault =
+  | 'missing'
+  | 'missing-at-end'
+  | 'surplus'
+  | 'link'
+  | 'hash'
+  | 'content'
+  | 'erased'
+  | 'expectation';
+
+/** In words, for whoever runs the system. */
+export const auditFaults: Readonly<Record<AuditFault, string>> = {
+  missing: 'it is missing',
+  'missing-at-end': 'it and all after it are missing: more have been written',
+  surplus: 'it was never written: its number has not been given out yet',
+  link: 'it does not go on from the record before it: one of the two was put in, moved or rewritten',
+  hash: 'it is not what was written: it does not match its hash',
+  content: 'its network, details or changes are not what was written',
+  erased: 'its network, details and changes were taken away, and no record tells that a person was erased',
+  expectation: 'it is sound, and not the one that was noted: the log was rewritten',
+};
+
+/** The whole log was looked at, and is sound or has a first broken record. */
+export type AuditVerdict =
+  | { readonly ok: true; readonly records: number; readonly head: AuditHead }
+  | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
+
+interface Wish {
+  /** What was noted earlier; `null`: nothing. */
+  readonly expected?: AuditHead | null;
+  /** Told now and then how many of how many records were looked at. */
+  readonly progress?: (done: number, total: number) => void;
+}
+
+/** Whether the data of a person that a record is about was erased after it. */
+async function isErasureRecorded(read: Reader, row: AuditLog): Promise<boolean> {
+  const people = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
+  if (people.length === 0) return false;
+  const erasure = await read
+    .selectFrom('audit_log')
+    .where('action', '=', 'user.erased')
+    .where('subject_id', 'in', people)
+    .where('sequence', '>', row.sequence)
+    .select('sequence')
+    .executeTakeFirst();
+  return erasure !== undefined;
+}
+
+function isIntact(row: AuditLog): boolean {
+  const isTimely = Number.isSafeInteger(row.occurred_at) && Math.abs(row.occurred_at) <= 8.64e15;
+  return isTimely && row.hash === recordHashOf(row) && row.area === areaOf(row.action);
+}
+
+const saltForm = /^[0-9a-f]{32}$/;
+
+/** Whether a text is canonical JSON of an object. */
+function isCanonical(text: string): boolean {
+  try {
+    return text.startsWith('{') && canonicalJson(JSON.parse(text)) === text;
+  } catch {
+    return false;
+  }
+}
+
+/** The hash is of salt, network, details and changes in one: each has its form, or one could be made longer for another. */
+function isContentIntact(salt: string, row: AuditLog): boolean {
+  const hasForm = saltForm.test(salt) && isCanonical(row.details) && isCanonical(row.changes);
+  return hasForm && contentHashOf(salt, row) === row.content_hash;
+}
+
+async function contentFault(read: Reader, row: AuditLog): Promise<AuditFault | null> {
+  if (row.salt !== null) return isContentIntact(row.salt, row) ? null : 'content';
+  if (row.network !== '' || row.details !== '{}' || row.changes !== '{}') return 'content';
+  return (await isErasureRecorded(read, row)) ? null : 'erased';
+}
+
+/** What is wrong with the record that should be the next after `last`; `null`: nothing. */
+async function faultOf(read: Reader, row: AuditLog, last: AuditHead): Promise<AuditFault | null> {
+  if (row.sequence !== last.sequence + 1) return row.sequence > last.sequence ? 'missing' : 'surplus';
+  if (!isIntact(row)) return 'hash';
+  if (row.previous_hash !== last.hash) return 'link';
+  return contentFault(read, row);
+}
+
+/** Where a fault is found: what is missing has no record of its own. */
+function placeOf(fault: AuditFault, row: AuditLog, last: AuditHead): number {
+  return fault === 'missing' ? last.sequence + 1 : row.sequence;
+}
+
+/**
+ * Goes through the whole audit log, without changing anything and without keeping anybody from writing, and answers the
+ * first record that is broken. A log that somebody rewrote from some record to its end, hashes included, is sound in itself:
+ * only a head that was noted earlier tells. Rules: AUDIT-10, AUDIT-11, AUDIT-14.
+ */
+export async function verifyAudit(
+  db: Pick<Database, 'read' | 'batches'>,
+  { expected = null, progress = () => {} }: Wish = {},
+): Promise<AuditVerdict> {
+  const writtenBefore = await selectAuditEnd(db.read);
+  let last: AuditHead = { sequence: 0, hash: chainStart };
+  const broken = (fault: AuditFault, sequence: number) =>
+    ({ ok: false, records: last.sequence, sequence, fault }) as const;
+  const isOther = (head: AuditHead) => expected?.sequence === head.sequence && expected.hash !== head.hash;
+  if (isOther(last)) return broken('expectation', 0);
+  const rows = db.read.selectFrom('audit_log').orderBy('sequence').selectAll();
+  for await (const batch of db.batches(rows, 'verification of the audit log')) {
+    for (const row of batch) {
+      const fault = await faultOf(db.read, row, last);
+      if (fault) return broken(fault, placeOf(fault, row, last));
+      last = { sequence: row.sequence, hash: row.hash };
+      if (isOther(last)) return broken('expectation', row.sequence);
+    }
+    progress(last.sequence, Math.max(last.sequence, writtenBefore));
+  }
+  // Between the two looks at the counter others may have written: neither look may tell of a fault that isn't there.
+  if (last.sequence < Math.max(writtenBefore, expected?.sequence ?? 0))
+    return broken('missing-at-end', last.sequence + 1);
+  const writtenAfter = await selectAuditEnd(db.read);
+  if (last.sequence > writtenAfter) return broken('surplus', writtenAfter + 1);
+  return { ok: true, records: last.sequence, head: last };
+}

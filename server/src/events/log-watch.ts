@@ -1,0 +1,94 @@
+import type { Logger } from 'pino';
+import type { Database } from '../db/database.ts';
+import { readNewest } from './event-log.ts';
+
+const tickMs = 50;
+
+/** Something that is waited for. */
+interface Wait {
+  /** Asked now and then whether it is there; must be quick. */
+  readonly until: () => boolean;
+  /** How long it is waited for at most, in milliseconds of the monotonic clock. */
+  readonly msMax?: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Tells those who follow the event log that there is something new. It asks the store whether anybody has committed, at
+ * short intervals and only while somebody waits: that sees the commits of other processes too, and costs writers nothing.
+ */
+export interface LogWatch {
+  /** The last event that has been seen; may be behind the store by some milliseconds. */
+  readonly newest: number;
+  /** Another number as soon as anything was committed. */
+  readonly mark: number;
+  /** Waits until `until` is true, the time is over or `signal` is aborted; answers whether `until` was true. */
+  wait(wait: Wait): Promise<boolean>;
+  close(): void;
+}
+
+/** Makes the watch of this process. */
+export function logWatch(db: Pick<Database, 'read' | 'commitMark'>, log: Logger): LogWatch {
+  const waiting = new Set<() => void>();
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+  let newest = 0;
+  let mark = 0;
+  let seen: number | null = null;
+
+  async function look(): Promise<void> {
+    const present = db.commitMark();
+    if (present !== null && present === seen) return;
+    newest = await readNewest(db.read);
+    seen = present;
+    mark += 1;
+  }
+
+  async function tick(): Promise<void> {
+    try {
+      await look();
+    } catch (error) {
+      // The store's own troubles are told by whoever needs something of it.
+      log.debug({ err: error }, 'the event log could not be looked at');
+    }
+    for (const check of waiting) check();
+    timer = undefined;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (isClosed || timer || waiting.size === 0) return;
+    timer = setTimeout(() => void tick(), tickMs).unref();
+  }
+
+  return {
+    get newest() {
+      return newest;
+    },
+    get mark() {
+      return mark;
+    },
+    wait({ until, msMax = Number.POSITIVE_INFINITY, signal }) {
+      return new Promise((resolve) => {
+        const endMs = performance.now() + msMax;
+        const end = () => {
+          waiting.delete(check);
+          signal.removeEventListener('abort', end);
+          resolve(until());
+        };
+        const check = () => {
+          if (isClosed || signal.aborted || until() || performance.now() >= endMs) end();
+        };
+        waiting.add(check);
+        signal.addEventListener('abort', end, { once: true });
+        check();
+        schedule();
+      });
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      for (const check of waiting) check();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { id, queryMoment } from '../../http/schemas.ts';
+
+const actionForm = /^[a-z]+(?:-[a-z]+)*\.(?:[a-z]+(?:-[a-z]+)*)?$/;
+const actionMax = 100;
+
+/** What the records that are asked for are narrowed to; all of it has to hold. Rule: AUDIT-12. */
+export const auditFilter = {
+  actor: id.optional().describe('The id of the user who acted'),
+  token: id.optional().describe('The id of the personal access token that acted'),
+  client: id.optional().describe('The id of the service client that acted'),
+  action: z
+    .string()
+    .max(actionMax)
+    .regex(actionForm, 'must be an action such as token.created, or an area with a dot after it, such as token.')
+    .optional()
+    .describe('What was done: an action, or all of an area, with a dot after it')
+    .meta({ examples: ['token.'] }),
+  subject: id.optional().describe('The id of what it was done to'),
+  outcome: z.enum(['success', 'failure']).optional(),
+  from: queryMoment.optional().describe('Only what happened at this moment or later'),
+  to: queryMoment.optional().describe('Only what happened before this moment'),
+};

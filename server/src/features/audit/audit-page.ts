@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+
+const nullableId = idAnswer.nullable();
+
+/** A record as it goes out. Rule: AUDIT-9. */
+export const auditRecord = z.object({
+  id: idAnswer,
+  sequence: z.int().describe('Counts up from 1, without gaps'),
+  timestamp,
+  action: z.string().meta({ examples: ['token.created'] }),
+  outcome: z.enum(['success', 'failure']),
+  orgId: nullableId.describe('null: the system as a whole'),
+  actor: z
+    .object({
+      userId: nullableId,
+      tokenId: nullableId.describe('The personal access token that was used; null: a session, or none'),
+      clientId: nullableId.describe('A service client'),
+    })
+    .describe('All null: the service itself, its operator, or nobody who was proved'),
+  subjectId: nullableId,
+  subjectKind: z
+    .string()
+    .nullable()
+    .meta({ examples: ['token'] }),
+  subjectOwnerId: nullableId.describe('Whose the subject is: of a token or a session'),
+  network: z.string().nullable().describe('null: erased'),
+  requestId: z.string(),
+  details: z.record(z.string(), z.unknown()).describe('What else is worth keeping'),
+  changes: z
+    .record(z.string(), z.object({ before: z.unknown(), after: z.unknown() }))
+    .describe('What is different afterwards; a secret shows only that it is one'),
+  isErased: z.boolean().describe('Whether network, details and changes were erased with the data of a person'),
+  hash: z.string().describe('Of this record and the hash of the one before it'),
+});
+
+/** Where a page ended: what follows comes after that record. */
+export interface AuditCursor {
+  /** Milliseconds since 1970. */
+  readonly occurredAt: number;
+  readonly sequence: number;
+}
+
+const cursorForm = /^(\d{1,15})\.(\d{1,15})$/;
+
+/** The place where a page goes on, as `nextCursor` of the page before named it. */
+export const auditCursor = z
+  .string()
+  .regex(cursorForm, 'must be the nextCursor of another page')
+  .transform((text): AuditCursor => {
+    const [, occurredAt, sequence] = cursorForm.exec(text) ?? [];
+    return { occurredAt: Number(occurredAt), sequence: Number(sequence) };
+  });
+
+/** A place as the next page is asked for by it. */
+export function toCursor({ occurredAt, sequence }: AuditCursor): string {
+  return `${occurredAt}.${sequence}`;
+}

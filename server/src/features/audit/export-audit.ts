@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { exportFormats, exportAudit as exportRecords } from '../../audit/export-audit.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { StreamedText, streamAnswer } from '../../http/media.ts';
+import { auditFilter } from './audit-filter.ts';
+
+const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const;
+
+/** Rules: AUDIT-3, AUDIT-13, SCOPE-17. */
+export const exportAudit = endpoint({
+  method: 'GET',
+  path: '/audit/export',
+  tag: 'Audit',
+  summary: 'Export who did what, oldest first, with all that it takes to verify it; sent as it is read',
+  policy: { who: 'admin', scope: 'org:admin' },
+  query: z.object({
+    ...auditFilter,
+    format: z.enum(exportFormats).optional().describe('JSON Lines, or CSV (RFC 4180)').meta({ default: 'jsonl' }),
+  }),
+  response: { 200: streamAnswer(mediaTypes.jsonl, mediaTypes.csv) },
+  async handle({ db }, { caller: { orgId }, query }) {
+    const { format = 'jsonl', ...filter } = query;
+    const wish = { filter: { ...filter, orgId }, format };
+    return new StreamedText(mediaTypes[format], ({ stillAdmitted }) =>
+      // Who may no longer read the log gets no more of it.
+      exportRecords(db.read, wish, stillAdmitted),
+    );
+  },
+});

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { toAuditEntry } from '../../audit/audit-events.ts';
+import { selectAuditPage } from '../../audit/audit-query.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { queryNumber } from '../../http/schemas.ts';
+import { auditFilter } from './audit-filter.ts';
+import { auditCursor, auditRecord, toCursor } from './audit-page.ts';
+
+const limitMax = 200;
+const limitDefault = 50;
+
+/** Rules: AUDIT-3, AUDIT-9, AUDIT-12, SCOPE-17. */
+export const listAudit = endpoint({
+  method: 'GET',
+  path: '/audit',
+  tag: 'Audit',
+  summary: 'List who did what, newest first: what concerns the organization, and the system as a whole',
+  policy: { who: 'admin', scope: 'org:admin' },
+  query: z.object({
+    ...auditFilter,
+    limit: queryNumber({ min: 1, max: limitMax }).optional().meta({ default: limitDefault }),
+    cursor: auditCursor.optional().describe('nextCursor of the page before'),
+  }),
+  response: {
+    200: z.object({
+      records: z.array(auditRecord),
+      nextCursor: z.string().nullable().describe('null: there is no more'),
+    }),
+  },
+  async handle({ db }, { caller: { orgId }, query }) {
+    const { limit = limitDefault, cursor = null, ...filter } = query;
+    // One more than is answered tells whether there is more.
+    const rows = await selectAuditPage(db.read, { ...filter, orgId }, { before: cursor, limit: limit + 1 });
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    const nextCursor = last ? toCursor({ occurredAt: last.occurred_at, sequence: last.sequence }) : null;
+    return { records: page.map(toAuditEntry), nextCursor };
+  },
+});

@@ -1,0 +1,62 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import { contains } from '../../db/search.ts';
+import { erasedUser } from './erased-user.ts';
+
+/** What decides whether a user can be erased. */
+export function selectErasable(read: Reader, id: string) {
+  return read
+    .selectFrom('users')
+    .where('id', '=', id)
+    .select(['id', 'slug', 'org_id as orgId', 'is_deleted as isDeleted', 'erased_at as erasedAt'])
+    .executeTakeFirst();
+}
+
+/** Takes everything from a user but the row itself, with its id. */
+export async function updateErased(tx: Tx, id: string, nowMs: number): Promise<void> {
+  await tx.updateTable('users').set(erasedUser(id, nowMs)).where('id', '=', id).execute();
+}
+
+/** Tables whose rows are a person's own, and nothing without the person. */
+const ownTables = [
+  'password_credentials',
+  'one_time_links',
+  'one_time_codes',
+  'sign_in_progress',
+  'sign_in_tickets',
+  'external_identities',
+] as const;
+
+/** Removes all by which somebody signed in or was to sign in, the picture, and where sessions came from. */
+export async function deleteOwnRows(tx: Tx, userId: string): Promise<void> {
+  for (const table of ownTables) await tx.deleteFrom(table).where('user_id', '=', userId).execute();
+  await tx.deleteFrom('pictures').where('owner_id', '=', userId).execute();
+  await tx
+    .deleteFrom('session_tokens')
+    .where('session_id', 'in', (eb) => eb.selectFrom('sessions').where('user_id', '=', userId).select('id'))
+    .execute();
+  await tx.deleteFrom('sessions').where('user_id', '=', userId).execute();
+}
+
+/** Takes from the tokens of somebody what they were called, and why they were revoked. */
+export async function updateTokensErased(tx: Tx, userId: string): Promise<void> {
+  await tx
+    .updateTable('personal_access_tokens')
+    .set({ name: 'Erased', name_key: 'erased', revoke_reason: 'Owner was erased' })
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+/** Leaves of the events about somebody their types and ids; answers how many there are. */
+export async function updateEventsErased(
+  tx: Tx,
+  { userId, orgId }: { readonly userId: string; readonly orgId: string },
+): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox')
+    .set({ payload: JSON.stringify({ orgId, userId }) })
+    .where('org_id', '=', orgId)
+    .where('event_type', 'in', ['userAdded', 'userUpdated', 'userDeleted'])
+    .where(contains('payload', JSON.stringify(userId)))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}

@@ -1,0 +1,113 @@
+import { readAuditEventsOf } from '../../audit/audit-events.ts';
+import { second } from '../../clock.ts';
+import type { Reader } from '../../db/database.ts';
+import { RefusedError } from '../../errors.ts';
+import { auditStream, type Envelope, type StreamedEvent } from '../../events/envelope.ts';
+import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../events/event-log.ts';
+import type { OpenStream } from '../../http/media.ts';
+import type { Services } from '../../services.ts';
+import { toServerSent } from './event.ts';
+
+const atOnce = 100;
+/** How often a stream without events says that it is there, and asks whether it may go on. Rules: EVENT-13, EVENT-14. */
+const beatMs = 15 * second;
+/** After how many milliseconds a client that lost the stream tries again. */
+const retryMs = 3 * second;
+
+function refuseGone(oldest: number, after: number): void {
+  if (after >= oldest - 1) return;
+  throw new RefusedError('eventsGone', {
+    params: { oldest: String(oldest), after: String(oldest - 1) },
+    more: { oldest },
+  });
+}
+
+/** Where to read on: after a sequence that is given, or from the oldest event kept. Throws `eventsGone`. Rule: EVENT-12. */
+export async function readingPosition(read: Reader, after: number | undefined): Promise<number> {
+  const { oldest, newest } = await readSpan(read);
+  if (after === undefined) return oldest - 1;
+  refuseGone(oldest, after);
+  // Of a log that was put back to an earlier state: what comes next there has these numbers again.
+  return Math.min(after, newest);
+}
+
+/** Reads on after a position. Throws `eventsGone` where what comes next was removed meanwhile. Rule: EVENT-12. */
+export async function readOn(read: Reader, query: EventQuery): Promise<readonly StreamedEvent[]> {
+  const events = await readEvents(read, query);
+  // Asked for last: what has been removed is removed from the old end.
+  const { oldest } = await readSpan(read);
+  refuseGone(oldest, query.after);
+  return events;
+}
+
+/** The events of some dead letters, by the ids of those; what is no longer kept is not there. */
+export async function findEvents(
+  read: Reader,
+  letters: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
+): Promise<ReadonlyMap<string, Envelope>> {
+  const isAudit = (relay: string) => relay.startsWith(`${auditStream}/`);
+  const sequencesOf = (audit: boolean) =>
+    letters.filter(({ relay }) => isAudit(relay) === audit).map(({ sequence }) => sequence);
+  const events = await readEventsOf(read, sequencesOf(false));
+  const records = await readAuditEventsOf(read, sequencesOf(true));
+  const bySequence = (found: readonly StreamedEvent[]) =>
+    new Map(found.map(({ envelope }) => [envelope.sequence, envelope]));
+  const [ofEvents, ofRecords] = [bySequence(events), bySequence(records)];
+  return new Map(
+    letters.flatMap(({ id, relay, sequence }) => {
+      const envelope = (isAudit(relay) ? ofRecords : ofEvents).get(sequence);
+      return envelope ? [[id, envelope] as const] : [];
+    }),
+  );
+}
+
+/** What comes after a position, for as long as its reader may read. Throws the refusal. */
+async function* follow(
+  { db, eventWatch }: Pick<Services, 'db' | 'eventWatch'>,
+  { position, orgId }: ReadingFrom,
+  { signal, stillAdmitted }: OpenStream,
+): AsyncGenerator<string> {
+  let after = position;
+  for (;;) {
+    // Asked for first: no event up to it is missing among those that are read.
+    const newest = await readNewest(db.read);
+    const events = await readOn(db.read, { after, limit: atOnce, orgId });
+    for (const { envelope } of events) {
+      await stillAdmitted();
+      if (signal.aborted) return;
+      yield toServerSent(envelope);
+      after = envelope.sequence;
+    }
+    if (events.length > 0) continue;
+    after = Math.max(after, newest);
+    const isThere = await eventWatch.wait({ until: () => eventWatch.newest > after, msMax: beatMs, signal });
+    if (signal.aborted) return;
+    if (isThere) continue;
+    await stillAdmitted();
+    yield ':\n\n';
+  }
+}
+
+/** From where on a stream is read; `orgId` is null for the events of the system. */
+interface ReadingFrom {
+  readonly position: number;
+  readonly orgId: string | null;
+}
+
+/**
+ * Events as they happen, in the form of server-sent events, until the reader leaves, may not read any more or the service
+ * stops. Between two reads nothing of the store is held. Rules: EVENT-13, EVENT-14.
+ */
+export async function* streamEvents(
+  services: Pick<Services, 'db' | 'eventWatch'>,
+  from: ReadingFrom,
+  stream: OpenStream,
+): AsyncGenerator<string> {
+  try {
+    yield `retry: ${retryMs}\n\n`;
+    yield* follow(services, from, stream);
+  } catch (error) {
+    // Told to whoever asks again.
+    if (!(error instanceof RefusedError)) throw error;
+  }
+}

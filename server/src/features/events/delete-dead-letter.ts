@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { deleteLetter } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+
+/** Rule: EVENT-23. */
+export const deleteDeadLetter = endpoint({
+  method: 'DELETE',
+  path: '/events/dead-letters/:letterId',
+  tag: 'Events',
+  summary: 'Give up an event that was set aside; the event itself stays in the log',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ letterId: id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { letterId }, origin }) {
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      if (!(await deleteLetter(tx, letterId))) throw new RefusedError('notFound');
+      await appendAudit(tx, services, {
+        action: 'dead-letter.deleted',
+        orgId: caller.orgId,
+        actor: caller,
+        subjectId: null,
+        origin,
+        details: { letterId },
+      });
+      return { message: 'Dead letter deleted successfully' };
+    });
+  },
+});

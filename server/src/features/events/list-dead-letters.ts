@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { selectLetters } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { findEvents } from './contract.ts';
+import { deadLetter, toDeadLetter } from './relay-state.ts';
+
+/** Rule: EVENT-23. */
+export const listDeadLetters = endpoint({
+  method: 'GET',
+  path: '/events/dead-letters',
+  tag: 'Events',
+  summary: 'Events that were refused on their way out and set aside',
+  policy: { who: 'admin', scope: 'org:admin' },
+  query: z.object({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this way out') }),
+  response: { 200: z.object({ deadLetters: z.array(deadLetter), pagination }) },
+  async handle({ db }, { query: { relay, ...query } }) {
+    const page = pageOf(query);
+    const { total, letters } = await selectLetters(db.read, { relay, ...page });
+    const events = await findEvents(db.read, letters);
+    return {
+      deadLetters: letters.map((letter) => toDeadLetter(letter, events.get(letter.id) ?? null)),
+      pagination: toPagination(page, total),
+    };
+  },
+});

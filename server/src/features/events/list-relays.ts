@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { selectAuditEnd } from '../../audit/audit-events.ts';
+import { auditStream } from '../../events/envelope.ts';
+import { readSpan } from '../../events/event-log.ts';
+import { countLetters, selectRelays } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { relayState, toRelayState } from './relay-state.ts';
+
+/** Rule: EVENT-28. */
+export const listRelays = endpoint({
+  method: 'GET',
+  path: '/events/relays',
+  tag: 'Events',
+  summary: 'How far events have got on each way out: to the broker, and to each webhook',
+  policy: { who: 'admin', scope: 'org:admin' },
+  response: {
+    200: z.object({
+      oldest: z.int().describe('The sequence of the oldest event kept; one more than newest where there is none'),
+      newest: z.int().describe('The sequence of the last event'),
+      relays: z.array(relayState),
+    }),
+  },
+  async handle({ db, relays }) {
+    const { oldest, newest } = await readSpan(db.read);
+    const auditEnd = await selectAuditEnd(db.read);
+    const dead = await countLetters(db.read);
+    const served = new Set(relays.names());
+    const states = (await selectRelays(db.read)).map((stored) =>
+      toRelayState(stored, {
+        isServed: served.has(stored.name),
+        newest: stored.name.startsWith(`${auditStream}/`) ? auditEnd : newest,
+        deadLetters: dead.get(stored.name) ?? 0,
+      }),
+    );
+    return { oldest, newest, relays: states };
+  },
+});

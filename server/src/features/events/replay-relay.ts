@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { RefusedError } from '../../errors.ts';
+import { auditStream } from '../../events/envelope.ts';
+import { selectRelay, updateReplay } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import { readingPosition } from './contract.ts';
+
+/** Rules: EVENT-10, EVENT-27. */
+export const replayRelay = endpoint({
+  method: 'POST',
+  path: '/events/relays/replay',
+  tag: 'Events',
+  summary: 'Send everything after a sequence again on one way out',
+  policy: { who: 'admin', scope: 'org:admin' },
+  body: z.object({
+    relay: z
+      .string()
+      .max(200)
+      .meta({ examples: ['entity-events/broker'] }),
+    after: z
+      .int()
+      .min(0)
+      .describe('Events with a greater sequence are sent again, and then those that follow')
+      .meta({ examples: [0] }),
+  }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body: { relay, after }, origin }) {
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const before = await selectRelay(tx, relay);
+      if (!before) throw new RefusedError('notFound');
+      // The audit log is kept whole.
+      const position = relay.startsWith(`${auditStream}/`) ? after : await readingPosition(tx, after);
+      await updateReplay(tx, relay, Math.min(position, before.position));
+      await appendAudit(tx, services, {
+        action: 'relay.replayed',
+        orgId: caller.orgId,
+        actor: caller,
+        subjectId: null,
+        origin,
+        details: { relay },
+        changes: { position: { before: before.position, after: Math.min(position, before.position) } },
+      });
+      return { message: 'Events are sent again' };
+    });
+  },
+});

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { updateRequeued } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { ids } from '../../http/schemas.ts';
+
+/** Rule: EVENT-23. */
+export const requeueDeadLetters = endpoint({
+  method: 'POST',
+  path: '/events/dead-letters/requeue',
+  tag: 'Events',
+  summary: 'Send events again that were set aside: some, those of one way out, or all',
+  policy: { who: 'admin', scope: 'org:admin' },
+  body: z.object({
+    ids: ids.optional(),
+    relay: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ examples: ['entity-events/broker'] }),
+  }),
+  response: {
+    200: z.object({ requeued: z.int().describe('How many are sent again; what is no dead letter is left out') }),
+  },
+  async handle(services, { caller, body, origin }) {
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const requeued = await updateRequeued(tx, { ...body, nowMs: services.clock.now() });
+      if (requeued > 0) {
+        await appendAudit(tx, services, {
+          action: 'dead-letters.requeued',
+          orgId: caller.orgId,
+          actor: caller,
+          subjectId: null,
+          origin,
+          details: { requeued, relay: body.relay ?? null },
+        });
+      }
+      return { requeued };
+    });
+  },
+});

@@ -1,0 +1,14 @@
+import type { MailSettings } from '../../mail/mail.ts';
+import type { OidcSettings } from '../../sso/oidc.ts';
+
+/** What the audit log compares mail settings by; `null`: there are none, or they cannot be read. Rule: AUDIT-9. */
+export function auditedMailSettings(settings: MailSettings | null) {
+  if (!settings) return null;
+  const { host, port, security, login, from } = settings;
+  return { host, port, security, username: login?.username ?? null, password: login?.password ?? null, from };
+}
+
+/** What the audit log compares settings of single sign-on by; `null`: there are none, or they cannot be read. Rule: AUDIT-9. */
+export function auditedOidcSettings(settings: OidcSettings | null) {
+  return settings && { ...settings };
+}

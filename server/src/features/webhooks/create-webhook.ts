@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { RefusedError } from '../../errors.ts';
+import { readSpan } from '../../events/event-log.ts';
+import { insertRelay } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { mintRawWebhookSecret } from '../../webhooks/signature.ts';
+import { encryptWebhookSecret, relayOf, requireAfter, requireUrl, requireWebhook } from './contract.ts';
+import {
+  eventFilter,
+  recordedOf,
+  sequence,
+  toWebhookRecord,
+  webhookDescription,
+  webhookRecord,
+  webhooksMax,
+  webhookUrl,
+} from './webhook.ts';
+import { insertWebhook, selectWebhooks } from './webhook-store.ts';
+
+/** Rules: EVENT-18, EVENT-24, EVENT-25, SCOPE-26. */
+export const createWebhook = endpoint({
+  method: 'POST',
+  path: '/webhooks',
+  tag: 'Webhooks',
+  summary: 'Have events sent to an address; the secret that they are signed with is shown in this answer only',
+  policy: { who: 'admin', scope: 'org:admin' },
+  body: z.object({
+    url: webhookUrl,
+    description: webhookDescription.optional(),
+    events: eventFilter.optional().describe('The types of event to send; absent and null: all'),
+    after: sequence.optional().describe('Begin after this sequence; absent: with what happens from now on'),
+  }),
+  response: { 201: webhookRecord.extend({ secret: z.string().describe('whsec_ and base64, as receivers take it') }) },
+  async handle(services, { caller, body, origin }) {
+    const { db, newId, clock } = services;
+    const { orgId, userId } = caller;
+    const [id, secret, url] = [newId(), mintRawWebhookSecret(), requireUrl(services, body.url)];
+    const encrypted = await encryptWebhookSecret(services, secret);
+    const made = await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const nowMs = clock.now();
+      if ((await selectWebhooks(tx, nowMs)).length >= webhooksMax) {
+        throw new RefusedError('tooManyWebhooks', { params: { max: webhooksMax } });
+      }
+      const span = await readSpan(tx);
+      if (body.after !== undefined) requireAfter(body.after, { ...span, max: span.newest });
+      await insertWebhook(tx, {
+        id,
+        org_id: orgId,
+        url,
+        description: body.description ?? null,
+        events: body.events?.join(' ') ?? null,
+        secret: encrypted,
+        created_by: userId,
+        created_by_token: caller.kind === 'token' ? caller.tokenId : null,
+        created_at: nowMs,
+        updated_at: nowMs,
+      });
+      await insertRelay(tx, relayOf(id), body.after ?? span.newest);
+      const webhook = await requireWebhook(tx, services, id);
+      const changes = changesBetween(null, recordedOf(webhook));
+      const record = { action: 'webhook.created', orgId, actor: caller, subjectId: id, origin, changes } as const;
+      await appendAudit(tx, services, record);
+      return webhook;
+    });
+    return { ...toWebhookRecord(made, clock.now()), secret: secret.expose() };
+  },
+});

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { removeWebhook, requireWebhook } from './contract.ts';
+import { recordedOf } from './webhook.ts';
+
+/** Rule: EVENT-18. */
+export const deleteWebhook = endpoint({
+  method: 'DELETE',
+  path: '/webhooks/:webhookId',
+  tag: 'Webhooks',
+  summary: 'End a webhook; what it has not got yet is not sent',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ webhookId: id }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const changes = changesBetween(recordedOf(await requireWebhook(tx, services, subjectId)), null);
+      await removeWebhook(tx, subjectId);
+      await appendAudit(tx, services, { action: 'webhook.deleted', orgId, actor: caller, subjectId, origin, changes });
+    });
+    await services.webhooks.forget(subjectId);
+    return { message: 'Webhook deleted successfully' };
+  },
+});

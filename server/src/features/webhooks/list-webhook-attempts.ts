@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, idAnswer, queryNumber } from '../../http/schemas.ts';
+import { requireWebhook } from './contract.ts';
+import { attemptRecord, toAttemptRecord } from './webhook.ts';
+import { selectAttempts } from './webhook-store.ts';
+
+const limitMax = 100;
+
+/** Rule: EVENT-27. */
+export const listWebhookAttempts = endpoint({
+  method: 'GET',
+  path: '/webhooks/:webhookId/attempts',
+  tag: 'Webhooks',
+  summary: 'List what was sent to a webhook and what came of it, newest first, test messages included',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ webhookId: id }),
+  query: z.object({
+    cursor: id.optional().describe('What nextCursor was on the page before; absent: the newest'),
+    limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many attempts a page has'),
+  }),
+  response: {
+    200: z.object({
+      attempts: z.array(attemptRecord),
+      nextCursor: idAnswer.nullable().describe('null: the last page'),
+    }),
+  },
+  async handle(services, { params: { webhookId }, query: { cursor: before, limit } }) {
+    const { db } = services;
+    await requireWebhook(db.read, services, webhookId);
+    // One more than asked for, which tells whether there is another page.
+    const found = await selectAttempts(db.read, { webhookId, before, limit: limit + 1 });
+    const attempts = found.slice(0, limit).map(toAttemptRecord);
+    return { attempts, nextCursor: found.length > limit ? (attempts.at(-1)?.id ?? null) : null };
+  },
+});

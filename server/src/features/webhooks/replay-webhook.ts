@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import type { Tx } from '../../db/database.ts';
+import { RefusedError } from '../../errors.ts';
+import { readEventById, readSpan } from '../../events/event-log.ts';
+import { selectRelay, updateReplay, upsertLetter } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import type { Services } from '../../services.ts';
+import { relayOf, requireAfter, requireWebhook } from './contract.ts';
+import { sequence } from './webhook.ts';
+
+const body = z
+  .object({
+    after: sequence.optional().describe('Move back: everything after this sequence is sent again'),
+    eventId: id.optional().describe('Send this one event again, whatever the webhook asks for otherwise'),
+  })
+  .refine(
+    ({ after, eventId }) => (after === undefined) !== (eventId === undefined),
+    'must have either after or eventId',
+  )
+  .meta({ examples: [{ after: 0 }] });
+
+/** Moves a webhook back to an event that is still kept. Rule: EVENT-10. */
+async function moveBack(tx: Tx, relay: string, after: number): Promise<void> {
+  const position = (await selectRelay(tx, relay))?.position ?? 0;
+  requireAfter(after, { ...(await readSpan(tx)), max: position });
+  await updateReplay(tx, relay, after);
+}
+
+/** Asks for one event again; throws `notFound` for one that is not kept. */
+async function askAgain(
+  tx: Tx,
+  { clock, newId }: Services,
+  asked: { readonly relay: string; readonly eventId: string },
+) {
+  const event = await readEventById(tx, asked.eventId);
+  if (!event) throw new RefusedError('notFound');
+  const nowMs = clock.now();
+  await upsertLetter(tx, {
+    id: newId(),
+    relay: asked.relay,
+    sequence: event.envelope.sequence,
+    attempts: 0,
+    last_error: null,
+    created_at: nowMs,
+    requeued_at: nowMs,
+  });
+}
+
+/** Rules: EVENT-10, EVENT-27. */
+export const replayWebhook = endpoint({
+  method: 'POST',
+  path: '/webhooks/:webhookId/replay',
+  tag: 'Webhooks',
+  summary: 'Have events sent again: everything after a sequence, or one event',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ webhookId: id }),
+  body,
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { webhookId: subjectId }, body: { after, eventId }, origin }) {
+    const { orgId } = caller;
+    await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      await requireWebhook(tx, services, subjectId);
+      const relay = relayOf(subjectId);
+      if (after !== undefined) await moveBack(tx, relay, after);
+      if (eventId !== undefined) await askAgain(tx, services, { relay, eventId });
+      const details = eventId === undefined ? { after } : { eventId };
+      await appendAudit(tx, services, { action: 'webhook.replayed', orgId, actor: caller, subjectId, origin, details });
+    });
+    return { message: 'What was asked for will be sent again' };
+  },
+});

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { toTimestamp } from '../../clock.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, timestamp } from '../../http/schemas.ts';
+import { mintRawWebhookSecret } from '../../webhooks/signature.ts';
+import { encryptWebhookSecret, requireMaker, requireWebhook } from './contract.ts';
+import { earlierSecretMs } from './webhook.ts';
+import { updateWebhook } from './webhook-store.ts';
+
+/** Rules: EVENT-25, SCOPE-26. */
+export const rotateWebhookSecret = endpoint({
+  method: 'POST',
+  path: '/webhooks/:webhookId/rotate-secret',
+  tag: 'Webhooks',
+  summary: 'Make a new secret, shown in this answer only; for 24 hours messages are signed with the earlier one too',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ webhookId: id }),
+  response: { 200: z.object({ secret: z.string(), earlierSecretUntil: timestamp }) },
+  async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
+    const { db, clock } = services;
+    const { orgId } = caller;
+    const secret = mintRawWebhookSecret();
+    const encrypted = await encryptWebhookSecret(services, secret);
+    const until = await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const webhook = await requireWebhook(tx, services, subjectId);
+      requireMaker(caller, webhook);
+      const nowMs = clock.now();
+      const earlier = { earlier_secret: webhook.secret, earlier_secret_until: nowMs + earlierSecretMs };
+      await updateWebhook(tx, subjectId, { secret: encrypted, ...earlier, updated_at: nowMs });
+      const record = { action: 'webhook.secret-rotated', orgId, actor: caller, subjectId, origin } as const;
+      await appendAudit(tx, services, record);
+      return earlier.earlier_secret_until;
+    });
+    return { secret: secret.expose(), earlierSecretUntil: toTimestamp(until) };
+  },
+});

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { updateRetryNow } from '../../events/relay-store.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { relayOf, requireMaker, requireUrl, requireWebhook } from './contract.ts';
+import {
+  eventFilter,
+  recordedOf,
+  type StoredWebhook,
+  toWebhookRecord,
+  webhookDescription,
+  webhookRecord,
+  webhookUrl,
+} from './webhook.ts';
+import { updateWebhook as updateRow } from './webhook-store.ts';
+
+const body = z.object({
+  url: webhookUrl.optional(),
+  description: webhookDescription.optional(),
+  events: eventFilter.optional().describe('The types of event to send; null: all'),
+  enabled: z
+    .boolean()
+    .optional()
+    .describe('false: nothing is sent; true: what has waited is sent at once, from where it stopped')
+    .meta({ examples: [true] }),
+});
+
+/** What a change makes of the row; what is absent stays. */
+function columnsOf(
+  { description, events, enabled }: z.output<typeof body>,
+  {
+    webhook,
+    url,
+    nowMs,
+  }: { readonly webhook: StoredWebhook; readonly url: string | undefined; readonly nowMs: number },
+) {
+  const on = { off_reason: null, off_at: null };
+  const off = { off_reason: webhook.offReason ?? ('administrator' as const), off_at: webhook.offAt ?? nowMs };
+  const state = enabled ? on : off;
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(events === undefined ? {} : { events: events?.join(' ') ?? null }),
+    ...(enabled === undefined ? {} : state),
+  };
+}
+
+/** Rules: EVENT-18, EVENT-24, EVENT-26, SCOPE-26. */
+export const updateWebhook = endpoint({
+  method: 'PATCH',
+  path: '/webhooks/:webhookId',
+  tag: 'Webhooks',
+  summary: 'Change a webhook, or switch it off and on',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ webhookId: id }),
+  body,
+  response: { 200: webhookRecord },
+  async handle(services, { caller, params: { webhookId }, body: wish, origin }) {
+    const { db, clock } = services;
+    const { orgId } = caller;
+    const url = wish.url && requireUrl(services, wish.url);
+    const changed = await db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const nowMs = clock.now();
+      const before = await requireWebhook(tx, services, webhookId);
+      const moves = url !== undefined && url !== before.url;
+      if (moves) requireMaker(caller, before);
+      const columns = columnsOf(wish, { webhook: before, url, nowMs });
+      if (Object.keys(columns).length > 0) await updateRow(tx, webhookId, columns);
+      // Whatever failed, failed elsewhere, or has been seen to.
+      if (moves || wish.enabled) await updateRetryNow(tx, relayOf(webhookId));
+      const changes = changesBetween(recordedOf(before), recordedOf(await requireWebhook(tx, services, webhookId)));
+      if (Object.keys(changes).length === 0) return before;
+      await updateRow(tx, webhookId, { updated_at: nowMs });
+      const subjectId = webhookId;
+      await appendAudit(tx, services, { action: 'webhook.updated', orgId, actor: caller, subjectId, origin, changes });
+      return requireWebhook(tx, services, webhookId);
+    });
+    return toWebhookRecord(changed, clock.now());
+  },
+});

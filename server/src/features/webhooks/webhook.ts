@@ -1,0 +1,180 @@
+import { z } from 'zod';
+import { hour, toTimestamp } from '../../clock.ts';
+import type { EventType } from '../../events/envelope.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { Secret } from '../../secret.ts';
+import { clearableText } from '../../text/plain-text.ts';
+
+/** How many webhooks there may be at once. */
+export const webhooksMax = 50;
+/** For how long messages are signed with the earlier secret too. Rule: EVENT-25. */
+export const earlierSecretMs = 24 * hour;
+const urlMax = 2_048;
+
+/** The types of event that a webhook may ask for. Rules: EVENT-3 to EVENT-7. */
+const webhookEvents = {
+  orgCreated: 'orgCreated',
+  orgUpdated: 'orgUpdated',
+  orgDeleted: 'orgDeleted',
+  userAdded: 'userAdded',
+  userUpdated: 'userUpdated',
+  userDeleted: 'userDeleted',
+} as const satisfies { readonly [T in EventType]: T };
+
+/** The `eventType` of a test message, which is no event. Rule: EVENT-27. */
+export const testEventType = 'webhookTest';
+
+function parseUrl(text: string, context: z.RefinementCtx): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const problem = url === null ? 'must be an address such as https://example.com/hook' : problemOf(url);
+  if (url !== null && problem === null) return url;
+  context.addIssue({ code: 'custom', message: problem ?? '' });
+  return z.NEVER;
+}
+
+function problemOf({ protocol, username, password, hash, href }: URL): string | null {
+  if (protocol !== 'https:' && protocol !== 'http:') return 'must begin with https://';
+  if (username !== '' || password !== '') return 'must not hold a user name or password';
+  if (hash !== '') return 'must not have a fragment (#)';
+  return href.length > urlMax ? `must have at most ${urlMax} characters` : null;
+}
+
+/** The address of a webhook, as far as it can be judged without knowing where it leads. Rule: EVENT-24. */
+export const webhookUrl = z
+  .string()
+  .max(urlMax, `must have at most ${urlMax} characters`)
+  .transform(parseUrl)
+  .meta({ type: 'string', format: 'uri', maxLength: urlMax, examples: ['https://example.com/hooks/latchkey'] });
+
+/** The types of event that a webhook gets; `null`: all, whatever comes later included. Rule: EVENT-18. */
+export const eventFilter = z
+  .array(z.enum(webhookEvents))
+  .min(1)
+  .transform((given) => Object.values(webhookEvents).filter((type) => given.includes(type)))
+  .nullable()
+  .meta({ examples: [['userAdded', 'userDeleted']] });
+
+/** What a webhook is for; `null` and empty both mean that nobody says. */
+export const webhookDescription = clearableText.meta({ examples: ['The directory of the intranet'] });
+
+/** The sequence of an event; 0 is before the first. */
+export const sequence = z
+  .int()
+  .min(0)
+  .meta({ examples: [0] });
+
+/** A webhook as it goes out, without its secret. Rule: EVENT-25. */
+export const webhookRecord = z.object({
+  id: idAnswer,
+  url: z.string(),
+  description: z.string().nullable(),
+  events: z.array(z.string()).nullable().describe('The types of event that it gets; null: all'),
+  state: z.enum(['on', 'off']),
+  offReason: z
+    .enum(['administrator', 'gone', 'failing'])
+    .nullable()
+    .describe('Who or what switched it off: an administrator, its answer 410, or a day of failures'),
+  offAt: timestamp.nullable(),
+  earlierSecretUntil: timestamp.nullable().describe('Until when messages are signed with the earlier secret too'),
+  createdBy: idAnswer.nullable(),
+  createdByToken: idAnswer.nullable().describe('The personal access token that made it, and that it ends with'),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+});
+
+/** A webhook as the store has it. */
+export interface StoredWebhook {
+  readonly id: string;
+  readonly url: string;
+  readonly description: string | null;
+  /** Space-separated; `null`: all. */
+  readonly events: string | null;
+  readonly offReason: 'administrator' | 'gone' | 'failing' | null;
+  readonly offAt: number | null;
+  /** Encrypted. */
+  readonly secret: string;
+  /** Encrypted. */
+  readonly earlierSecret: string | null;
+  readonly earlierSecretUntil: number | null;
+  readonly orgId: string | null;
+  readonly createdBy: string | null;
+  readonly createdByToken: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** The types of event that a webhook gets; `null`: all. */
+export function eventsOf({ events }: Pick<StoredWebhook, 'events'>): string[] | null {
+  return events === null ? null : events.split(' ');
+}
+
+/** The encrypted secrets that messages are signed with at a moment, the present one first. Rule: EVENT-25. */
+export function secretsAt(
+  { secret, earlierSecret, earlierSecretUntil }: StoredWebhook,
+  nowMs: number,
+): readonly string[] {
+  const isEarlierGood = earlierSecret !== null && nowMs < (earlierSecretUntil ?? 0);
+  return isEarlierGood ? [secret, earlierSecret] : [secret];
+}
+
+/** What is recorded of a webhook in the audit log. Its whole address may be a secret. Rules: AUDIT-8, AUDIT-9. */
+export function recordedOf(webhook: StoredWebhook): Readonly<Record<string, unknown>> {
+  const { url, description, offReason } = webhook;
+  const state = offReason === null ? 'on' : 'off';
+  return { origin: new URL(url).origin, url: new Secret(url), description, events: eventsOf(webhook), state };
+}
+
+function momentOf(ms: number | null): string | null {
+  return ms === null ? null : toTimestamp(ms);
+}
+
+/** A webhook as it goes out. Rule: EVENT-25. */
+export function toWebhookRecord(webhook: StoredWebhook, nowMs: number): z.output<typeof webhookRecord> {
+  const { id, url, description, offReason, offAt, createdBy, createdByToken, createdAt, updatedAt } = webhook;
+  const isRotating = secretsAt(webhook, nowMs).length > 1;
+  return {
+    id,
+    url,
+    description,
+    events: eventsOf(webhook),
+    state: offReason === null ? 'on' : 'off',
+    offReason,
+    offAt: momentOf(offAt),
+    earlierSecretUntil: isRotating ? momentOf(webhook.earlierSecretUntil) : null,
+    createdBy,
+    createdByToken,
+    createdAt: toTimestamp(createdAt),
+    updatedAt: toTimestamp(updatedAt),
+  };
+}
+
+/** An attempt as it goes out. Rule: EVENT-27. */
+export const attemptRecord = z.object({
+  id: idAnswer,
+  eventId: idAnswer,
+  eventType: z.string(),
+  sequence: z.int().nullable().describe('null for a test message'),
+  attempt: z.int().describe('Counts up from 1 for each event'),
+  attemptedAt: timestamp,
+  durationMs: z.int(),
+  status: z.int().nullable().describe('Of the answer; null without one'),
+  reason: z.string().nullable().describe('Why it did not arrive; null: it did'),
+});
+
+/** An attempt as the store has it. */
+export interface StoredAttempt {
+  readonly id: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly sequence: number | null;
+  readonly attempt: number;
+  readonly attemptedAt: number;
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly reason: string | null;
+}
+
+/** An attempt as it goes out. */
+export function toAttemptRecord({ attemptedAt, ...attempt }: StoredAttempt): z.output<typeof attemptRecord> {
+  return { ...attempt, attemptedAt: toTimestamp(attemptedAt) };
+}
