@@ -16,6 +16,7 @@ const folders = [
   'http',
   'images',
   'mail',
+  'mcp',
   'metrics',
   'sso',
   'text',

@@ -3,7 +3,8 @@
  * the same load and its budget is the least ratio; everywhere else the budget is the most: processor time of one call
  * (`cpu`, microseconds), one latency over another (`turns`), by how much two latencies differ (`timing`, percent), what a
  * long list or invitation takes (`list`, `invite`, in the row's unit), how many statements more (`statements`), how fast
- * events go out (`relay`: the least rate, the most lag). A row without a budget is there for orientation.
+ * events go out (`relay`: the least rate, the most lag), what a call costs over the same request without (`calls`). A row
+ * without a budget is there for orientation.
  */
 export const rows = [
   {
@@ -87,6 +88,15 @@ export const rows = [
     unit: '%',
     budget: 5,
   },
+  {
+    id: 'MCP',
+    kind: 'calls',
+    what: 'get_user over /mcp, cost',
+    part: 'get_user',
+    peer: 'GET /users/:id',
+    budget: 2,
+  },
+  { id: 'MCP', kind: 'calls', what: 'list_users over /mcp, cost', part: 'list_users', peer: 'GET /users', budget: 2 },
   {
     id: 'REF',
     kind: 'load',

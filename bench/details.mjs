@@ -70,6 +70,7 @@ function statementLines({ id, routes }) {
 
 const linesOf = {
   load: () => [],
+  calls: () => [],
   cpu: () => [],
   turns: turnLines,
   timing: timingLines,

@@ -1,5 +1,5 @@
 // One run of load in a process of its own, so that it has a core to itself. Reads its orders from the variable `LOAD`:
-// { host, port, path, headers, expectedBody (base64), connections, perSecond, leadInSeconds, seconds, serverPid }, prints
+// { host, port, path, headers, payload, expectedBody (base64), connections, perSecond, leadInSeconds, seconds, serverPid }, prints
 // the result as one line of JSON, and exits with 1 and one line on stderr as soon as an answer isn't the expected one.
 // Without `perSecond` each connection sends as soon as it was answered; with it, requests are sent at that rate.
 //
@@ -29,9 +29,12 @@ function cpuSecondsOf(pid) {
   }
 }
 
-function requestBytes({ host, port, path, headers }) {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${host}:${port}\r\n${lines.join('')}\r\n`, 'latin1');
+/** A GET or, with a `payload`, a POST of it. */
+function requestBytes({ host, port, path, headers, payload }) {
+  const length = payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) };
+  const lines = Object.entries({ ...headers, ...length }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const first = `${payload === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1`;
+  return Buffer.from(`${first}\r\nhost: ${host}:${port}\r\n${lines.join('')}\r\n${payload ?? ''}`, 'utf8');
 }
 
 /** Answers are counted between `start` and `end`; those of the lead-in and those after the end are not. */

@@ -11,8 +11,9 @@ const warmUpSeconds = 3;
 const leadInSeconds = 0.5;
 
 /** The body that `server` answers to what the generator will ask; throws when the status isn't 200. */
-export async function fetchBody({ name, port, path, headers }) {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
+export async function fetchBody({ name, port, path, headers, payload }) {
+  const sent = payload === undefined ? {} : { method: 'POST', body: payload };
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers, ...sent });
   const body = Buffer.from(await answer.arrayBuffer());
   if (answer.status !== 200)
     throw new Error(`${name} answered ${answer.status}: ${body.toString('utf8').slice(0, 300)}`);
@@ -53,6 +54,7 @@ export async function runLoad(server, { seconds, perSecond = null }) {
     port: server.port,
     path: server.path,
     headers: server.headers,
+    payload: server.payload,
     expectedBody: server.body.toString('base64'),
     connections,
     perSecond,

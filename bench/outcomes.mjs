@@ -33,6 +33,18 @@ export function loadOutcome(row, rounds) {
   return { ...row, ours, peers, ratios, ratio, cpuRatio: cpuRatioOf(rounds, row), disturbed, holds: holds(row, ratio) };
 }
 
+/** The outcome of a row of calls: how many requests without take as long as one call; `cpuRatio` as for load rows. */
+export function callsOutcome(row, measured) {
+  const rounds = measured[row.part];
+  const ratios = rounds.map(({ subject, peer }) => peer.requestsPerSecond / subject.requestsPerSecond);
+  const ratio = median(ratios);
+  const [ours, peers] = [summary(rounds, 'subject'), summary(rounds, 'peer')];
+  const disturbed = [ours, peers].some(({ serverCpuShare }) => (serverCpuShare ?? 1) < undisturbedCpuShare);
+  const inverse = cpuRatioOf(rounds, { subject: 'subject', peer: 'peer' });
+  const cpuRatio = inverse === null ? null : 1 / inverse;
+  return { ...row, ours, peers, ratios, ratio, cpuRatio, disturbed, holds: holds(row, ratio) };
+}
+
 /** The outcome of a cpu row; `measured` holds at least `{ microseconds }`. */
 export function cpuOutcome(row, measured) {
   return { ...row, ...measured, holds: holds(row, measured.microseconds) };

@@ -21,14 +21,19 @@ const rate = (side) => `${Math.round(side.requestsPerSecond)} req/s`;
 const latency = (side) => `${side.p50Ms.toFixed(2)} / ${side.p99Ms.toFixed(2)}`;
 const latencies = ({ ours, peers }) => ({ 'p50 / p99 ms': latency(ours), 'peer p50 / p99 ms': latency(peers) });
 
-const cellsOf = {
-  load: (outcome) => ({
+function ratesOf(outcome) {
+  return {
     ours: rate(outcome.ours),
     'peer does': rate(outcome.peers),
     ratio: significant(outcome.ratio),
     'by CPU': outcome.cpuRatio === null ? '-' : significant(outcome.cpuRatio),
     ...latencies(outcome),
-  }),
+  };
+}
+
+const cellsOf = {
+  load: ratesOf,
+  calls: ratesOf,
   cpu: ({ microseconds }) => ({ ours: `${microseconds.toFixed(2)} us` }),
   turns: (outcome) => ({
     ours: `${outcome.ours.p99Ms.toFixed(2)} ms`,
@@ -47,7 +52,10 @@ const cellsOf = {
   }),
 };
 
-const budgetUnits = { load: '', cpu: ' us', turns: '', list: '', invite: '', relay: '', statements: '', timing: '' };
+const budgetUnits = Object.assign(
+  { load: '', cpu: ' us', turns: '', list: '', invite: '' },
+  { relay: '', statements: '', timing: '', calls: '' },
+);
 
 function budgetText(row) {
   const { kind, budget, unit } = row;
@@ -71,7 +79,7 @@ function warnings(outcomes) {
     const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
     return found.map(({ id }) => id).join(', ');
   };
-  const [load, turns, invite] = [disturbed(['load']), disturbed(['turns']), disturbed(['invite'])];
+  const [load, turns, invite] = [disturbed(['load', 'calls']), disturbed(['turns']), disturbed(['invite'])];
   return [
     ...(load === ''
       ? []

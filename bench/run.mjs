@@ -3,8 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { installPeers } from './install.mjs';
 import { requireEveryList } from './list-routes.mjs';
 import { measureLoad } from './load.mjs';
+import { measureCalls } from './mcp-calls.mjs';
 import { help, readOptions } from './options.mjs';
 import {
+  callsOutcome,
   cpuOutcome,
   inviteOutcome,
   listOutcome,
@@ -61,6 +63,7 @@ const measurements = [
   { of: (row) => row.kind === 'invite', measure: (_, options) => measureInvite(options), outcome: inviteOutcome },
   { of: (row) => row.kind === 'relay', measure: (_, options) => measureRelay(options), outcome: relayOutcome },
   { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
+  { of: (row) => row.kind === 'calls', measure: measureCalls, outcome: callsOutcome },
   { of: (row) => row.kind === 'timing', measure: measureTiming, outcome: timingOutcome },
 ];
 

@@ -16,6 +16,7 @@ const verbs = [
   'download',
   'enable',
   'exists',
+  'explain',
   'export',
   'find',
   'get',

@@ -60,7 +60,9 @@ function describePolicy(text) {
   const who = /\bwho:\s*'([^']+)'/.exec(text)?.[1];
   if (who === undefined) return { who: text.replace(/\s+/g, ' '), needs: '' };
   const scope = /\bscope:\s*'([^']+)'/.exec(text)?.[1] ?? '';
-  return { who, needs: /\bsessionOnly:\s*true/.test(text) ? 'session only' : scope };
+  const words = { sessionOnly: 'session only', anyScope: 'any scope' };
+  const [flag] = Object.keys(words).filter((name) => new RegExp(`\\b${name}:\\s*true`).test(text));
+  return { who, needs: words[flag] ?? scope };
 }
 
 /** Two files must not declare the same name or the same route. */

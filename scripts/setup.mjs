@@ -60,7 +60,8 @@ export async function ensureDebianPackages(wanted) {
   );
 }
 
-async function progress(title, work) {
+/** Says what is done, and how long it took. */
+export async function progress(title, work) {
   const startedMs = performance.now();
   say(`${title}… `);
   try {

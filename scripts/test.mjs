@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { report, runChecks } from './checks.mjs';
+import { ensureOutsideClients } from './outside-clients.mjs';
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from './setup.mjs';
 import { inSeconds, runNode, StepError } from './steps.mjs';
 
@@ -25,7 +26,10 @@ async function main() {
   if (failed.length > 0)
     return { passed: 0, failed: failed.length, skipped: [], stop: `Stopped at: ${failed.join(', ')}` };
   await ensureBuilt();
-  return runTests(process.argv.slice(2));
+  const filters = process.argv.slice(2);
+  // Tests that need them see to it themselves: here it is seen.
+  if (filters.length === 0) await ensureOutsideClients();
+  return runTests(filters);
 }
 
 async function runTests(filters) {

@@ -20,14 +20,17 @@ interface Declaration<O extends Options> {
   readonly options: O;
   /**
    * Does it. Imports what it needs of the server when it runs, so that help need not wait for it. Throws CommandError,
-   * or StartupError for what is wrong with configuration or store.
+   * or StartupError for what is wrong with configuration or store. Answers `null` when there is nothing more to print.
    */
-  readonly run: (values: Values<O>, surroundings: Surroundings) => Promise<Outcome>;
+  readonly run: (values: Values<O>, surroundings: Surroundings) => Promise<Outcome | null>;
 }
 
 /** A command with its options hidden inside. */
 export interface Command extends Omit<Declaration<Options>, 'run'> {
-  readonly run: (given: Readonly<Record<string, string | boolean>>, surroundings: Surroundings) => Promise<Outcome>;
+  readonly run: (
+    given: Readonly<Record<string, string | boolean>>,
+    surroundings: Surroundings,
+  ) => Promise<Outcome | null>;
 }
 
 /** Declares a command: everything about it is said here, once. */

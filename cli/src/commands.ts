@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { adminRecover } from './commands/admin-recover.ts';
 import { auditExport } from './commands/audit-export.ts';
 import { auditVerify } from './commands/audit-verify.ts';
+import { mcp } from './commands/mcp.ts';
 import { migrate } from './commands/migrate.ts';
 import { orgPurge } from './commands/org-purge.ts';
 import { orgRestore } from './commands/org-restore.ts';
@@ -19,6 +20,7 @@ import { userErase } from './commands/user-erase.ts';
 export const commands: readonly Command[] = [
   serve,
   migrate,
+  mcp,
   adminRecover,
   orgStatus,
   orgRestore,

@@ -18,7 +18,7 @@ const nouns: Readonly<Record<string, string>> = {
   user: 'Users: erasing their data',
 };
 
-type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome>;
+type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome | null>;
 
 /** How the caller of the command line is answered. */
 interface Speaker {
@@ -72,7 +72,7 @@ function usageError(error: CommanderError): CommandError {
 
 /**
  * Finds the command that `args` name, reads its options and runs it.
- * @returns what it did, or `null` when help was asked for and printed. Throws CommandError for a wrong command line.
+ * @returns what it did, or `null` when there is nothing to print: help was, or the command has said everything itself. Throws CommandError for a wrong command line.
  */
 export async function runProgram(
   commands: readonly Command[],

@@ -1,4 +1,5 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline/promises';
+import { type Readable, Writable } from 'node:stream';
 import { progressBar } from './progress-bar.ts';
 
 /** What a command sees of the process that it runs in. */
@@ -6,13 +7,21 @@ export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Asks at the terminal; `null` where there is none, or no answer. */
   readonly ask: (question: string) => Promise<string | null>;
+  /** The same for a secret: what is typed is not shown. */
+  readonly askSecret: (question: string) => Promise<string | null>;
+  /** The standard input, for a command that reads it. */
+  readonly stdin: Readable;
+  /** The standard output, for a command that speaks a protocol there. */
+  readonly stdout: Writable;
+  /** Tells people one line, on the standard error. */
+  readonly say: (line: string) => void;
   /** Shows how much of a long work is done, on a terminal only. Call it with `total` at the end. */
   readonly progress: (done: number, total: number) => void;
 }
 
-async function ask(question: string): Promise<string | null> {
-  if (!(process.stdin.isTTY && process.stderr.isTTY)) return null;
-  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+const hasTerminal = () => process.stdin.isTTY && process.stderr.isTTY;
+
+async function answerTo(prompt: Interface, question: string): Promise<string | null> {
   // The end of the input is an answer, too.
   const closed = new Promise<null>((resolve) => {
     prompt.once('close', () => resolve(null));
@@ -24,7 +33,27 @@ async function ask(question: string): Promise<string | null> {
   }
 }
 
+async function ask(question: string): Promise<string | null> {
+  if (!hasTerminal()) return null;
+  return answerTo(createInterface({ input: process.stdin, output: process.stderr }), question);
+}
+
+async function askSecret(question: string): Promise<string | null> {
+  if (!hasTerminal()) return null;
+  // As a terminal of its own, which the reader has keep quiet; what it would show instead goes nowhere.
+  const nowhere = new Writable({ write: (_shown, _encoding, done) => done() });
+  const prompt = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  process.stderr.write(question);
+  try {
+    return await answerTo(prompt, '');
+  } finally {
+    process.stderr.write('\n');
+  }
+}
+
 /** The surroundings of this process. */
 export function processSurroundings(environment: Surroundings['environment']): Surroundings {
-  return { environment, ask, progress: progressBar(process.stderr) };
+  const { stdin, stdout, stderr } = process;
+  const say = (line: string) => void stderr.write(`latchkey: ${line}\n`);
+  return { environment, ask, askSecret, stdin, stdout, say, progress: progressBar(stderr) };
 }

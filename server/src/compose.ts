@@ -31,6 +31,7 @@ import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { pictureCompressor } from './images/picture-compressor.ts';
 import { type MailService, openMailService } from './mail/mail-service.ts';
+import { openMcp } from './mcp/mcp-service.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { startPruning } from './pruning.ts';
 import { routes } from './routes.gen.ts';
@@ -104,6 +105,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
+      mcp: openMcp({ endpoints: routes, services: () => services, log: surroundings.log }),
       encryption,
       metrics,
       log: surroundings.log,
@@ -181,6 +183,7 @@ async function composeOn(services: Services, { live, clock, log }: Surroundings)
     const begunMs = performance.now();
     stopPruning();
     await app.close();
+    await services.mcp.close();
     // A mail server that hangs must not cost what is written behind requests.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
     await Promise.all([services.background.close(leftMs()), uses.close()]);

@@ -14,6 +14,7 @@ import type { Relays } from './events/relays.ts';
 import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { MailService } from './mail/mail-service.ts';
+import type { McpService } from './mcp/agents.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { LiveOidc } from './sso/live-oidc.ts';
 import type { WebhookSender } from './webhooks/webhook-sender.ts';
@@ -36,6 +37,7 @@ export interface Services {
   readonly eventWatch: LogWatch;
   readonly relays: Relays;
   readonly webhooks: WebhookSender;
+  readonly mcp: McpService;
   readonly background: Background;
   readonly pictures: PictureCompressor;
   readonly limits: Limits;

@@ -200,7 +200,8 @@ describe('A7: after the organization is deleted (ORG-26)', () => {
     for (const caller of callers) {
       for (const [method, path] of addressed) {
         const { status, body } = await caller.call(method, `/${path}`);
-        expect([method, path, status, body.error.code]).toEqual([method, path, 401, 'TOKEN_INVALID']);
+        const code = body.error.data?.code ?? body.error.code;
+        expect([method, path, status, code]).toEqual([method, path, 401, 'TOKEN_INVALID']);
       }
     }
     expect((await app.with(pair.refreshToken).post('/userAccount/refresh/token')).status).toBe(401);

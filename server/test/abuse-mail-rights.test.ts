@@ -69,7 +69,9 @@ describe('what nobody can make mail do', () => {
     await start({ SMTP_URL: mails.url });
     const member = await app.member(admin, 'grace@example.com');
     const statements = new Set<string>();
-    const stop = watchStatements((text) => void (/users|one_time_links/.test(text) && statements.add(text)));
+    // What carries events out looks at the few webhooks by itself, now and then.
+    const isOurs = (text: string) => /users|one_time_links/.test(text) && !/from "webhooks"/.test(text);
+    const stop = watchStatements((text) => void (isOurs(text) && statements.add(text)));
     for (const email of ['grace@example.com', 'nobody@example.com']) {
       await app.nobody.post('/userAccount/password/forgot', { email });
     }

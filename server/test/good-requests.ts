@@ -256,10 +256,10 @@ const needingAnEmptySystem = 'POST /org';
 
 /**
  * Every route that takes a JSON body, with what makes a good request to it. POST /org is not among them: it succeeds
- * only once. Throws for a route that has none here.
+ * only once. Nor is the endpoint of agents: what it takes are messages of JSON-RPC. Throws for a route that has none here.
  */
 export const jsonRoutes: readonly (readonly [string, Make])[] = routes
-  .filter(({ method, body }) => method !== 'GET' && body !== undefined && !isUpload(body))
+  .filter(({ method, body, isMcp }) => method !== 'GET' && body !== undefined && !isUpload(body) && !isMcp)
   .map((route) => `${route.method} ${addressOf(route).replace('/api/v1', '')}`)
   .filter((name) => name !== needingAnEmptySystem)
   .map((name) => {

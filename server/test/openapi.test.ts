@@ -146,24 +146,38 @@ describe('OpenAPI document', () => {
     }
   });
 
-  it('addresses are below /api/v1, but for the health and key routes at the root (HTTP-1)', () => {
+  it('addresses are below /api/v1, but for health, what is well known, and agents (HTTP-1)', () => {
     const elsewhere = Object.keys(document.paths).filter((path) => !path.startsWith('/api/v1/'));
-    expect(elsewhere.sort()).toEqual(['/.well-known/jwks.json', '/health/live', '/health/ready']);
+    expect(elsewhere.sort()).toEqual([
+      '/.well-known/jwks.json',
+      '/.well-known/oauth-protected-resource',
+      '/.well-known/oauth-protected-resource/mcp',
+      '/health/live',
+      '/health/ready',
+      '/mcp',
+    ]);
   });
 
-  it('answers are JSON, but for pictures, what is streamed and nothing at all; refusals always are (ERR-1, ERR-5)', () => {
+  it('refusals are JSON, in the form of their endpoint (ERR-1, ERR-5)', () => {
     for (const endpoint of routes) {
-      const { default: refused, ...successes } = operationOf(endpoint).responses;
-      const isOAuth = endpoint.path.startsWith('/oauth2/');
-      expect(refused).toEqual({ $ref: `#/components/responses/${isOAuth ? 'OAuthRefusal' : 'Refusal'}` });
+      const { method, path } = endpoint;
+      const rpc = method === 'POST' && path.endsWith('/mcp') ? 'RpcRefusal' : 'Refusal';
+      const form = path.startsWith('/oauth2/') ? 'OAuthRefusal' : rpc;
+      expect(operationOf(endpoint).responses.default).toEqual({ $ref: `#/components/responses/${form}` });
+    }
+    for (const { content } of Object.values<Json>(document.components.responses)) {
+      expect(Object.keys(content)).toEqual(['application/json']);
+    }
+  });
+
+  it('answers are JSON, but for pictures, what is streamed and nothing at all (ERR-1)', () => {
+    for (const endpoint of routes) {
+      const { default: _, ...successes } = operationOf(endpoint).responses;
       const types = Object.values<Json>(successes).flatMap(({ content = {} }) => Object.keys(content));
       const streamed = streamedTypes[endpoint.path] ?? [];
       for (const type of types) expect(['application/json', 'image/jpeg', ...streamed]).toContain(type);
       expect([endpoint.path, types]).toEqual([endpoint.path, expect.arrayContaining([...streamed])]);
       expect(types.includes('image/jpeg')).toBe(/\/(logo|dp)$/.test(endpoint.path) && endpoint.method !== 'DELETE');
-    }
-    for (const { content } of Object.values<Json>(document.components.responses)) {
-      expect(Object.keys(content)).toEqual(['application/json']);
     }
   });
 

@@ -135,6 +135,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       delete app.environment['LOG_LEVEL'];
       return refused;
     },
+    originForeign: () => call(admin, 'POST', '//mcp', { body: {}, headers: { origin: 'https://evil.example' } }),
     oidcNotConfigured: () => call(admin, 'POST', '/settings/oidc/test'),
     signInLocksOut: () => setSteps('otp'),
     clientNamedTwice: () => asService('token', { grant_type: 'client_credentials', client_secret: 'x' }),
@@ -347,7 +348,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     ['introspectionNotAllowed', 'unauthorized_client'],
   ]);
 
-  it.each([...names.filter((name) => name !== spelledOut && !ofOAuth.has(name)), last])('%s', async (name) => {
+  const ofMcp: RefusalName = 'originForeign';
+  const others = names.filter((name) => name !== spelledOut && name !== ofMcp && !ofOAuth.has(name));
+
+  it.each([...others, last])('%s', async (name) => {
     const { status, code, text } = refusals[name];
     const refused = await cases[name]();
     expect([refused.status, refused.body.error.code]).toEqual([status, code]);
@@ -374,6 +378,15 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     expect(refused.header('x-request-id')).toBeTypeOf('string');
     expect(refused.header('cache-control')).toBe('no-store');
     expect((Object.keys(refusals) as RefusalName[]).filter(hasErrorMessage)).toEqual([spelledOut]);
+  });
+
+  it(`${ofMcp}: in the form of JSON-RPC (ERR-5)`, async () => {
+    const { status, text, code } = refusals[ofMcp];
+    const refused = await cases[ofMcp]();
+    const data = { code, requestId: refused.header('x-request-id') };
+    const body = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: text, data } };
+    expect([refused.status, refused.body]).toEqual([status, body]);
+    expect(refused.header('cache-control')).toBe('no-store');
   });
 
   it.each([...ofOAuth])('%s: in the words of RFC 6749, as %s (ERR-5)', async (name, error) => {

@@ -34,6 +34,8 @@ export function claimsOf(jwt: string): Json {
 
 /** A refusal without what differs from request to request. */
 export function neutral({ status, body }: Answer): Json {
-  const { requestId: _, ...error } = body.error;
-  return { status, body: { ...body, error } };
+  const { requestId: _, data, ...error } = body.error;
+  // Where JSON-RPC is spoken, what is ours is in `data`.
+  const ours = data === undefined ? {} : { data: { ...data, requestId: undefined } };
+  return { status, body: { ...body, error: { ...error, ...ours } } };
 }

@@ -19,6 +19,8 @@ export type Policy =
   | { readonly who: 'holder' }
   | { readonly who: 'service'; readonly scope: ServiceScope }
   | { readonly who: Who; readonly sessionOnly: true }
+  /** Takes any personal access token: what it may do is decided later, or is nobody else's business. */
+  | { readonly who: Who; readonly anyScope: true }
   | {
       readonly who: Who;
       readonly scope: ScopeName;

@@ -8,7 +8,7 @@ import { insertRelay } from './relay-store.ts';
 import { brokerRetry } from './retry.ts';
 
 /** The name of the way out of a stream to the broker. */
-export function brokerRelay(stream: StreamName): string {
+function brokerRelay(stream: StreamName): string {
   return `${stream}/broker`;
 }
 

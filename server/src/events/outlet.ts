@@ -12,7 +12,7 @@ export interface EventSource {
 }
 
 /** What events are relayed next. */
-export interface SourceQuery {
+interface SourceQuery {
   /** Only those with a greater sequence. */
   readonly after: number;
   /** At most so many. */

@@ -175,7 +175,10 @@ export async function countLetters(read: Reader): Promise<ReadonlyMap<string, nu
   return new Map(rows.map(({ relay, count }) => [relay, count]));
 }
 
-/** Asks for dead letters again: those of these ids, of a way out, or all; answers how many. Rule: EVENT-23. */
+/**
+ * Asks for dead letters again: those of these ids, of a way out, or all; answers how many. Their ways out try at once.
+ * Rule: EVENT-23.
+ */
 export async function updateRequeued(
   tx: Tx,
   {
@@ -192,6 +195,8 @@ export async function updateRequeued(
   if (ids) query = query.where('id', 'in', ids);
   if (relay !== undefined) query = query.where('relay', '=', relay);
   const { numUpdatedRows } = await query.executeTakeFirst();
+  const asked = tx.selectFrom('dead_letters').where('requeued_at', '=', nowMs).select('relay');
+  if (numUpdatedRows > 0n) await tx.updateTable('relays').set(well).where('name', 'in', asked).execute();
   return Number(numUpdatedRows);
 }
 

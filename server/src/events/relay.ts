@@ -16,13 +16,14 @@ import {
   updateHold,
   updateLetterFailed,
   updatePosition,
+  updateRetryNow,
   upsertLetter,
 } from './relay-store.ts';
 import { isGivenUp } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
 
 /** How long nobody else relays after whoever did has said nothing more; longer than a delivery takes. Rule: EVENT-22. */
-export const holdMs = minute;
+const holdMs = minute;
 const prolongBeforeMs = holdMs / 2;
 /** How often an event is itself refused before it is set aside. Rule: EVENT-23. */
 const refusedTriesMax = 5;
@@ -79,12 +80,11 @@ export class Relay {
     const events = await this.#readNext(relay);
     const behind = events.length === 0 ? 0 : newest - relay.position;
     metrics.noteRelay(relay.name, { behind, delayMs: this.#delayOf(events) });
-    if (!letter && untilMs !== null) return { kind: 'wait', untilMs };
+    if (untilMs !== null) return { kind: 'wait', untilMs };
     const passedOver = events.length === 0 && newest - relay.position >= passedOverMin;
     if (!(letter || passedOver || events.length > 0)) return idle;
     if (!(await this.#hold(relay.name))) return { kind: 'wait', untilMs: relay.held_until };
-    // A letter that fails is dead again, so that it is in nobody's way for longer than one try.
-    if (letter) return this.#deliverLetter(letter);
+    if (letter) return this.#deliverLetter(relay, letter);
     if (events.length > 0) return this.#deliverNext(relay, events);
     await this.#advance(relay, newest, 0);
     return again;
@@ -115,20 +115,24 @@ export class Relay {
     return isHeld;
   }
 
-  async #deliverLetter(letter: StoredLetter): Promise<Next> {
+  /** One that is refused is dead again, so that it is in nobody's way; for a way out that is unwell it waits like others. */
+  async #deliverLetter(relay: StoredRelay, letter: StoredLetter): Promise<Next> {
     const { db, metrics } = this.#parts;
     const query = { after: letter.sequence - 1, limit: 1, types: null };
     const [event] = await this.#outlet.source.read(db.read, query);
     const isKept = event?.envelope.sequence === letter.sequence;
-    const gone = { kind: 'refused', reason: 'the event is no longer kept' } as const;
-    const { failure } = isKept ? await this.#outlet.sink.deliver([event]) : { failure: gone };
-    if (failure) {
-      const attempts = letter.attempts + 1;
-      await db.transaction((tx) => updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason }));
-    } else {
-      await db.transaction((tx) => deleteLetter(tx, letter.id));
-      metrics.countRelayed(letter.relay, 'delivered', 1);
+    const lost: SinkFailure = { kind: 'refused', reason: 'the event is no longer kept' };
+    const { failure } = isKept ? await this.#outlet.sink.deliver([event]) : { failure: lost };
+    if (event && failure && failure.kind !== 'refused') {
+      return this.#fail({ relay, position: relay.position, failed: event, failure });
     }
+    await db.transaction(async (tx) => {
+      const attempts = letter.attempts + 1;
+      if (failure) return updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason });
+      await deleteLetter(tx, letter.id);
+      if (relay.failing_since !== null) await updateRetryNow(tx, relay.name);
+    });
+    metrics.countRelayed(relay.name, failure ? 'refused' : 'delivered', 1);
     return again;
   }
 

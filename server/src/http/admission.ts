@@ -60,8 +60,17 @@ export function prover(policy: Policy, prove: Authenticators): Prove {
   };
 }
 
+/** Tells an agent that is not let in where it is said what it needs (RFC 9728, section 5.1). Rule: MCP-3. */
+function withMetadata(error: unknown, baseUrl: string): unknown {
+  if (!(error instanceof RefusedError && error.status === 401)) return error;
+  const known = /error="[^"]*"/.exec(error.headers['www-authenticate'] ?? '')?.[0];
+  const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp"`;
+  const challenge = `Bearer ${metadata}${known === undefined ? '' : `, ${known}`}`;
+  return new RefusedError(error.refusal, { headers: { ...error.headers, 'www-authenticate': challenge } });
+}
+
 /** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
-export function admission({ policy, precondition }: AnyEndpoint, prove: Prove, services: Services) {
+export function admission({ policy, precondition, isMcp }: AnyEndpoint, prove: Prove, services: Services) {
   return async (request: EndpointRequest): Promise<void> => {
     try {
       const held = policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : null;
@@ -69,7 +78,7 @@ export function admission({ policy, precondition }: AnyEndpoint, prove: Prove, s
       await precondition?.(services, held);
     } catch (error) {
       countBadCredential(services.limits, error, clientAddress(request));
-      throw error;
+      throw isMcp ? withMetadata(error, services.config.baseUrl) : error;
     }
   };
 }

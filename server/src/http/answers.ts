@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { isStoreFailure } from '../db/failures.ts';
 import { hasErrorMessage, oauthError, type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { AnyEndpoint } from './endpoint.ts';
 import { isUpload } from './media.ts';
 import { bodyBytesMax, refuseSize } from './request-rules.ts';
 
@@ -13,9 +14,24 @@ function oauthBody(refused: RefusedError) {
   return { error: oauthError(refused), error_description: refused.message.replace(/[^ !#-[\]-~]/g, "'") };
 }
 
+/** The codes of JSON-RPC 2.0, section 5.1; the last is of those that servers may define. */
+const rpcCodes = { unreadable: -32_700, internal: -32_603, refused: -32_000 } as const;
+
+function rpcCodeOf({ status, code }: RefusedError): number {
+  if (code === 'VALIDATION_ERROR') return rpcCodes.unreadable;
+  return status >= 500 ? rpcCodes.internal : rpcCodes.refused;
+}
+
+/** The body of a refusal of an endpoint that speaks JSON-RPC, of a message that was not understood. Rule: ERR-5. */
+function rpcBody(refused: RefusedError, requestId: string) {
+  const { code, message } = refused;
+  return { jsonrpc: '2.0', id: null, error: { code: rpcCodeOf(refused), message, data: { code, requestId } } };
+}
+
 /** The body of a refusal, in both spellings that clients read, or in the one that is specified. Rules: ERR-2, ERR-4. */
-function refusalBody(refused: RefusedError, requestId: string, isOAuth = false) {
-  if (isOAuth) return oauthBody(refused);
+function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<AnyEndpoint, 'isOAuth' | 'isMcp'>) {
+  if (endpoint?.isOAuth) return oauthBody(refused);
+  if (endpoint?.isMcp) return rpcBody(refused, requestId);
   const { code, message, details, more } = refused;
   if (hasErrorMessage(refused.refusal)) return { errorMessage: message };
   return { message, ...more, error: { code, message, requestId, ...(details ? { details } : {}) } };
@@ -61,19 +77,24 @@ function noteUpstreamFault({ refusal, cause }: RefusedError, requestId: string, 
   log.warn({ requestId, refusal, cause }, 'another system failed a request');
 }
 
+/** What is told of whatever was thrown; what is nobody's doing out there is logged, once. */
+export function describeFault(error: unknown, requestId: string, parts: FaultParts): RefusedError {
+  const refused = error instanceof RefusedError ? error : fromFault(error, requestId, parts);
+  noteUpstreamFault(refused, requestId, parts);
+  return refused;
+}
+
 /** Turns whatever was thrown into the answer, for every route alike. */
 export function answerError(parts: FaultParts) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const refused =
-      error instanceof RefusedError ? error : (fromFramework(error, request) ?? fromFault(error, request.id, parts));
-    noteUpstreamFault(refused, request.id, parts);
+    const refused = describeFault(fromFramework(error, request) ?? error, request.id, parts);
     reply
       .code(refused.status)
       .headers(refused.headers)
       .type('application/json; charset=utf-8')
       // The declared schema is that of success; a refusal has its own form.
       .serializer(JSON.stringify)
-      .send(refusalBody(refused, request.id, request.routeOptions.config?.endpoint?.isOAuth === true));
+      .send(refusalBody(refused, request.id, request.routeOptions.config?.endpoint));
   };
 }
 

@@ -177,15 +177,20 @@ function firstRules(corsOrigins: () => readonly string[]): onRequestHookHandler 
   };
 }
 
-/** One line a request: what changed something or was refused is told, what was only read is told to who asks for more. */
+/**
+ * One line a request: what changed something or was refused is told, what was only read is told to who asks for more. So
+ * is what agents ask for, whose calls are told one by one.
+ */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const isRead = (request.method === 'GET' || request.method === 'HEAD') && reply.statusCode < 400;
+  const { method, routeOptions } = request;
+  const isQuiet = method === 'GET' || method === 'HEAD' || routeOptions.config.endpoint?.isMcp === true;
+  const isRead = isQuiet && reply.statusCode < 400;
   const level = isRead ? 'debug' : 'info';
   if (!log.isLevelEnabled(level)) return;
   log[level]({
     requestId: request.id,
-    method: request.method,
-    route: request.routeOptions.url,
+    method,
+    route: routeOptions.url,
     status: reply.statusCode,
     network: clientAddress(request),
     ms: Math.round(performance.now() - request.startedMs),

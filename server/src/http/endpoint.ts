@@ -5,6 +5,7 @@ import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../origin.ts';
 import type { Secret } from '../secret.ts';
 import type { Services } from '../services.ts';
+import type { WrittenAnswer } from './written-answer.ts';
 
 /** The methods that endpoints have. */
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -70,6 +71,25 @@ type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
 /** An array may also come in batches. */
 type Answer<B> = B | (B extends readonly (infer T)[] ? InBatches<T> : never);
 
+/** What a tool adds to its operation. Hints that are not given follow from the method. Rules: MCP-5, MCP-11. */
+export interface ToolDeclaration {
+  /** `<verb>_<noun>`. */
+  readonly name: `${string}_${string}` | 'whoami';
+  /** What people see; at most a few words. */
+  readonly title: string;
+  /** When to use it and what it needs, for the model; the summary where there is none. */
+  readonly description?: string;
+  /** What the query holds where the caller says nothing. */
+  readonly query?: Readonly<Record<string, string>>;
+  /** Parameters of the query that hold several values with commas between, and what those are: as arguments they are lists. */
+  readonly lists?: Readonly<Record<string, string>>;
+  /** Which of several forms the answer has, with that query. */
+  readonly answer?: z.ZodObject;
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+}
+
 interface Description {
   readonly method: Method;
   /** Below `/api/v1`, or below the root where `root` is set; parameters as `:name`. */
@@ -85,6 +105,10 @@ interface Description {
   readonly forwardsCredential?: true | undefined;
   /** Response headers that are part of the contract, each with what it is. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
+  /** The operation as a tool of agents: the same checks, the same input, the same answer. Rules: MCP-5, MCP-9. */
+  readonly tool?: ToolDeclaration;
+  /** An endpoint of the Model Context Protocol: it answers `WrittenAnswer`s, and refuses in the form of JSON-RPC. Rule: ERR-5. */
+  readonly isMcp?: true;
   /** An OAuth endpoint: it takes a form as well as JSON, and refuses in the form of RFC 6749. Rules: ERR-5, SERVICE-11. */
   readonly isOAuth?: true;
   /** The statuses whose refusal is told as `{ errorMessage }`, where a rule says so. Rule: ERR-4. */
@@ -103,7 +127,10 @@ type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends
 
 type Spec<S extends Shape> = Description &
   S & {
-    handle(services: Services, input: HandlerInput<S>): Promise<Answer<Body<S>> | WithHeaders<Body<S>> | PassedFor<S>>;
+    handle(
+      services: Services,
+      input: HandlerInput<S>,
+    ): Promise<Answer<Body<S>> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
   };
 
 /** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { readBearer } from '../access/bearer.ts';
+import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import { type InputProblem, refuseInput } from '../errors.ts';
 import type { Origin } from '../origin.ts';
 import { Secret } from '../secret.ts';
@@ -63,43 +64,63 @@ export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[]
     .map(({ field, message }) => ({ field, message }));
 }
 
+function authorizationOf({ authorization }: RawInput['headers']): string | undefined {
+  return typeof authorization === 'string' ? authorization : undefined;
+}
+
 const clientNameForm = /^[A-Za-z0-9._-]{1,64}$/;
 const ownName = 'latchkey';
 
+/** What an operation is given, wherever that comes from: a request of its own, or a call of its tool. */
+export interface RawInput {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+  readonly caller: Principal | ServicePrincipal | null;
+  readonly origin: Origin;
+}
+
+/** The input of a request that found its endpoint. */
+export function rawInputOf(request: EndpointRequest): RawInput {
+  const { params, query, headers, body, caller } = request;
+  return { params, query, headers, body, caller, origin: new RequestOrigin(request) };
+}
+
 /** What goes on to a backend: exactly what the caller was admitted with, and names in forms that cannot be anything else. */
-function forwardedOf({ headers, id }: EndpointRequest, displayPrefixes: readonly string[]): Forwarded {
+function forwardedOf({ headers, origin }: RawInput, displayPrefixes: readonly string[]): Forwarded {
   const given = headers['client-name'];
   return {
-    credential: new Secret(readBearer(headers.authorization, displayPrefixes)),
-    requestId: id,
+    credential: new Secret(readBearer(authorizationOf(headers), displayPrefixes)),
+    requestId: origin.requestId,
     clientName: typeof given === 'string' && clientNameForm.test(given) ? given : ownName,
   };
 }
 
+/** Reads the input of an operation. */
+export type ReadInput = (raw: RawInput) => never;
+
 /**
- * What turns an admitted request into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
+ * What turns what an admitted caller sends into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
  * @param displayPrefixes what may stand before a personal access token
  */
-export function inputReader(
-  endpoint: AnyEndpoint,
-  displayPrefixes: () => readonly string[],
-): (request: EndpointRequest) => never {
+export function inputReader(endpoint: AnyEndpoint, displayPrefixes: () => readonly string[]): ReadInput {
   const { policy, forwardsCredential } = endpoint;
   const declared = (['params', 'query', 'headers', 'body'] as const).flatMap((part) => {
     const schema = endpoint[part];
     return schema ? [{ part, schema }] : [];
   });
 
-  return (request) => {
-    checkQuery(request.query);
+  return (raw) => {
+    checkQuery(raw.query);
     const input: Record<string, unknown> = {
-      caller: policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : request.caller,
-      origin: new RequestOrigin(request),
+      caller: policy.who === 'holder' ? new Secret(readBearer(authorizationOf(raw.headers), [])) : raw.caller,
+      origin: raw.origin,
     };
-    if (forwardsCredential) input['forwarded'] = forwardedOf(request, displayPrefixes());
+    if (forwardsCredential) input['forwarded'] = forwardedOf(raw, displayPrefixes());
     let problems: InputProblem[] | undefined;
     for (const { part, schema } of declared) {
-      const parsed = schema.safeParse(request[part], { error: wording });
+      const parsed = schema.safeParse(raw[part], { error: wording });
       if (parsed.success) input[part] = parsed.data;
       else problems = [...(problems ?? []), ...problemsOf(part, parsed.error)];
     }

@@ -48,6 +48,23 @@ export const oauthRefusalSchema: Json = {
   additionalProperties: false,
 };
 
+/** A refusal of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
+export const rpcRefusalSchema: Json = {
+  type: 'object',
+  required: ['jsonrpc', 'id', 'error'],
+  properties: {
+    jsonrpc: { type: 'string', const: '2.0' },
+    id: { description: 'Of the message, where it has one that could be read', type: ['string', 'number', 'null'] },
+    error: {
+      type: 'object',
+      required: ['code', 'message'],
+      properties: { code: { type: 'integer' }, message: { type: 'string' }, data: {} },
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
+
 /** A refusal in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
 export const errorMessageAnswer = {
   description: 'Refused',

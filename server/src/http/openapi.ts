@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
 import { answerForms, isUpload } from './media.ts';
-import { errorMessageAnswer, oauthRefusalSchema, refusalSchema } from './openapi-refusals.ts';
+import { errorMessageAnswer, oauthRefusalSchema, refusalSchema, rpcRefusalSchema } from './openapi-refusals.ts';
 import { jsonSchema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -22,6 +22,7 @@ const tags = [
   'Events',
   'Webhooks',
   'Audit',
+  'Agents',
   'Keys',
   'Health',
 ];
@@ -72,6 +73,7 @@ function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth
       'x-required-scope': policy.scope,
     };
   }
+  if ('anyScope' in policy) return { description: `${who}; a personal access token of any scope.` };
   if ('sessionOnly' in policy) return { description: `${who}, signed in; not with a personal access token.` };
   return {
     description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
@@ -80,10 +82,7 @@ function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth
 }
 
 function operationId(endpoint: AnyEndpoint): string {
-  const words = addressOf(endpoint)
-    .replace('/api/v1', '')
-    .split(/[^A-Za-z0-9]+/)
-    .filter(Boolean);
+  const words = endpoint.path.split(/[^A-Za-z0-9]+/).filter(Boolean);
   const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
   return endpoint.method.toLowerCase() + name;
 }
@@ -141,6 +140,16 @@ function answers(endpoint: AnyEndpoint): Json {
   return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedAnswer } : {}) };
 }
 
+function refusalOf({ isOAuth, isMcp }: AnyEndpoint): string {
+  if (isMcp) return 'RpcRefusal';
+  return isOAuth ? 'OAuthRefusal' : 'Refusal';
+}
+
+function refusedAs(name: string): Json {
+  const schema = { $ref: `#/components/schemas/${name}` };
+  return { description: 'Refused, or failed', content: { 'application/json': { schema } } };
+}
+
 function operation(endpoint: AnyEndpoint): Json {
   const given = [
     ...parameters('path', endpoint.params),
@@ -166,7 +175,7 @@ function operation(endpoint: AnyEndpoint): Json {
     responses: {
       ...answers(endpoint),
       ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageAnswer])),
-      default: { $ref: `#/components/responses/${endpoint.isOAuth ? 'OAuthRefusal' : 'Refusal'}` },
+      default: { $ref: `#/components/responses/${refusalOf(endpoint)}` },
     },
   };
 }
@@ -196,16 +205,11 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
         client: { type: 'http', scheme: 'basic', description: 'The clientId and clientSecret of a service client' },
         service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
       },
-      schemas: { Refusal: refusalSchema, OAuthRefusal: oauthRefusalSchema },
+      schemas: { Refusal: refusalSchema, OAuthRefusal: oauthRefusalSchema, RpcRefusal: rpcRefusalSchema },
       responses: {
-        OAuthRefusal: {
-          description: 'Refused, or failed',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/OAuthRefusal' } } },
-        },
-        Refusal: {
-          description: 'Refused, or failed',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } },
-        },
+        OAuthRefusal: refusedAs('OAuthRefusal'),
+        Refusal: refusedAs('Refusal'),
+        RpcRefusal: refusedAs('RpcRefusal'),
       },
     },
   };

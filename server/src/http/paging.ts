@@ -8,8 +8,10 @@ const limitDefault = 25;
 
 /** Query parameters that ask for one page of a list; what is absent is answered by `pageOf`. Rules: USER-15, GROUP-5. */
 export const pageQuery = {
-  page: queryNumber({ min: 1, max: pageMax }).optional().meta({ default: 1 }),
-  limit: queryNumber({ min: 1, max: limitMax }).optional().meta({ default: limitDefault }),
+  page: queryNumber({ min: 1, max: pageMax }).optional().meta({ default: 1, description: 'Which page, from 1 on' }),
+  limit: queryNumber({ min: 1, max: limitMax })
+    .optional()
+    .meta({ default: limitDefault, description: `How many a page has; ${limitDefault} where nothing is said` }),
 };
 
 /** Where a page is in its list. */

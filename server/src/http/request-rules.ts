@@ -217,6 +217,9 @@ export function checkQuery(query: Readonly<Record<string, unknown>>, part: 'quer
   for (const [name, value] of Object.entries(query)) {
     const field = `${part}.${name}`;
     if (forbiddenKeys.has(name)) throw refuseInput({ field, message: 'is not allowed as a name' });
-    if (!isStorable(String(value))) throw refuseInput({ field, message: unstorable });
+    // A name that is there several times has a list; what is neither is for the schema to refuse.
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
+    const isGood = texts.every((text) => typeof text !== 'string' || isStorable(text));
+    if (!isGood) throw refuseInput({ field, message: unstorable });
   }
 }

@@ -9,12 +9,13 @@ import type { BodyBudgets } from './body-budget.ts';
 import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
-import { type EndpointRequest, inputReader } from './input.ts';
+import { type EndpointRequest, inputReader, rawInputOf } from './input.ts';
 import { answerForms, isUpload, StreamedText } from './media.ts';
 import { bodyBytesMax, readUnusualBody } from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
 import type { Streams } from './streams.ts';
 import { uploadBytesMax } from './upload.ts';
+import { WrittenAnswer } from './written-answer.ts';
 
 /** How an endpoint writes what is streamed. */
 interface EndpointStreams {
@@ -30,6 +31,8 @@ interface RouteParts {
 }
 
 const nothing = 204;
+/** A body that took longer to come did not come with its headers. */
+const promptMsMax = 20;
 
 /** The list that an answer may be, so that its batches are written without asking again which answer this is. */
 function listIn(json: z.ZodType): Record<string, unknown> | undefined {
@@ -81,7 +84,14 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
     return isNothing ? reply.send() : answer;
   }
 
+  /** What was written elsewhere goes out as it is. */
+  function writtenElsewhere({ status: code, headers, body }: WrittenAnswer, reply: FastifyReply) {
+    reply.code(code).headers(headers).serializer(String);
+    return body === '' ? reply.send() : reply.send(body);
+  }
+
   function write(answer: unknown, request: EndpointRequest, reply: FastifyReply): unknown {
+    if (answer instanceof WrittenAnswer) return writtenElsewhere(answer, reply);
     if (answer instanceof StreamedText) return streams.write(answer, request, reply);
     return answer instanceof PassedAnswer ? passed(answer, reply) : written(answer, request, reply);
   }
@@ -112,13 +122,14 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
     write: (answer, request, reply) =>
       streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
   });
+  const admit = admission(endpoint, prove, services);
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
     bodyLimit: isUpload(endpoint.body) ? uploadBytesMax : bodyBytesMax,
     schema: json ? { response: { [status]: serializerSchema(json) } } : {},
-    onRequest: admission(endpoint, prove, services),
+    onRequest: admit,
     ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
     ...(hasUnusualBody
       ? {
@@ -128,8 +139,10 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
         }
       : {}),
     handler: async (request, reply) => {
+      // What is asked for stands in the body, whose sender may have taken time to write it. Rule: AUTH-27.
+      if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
       try {
-        return write(await endpoint.handle(services, readInput(request)), request, reply);
+        return write(await endpoint.handle(services, readInput(rawInputOf(request))), request, reply);
       } catch (error) {
         countBadCredential(services.limits, error, clientAddress(request));
         throw error;

@@ -54,7 +54,7 @@ export function queryNumber({ min, max }: { readonly min: number; readonly max: 
 export const queryMoment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be a date and time such as 2026-11-27T20:17:00Z')
   .transform((text) => Date.parse(text))
-  .meta({ type: 'string', format: 'date-time' });
+  .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
 
 /** The answer of operations that only say that they were done. */
 export const messageAnswer = z.object({ message: z.string() });
@@ -86,6 +86,8 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
     override: ({ zodSchema, jsonSchema: made }) => {
       // A number in the query arrives as text; clients are told of the number.
       if (made.type === 'integer') delete made.pattern;
+      // What is told as text is told in words, not by the patterns of its forms.
+      if (made.type === 'string') delete made.anyOf;
       if (io === 'output') return;
       // Left out where the value is changed once it is here; ours are of what is sent.
       const examples = z.globalRegistry.get(zodSchema)?.['examples'];

@@ -16,9 +16,20 @@ export const listAudit = endpoint({
   tag: 'Audit',
   summary: 'List who did what, newest first: what concerns the organization, and the system as a whole',
   policy: { who: 'admin', scope: 'org:admin' },
+  tool: {
+    name: 'list_audit_records',
+    title: 'Read the audit log',
+    description:
+      'Who did what and when, newest first, a page at a time, of 25 where nothing is said; go on with cursor: nextCursor of ' +
+      'the page before. Narrow it down by actor, action (token.revoked, or token. for all of them), subject and time.',
+    query: { limit: '25' },
+  },
   query: z.object({
     ...auditFilter,
-    limit: queryNumber({ min: 1, max: limitMax }).optional().meta({ default: limitDefault }),
+    limit: queryNumber({ min: 1, max: limitMax })
+      .optional()
+      .describe('How many records a page has')
+      .meta({ default: limitDefault }),
     cursor: auditCursor.optional().describe('nextCursor of the page before'),
   }),
   response: {

@@ -26,7 +26,7 @@ const idsOf = (body: Json): number[] => body.events.map(({ sequence }: Json) => 
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, place) => first + place);
 
 describe('GET /events: pages', () => {
-  it('200: envelopes from the oldest kept on, in order, and where to go on (EVENT-1, EVENT-11)', async () => {
+  it('200: envelopes from the oldest kept on, in order, and where to go on (EVENT-1, EVENT-11, ERR-9)', async () => {
     const { status, body, headers } = await admin.get('/events');
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
     const stored = (await app.events()).map(

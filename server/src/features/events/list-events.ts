@@ -22,6 +22,14 @@ export const listEvents = endpoint({
   tag: 'Events',
   summary: 'Read events in the order in which they happened, as pages or as they come',
   policy: { who: 'admin', scope: 'org:admin', orService: 'EVENTS_READ' },
+  tool: {
+    name: 'list_events',
+    title: 'Read events',
+    query: { limit: '25' },
+    description:
+      'What happened to the organization and its people, in order, a page at a time, of 25 where nothing is said; go on with ' +
+      'after: nextAfter of the page before.',
+  },
   query: z.object({
     after: sequenceText
       .optional()

@@ -13,6 +13,7 @@ export const listRelays = endpoint({
   tag: 'Events',
   summary: 'How far events have got on each way out: to the broker, and to each webhook',
   policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'list_event_relays', title: 'How events go out' },
   response: {
     200: z.object({
       oldest: z.int().describe('The sequence of the oldest event kept; one more than newest where there is none'),

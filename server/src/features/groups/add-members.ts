@@ -12,6 +12,13 @@ export const addMembers = endpoint({
   tag: 'User groups',
   summary: 'Add each of some users to each of some groups, all or nothing',
   policy: { who: 'admin', scope: 'usergroup:write' },
+  tool: {
+    name: 'add_group_members',
+    title: 'Add users to groups',
+    description:
+      'Adds each of some users to each of some groups, all or nothing. For the admin group org:admin is needed too.',
+    idempotent: true,
+  },
   body: membershipBody,
   response: { 200: messageAnswer },
   async handle(services, { caller, body: { userIds, groupIds }, origin }) {

@@ -15,6 +15,7 @@ export const createGroup = endpoint({
   tag: 'User groups',
   summary: 'Create a group without members',
   policy: { who: 'admin', scope: 'usergroup:write' },
+  tool: { name: 'create_group', title: 'Create a group' },
   body: z.object({
     name: plainText()
       .describe('No other group may have it, in any case')

@@ -13,7 +13,8 @@ export const deleteGroup = endpoint({
   tag: 'User groups',
   summary: 'Delete a group; nobody is in it any more',
   policy: { who: 'admin', scope: 'usergroup:write' },
-  params: z.object({ groupId: id }),
+  tool: { name: 'delete_group', title: 'Delete a group' },
+  params: z.object({ groupId: id.describe('Of the group') }),
   response: { 200: groupRecord },
   async handle(services, { caller, params: { groupId }, origin }) {
     const { orgId } = caller;

@@ -13,7 +13,8 @@ export const getGroup = endpoint({
   tag: 'User groups',
   summary: 'Get one group with the ids of its members',
   policy: { who: 'member', scope: 'usergroup:read' },
-  params: z.object({ groupId: id }),
+  tool: { name: 'get_group', title: 'Get a group' },
+  params: z.object({ groupId: id.describe('Of the group') }),
   response: { 200: groupRecord },
   async handle({ db }, { caller: { orgId }, params: { groupId } }) {
     const group = await selectGroup(db.read, orgId, groupId);

@@ -22,7 +22,8 @@ export const listGroupMembers = endpoint({
   tag: 'User groups',
   summary: 'List the members of a group, by name',
   policy: { who: 'member', scope: 'usergroup:read' },
-  params: z.object({ groupId: id }),
+  tool: { name: 'list_group_members', title: 'List who is in a group' },
+  params: z.object({ groupId: id.describe('Of the group') }),
   query: z.object({
     ...pageQuery,
     search: searchText.describe('Only members with this text in their name or e-mail address, in any case'),

@@ -12,7 +12,8 @@ export const listGroupsOfUser = endpoint({
   tag: 'User groups',
   summary: 'List the groups that a user is in',
   policy: { who: 'member', scope: 'usergroup:read' },
-  params: z.object({ userId: id }),
+  tool: { name: 'list_groups_of_user', title: 'List the groups of a user' },
+  params: z.object({ userId: id.describe('Of the user') }),
   response: { 200: z.array(z.object({ _id: idAnswer, name: z.string(), type: z.string() })) },
   async handle({ db }, { caller: { orgId }, params: { userId } }) {
     const person = await selectActivePerson(db.read, userId);

@@ -13,6 +13,14 @@ export const removeMembers = endpoint({
   tag: 'User groups',
   summary: 'Remove each of some users from each of some groups, all or nothing',
   policy: { who: 'admin', scope: 'usergroup:write' },
+  tool: {
+    name: 'remove_group_members',
+    title: 'Remove users from groups',
+    description:
+      'Removes each of some users from each of some groups, all or nothing. For the admin group org:admin is needed too.',
+    destructive: true,
+    idempotent: true,
+  },
   body: membershipBody,
   response: { 200: messageAnswer },
   async handle(services, { caller, body: { userIds, groupIds }, origin }) {

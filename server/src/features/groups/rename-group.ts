@@ -16,7 +16,8 @@ export const renameGroup = endpoint({
   tag: 'User groups',
   summary: 'Rename a group',
   policy: { who: 'admin', scope: 'usergroup:write' },
-  params: z.object({ groupId: id }),
+  tool: { name: 'rename_group', title: 'Rename a group' },
+  params: z.object({ groupId: id.describe('Of the group') }),
   body: z.object({
     name: plainText()
       .describe('No other group may have it, in any case')

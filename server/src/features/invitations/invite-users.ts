@@ -52,6 +52,7 @@ export const inviteUsers = endpoint({
   tag: 'Invitations',
   summary: 'Invite people by mail: whoever is new gets an account, whoever was deleted gets it back',
   policy: { who: 'admin', scope: 'user:invite' },
+  tool: { name: 'invite_users', title: 'Invite people by e-mail' },
   precondition: requireInviting,
   body,
   errorMessages: [409],

@@ -12,6 +12,7 @@ export const listInvitations = endpoint({
   tag: 'Invitations',
   summary: 'List the last invitation of everybody who was invited, newest first, a page at a time',
   policy: { who: 'admin', scope: 'user:read' },
+  tool: { name: 'list_invitations', title: 'List invitations' },
   query: z.object({
     ...pageQuery,
     status: z.enum(invitationStatuses).optional().describe('Only those that this became of'),

@@ -14,8 +14,9 @@ export const resendInvite = endpoint({
   tag: 'Invitations',
   summary: 'Send the invitation again to somebody who has never signed in; the earlier link works no longer',
   policy: { who: 'admin', scope: 'user:invite' },
+  tool: { name: 'resend_invite', title: 'Send an invitation again' },
   precondition: requireInviting,
-  params: z.object({ id }),
+  params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
   async handle(services, { caller, params: { id }, origin }) {
     const startedMs = performance.now();

@@ -13,7 +13,8 @@ export const revokeInvitation = endpoint({
   tag: 'Invitations',
   summary: 'Revoke an invitation that nobody has accepted, and delete the account that was made for it',
   policy: { who: 'admin', scope: 'user:delete' },
-  params: z.object({ id }),
+  tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
+  params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId } = caller;

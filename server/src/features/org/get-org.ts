@@ -9,6 +9,7 @@ export const getOrg = endpoint({
   tag: 'Organization',
   summary: 'Get the organization',
   policy: { who: 'member', scope: 'org:read' },
+  tool: { name: 'get_organization', title: 'Get the organization' },
   response: { 200: organizationRecord },
   async handle({ db }, { caller: { orgId } }) {
     return toOrganizationRecord(await selectOrganization(db.read, orgId));

@@ -49,6 +49,7 @@ export const updateOrg = endpoint({
   tag: 'Organization',
   summary: 'Change what is given of the organization',
   policy: { who: 'admin', scope: 'org:write' },
+  tool: { name: 'update_organization', title: 'Change the organization' },
   body,
   response,
   handle: edit,

@@ -10,6 +10,7 @@ export const listServiceClients = endpoint({
   tag: 'Services',
   summary: 'List the registered services, without their secrets',
   policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'list_service_clients', title: 'List service clients' },
   response: { 200: z.object({ clients: z.array(clientRecord) }) },
   async handle({ db, clock }) {
     return { clients: await listClients(db.read, clock.now()) };

@@ -26,6 +26,7 @@ export const createTeam = endpoint({
   tag: 'Teams',
   summary: 'Create a team, whose owner the caller is',
   policy: { who: 'member', scope: 'team:write' },
+  tool: { name: 'create_team', title: 'Create a team' },
   forwardsCredential: true,
   // Loose: a backend may know more fields, and is given what was sent.
   body: z.looseObject({

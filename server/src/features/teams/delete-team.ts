@@ -16,8 +16,9 @@ export const deleteTeam = endpoint({
   tag: 'Teams',
   summary: 'Delete a team',
   policy: { who: 'member', scope: 'team:write' },
+  tool: { name: 'delete_team', title: 'Delete a team' },
   forwardsCredential: true,
-  params: z.object({ id }),
+  params: z.object({ id: id.describe('Of the team') }),
   response: { 200: z.object(success) },
   async handle(services, { caller, params: { id }, origin, forwarded }) {
     const backend = {

@@ -14,8 +14,9 @@ export const getTeam = endpoint({
   tag: 'Teams',
   summary: 'Get one team with all its members',
   policy: { who: 'member', scope: 'team:read' },
+  tool: { name: 'get_team', title: 'Get a team' },
   forwardsCredential: true,
-  params: z.object({ id }),
+  params: z.object({ id: id.describe('Of the team') }),
   response: { 200: teamAnswer },
   async handle(services, { caller, params: { id }, forwarded }) {
     const backend = {

@@ -77,6 +77,11 @@ export const listOwnTeams = endpoint({
   tag: 'Teams',
   summary: "List the caller's teams, as /users/teams/list does",
   policy: { who: 'member', scope: 'team:read' },
+  tool: {
+    name: 'list_my_teams',
+    title: 'List my teams',
+    description: 'Lists the teams that you are in, newest first, a page at a time.',
+  },
   forwardsCredential: true,
   query,
   response,

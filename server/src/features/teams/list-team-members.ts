@@ -24,8 +24,9 @@ export const listTeamMembers = endpoint({
   tag: 'Teams',
   summary: 'List the members of a team, by name',
   policy: { who: 'member', scope: 'team:read' },
+  tool: { name: 'list_team_members', title: 'List who is in a team' },
   forwardsCredential: true,
-  params: z.object({ id }),
+  params: z.object({ id: id.describe('Of the team') }),
   query: z.object({
     ...pageQuery,
     search: directorySearch.describe('Only members with this text in their name or e-mail address, in any case'),

@@ -46,8 +46,9 @@ export const updateTeam = endpoint({
   tag: 'Teams',
   summary: 'Replace what is given of a team: its name, its description, the whole list of its members',
   policy: { who: 'member', scope: 'team:write' },
+  tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,
-  params: z.object({ id }),
+  params: z.object({ id: id.describe('Of the team') }),
   // Loose: a backend may know more fields, and is given what was sent.
   body: z.looseObject({
     name: teamName.optional(),

@@ -15,8 +15,16 @@ export const listAllTokens = endpoint({
   tag: 'Personal access tokens',
   summary: "List everybody's tokens, those of removed owners included",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  tool: {
+    name: 'list_all_tokens',
+    title: "List everybody's access tokens",
+    query: { limit: '25' },
+    description:
+      "Lists everybody's personal access tokens, those of removed owners included, newest first, a page at a time, of 25 where " +
+      'nothing is said.',
+  },
   query: z.object({
-    page: queryNumber({ min: 1, max: pageMax }).default(1),
+    page: queryNumber({ min: 1, max: pageMax }).default(1).describe('Which page, from 1 on'),
     limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many tokens a page has'),
     status: z
       .enum(['active', 'expired', 'revoked', 'all'])

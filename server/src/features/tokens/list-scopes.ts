@@ -16,6 +16,7 @@ export const listScopes = endpoint({
   tag: 'Personal access tokens',
   summary: 'List the scopes that a token can be given here',
   policy: { who: 'member', scope: 'token:read' },
+  tool: { name: 'list_scopes', title: 'List the scopes there are' },
   response: { 200: z.object({ scopes: z.array(scope), categories: z.record(z.string(), z.array(scope)) }) },
   async handle({ config }) {
     const categories = new Map<string, ScopeInfo[]>();

@@ -12,6 +12,7 @@ export const listTokens = endpoint({
   tag: 'Personal access tokens',
   summary: "List the caller's own active tokens, newest first, at most 100",
   policy: { who: 'member', scope: 'token:read' },
+  tool: { name: 'list_my_tokens', title: 'List my access tokens' },
   response: { 200: z.object({ tokens: z.array(tokenItem) }) },
   async handle({ db, clock }, { caller: { userId } }) {
     const tokens = await selectActiveTokens(db.read, { userId, nowMs: clock.now(), limit: shownMax });

@@ -10,7 +10,7 @@ const reason = revokeReason
   .optional()
   .describe('Why, for the audit log and the list of administrators; the body counts before the query')
   .meta({ examples: ['Laptop lost'] });
-const params = z.object({ tokenId: id });
+const params = z.object({ tokenId: id.describe('Of the token') });
 const query = z.object({ reason });
 const body = z.object({ reason }).optional();
 const response = { 200: messageAnswer };
@@ -40,6 +40,12 @@ export const revokeOwnToken = endpoint({
   tag: 'Personal access tokens',
   summary: 'Revoke an own token',
   policy: { who: 'member', scope: 'token:write', selfParam: 'tokenId' },
+  tool: {
+    name: 'revoke_my_token',
+    title: 'Revoke one of my access tokens',
+    description:
+      'Ends an own personal access token for good, with those made by it. Without tokenId it ends the token that is used right now.',
+  },
   params,
   query,
   body,
@@ -57,6 +63,7 @@ export const revokeAnyToken = endpoint({
   tag: 'Personal access tokens',
   summary: "Revoke anybody's token",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  tool: { name: 'revoke_any_token', title: "Revoke anybody's access token" },
   params,
   query,
   body,

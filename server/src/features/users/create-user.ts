@@ -16,6 +16,7 @@ export const createUser = endpoint({
   tag: 'Users',
   summary: 'Create a user; no mail is sent',
   policy: { who: 'admin', scope: 'user:invite' },
+  tool: { name: 'create_user', title: 'Create a user' },
   body: z.object({
     fullName: plainText().meta({ examples: ['Katherine Johnson'] }),
     email: emailAddress

@@ -11,7 +11,8 @@ export const deleteUser = endpoint({
   tag: 'Users',
   summary: 'Delete a user, who can be restored; nothing that the user signed in or made tokens with works any more',
   policy: { who: 'admin', scope: 'user:delete' },
-  params: z.object({ id }),
+  tool: { name: 'delete_user', title: 'Delete a user' },
+  params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId } = caller;

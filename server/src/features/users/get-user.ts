@@ -12,7 +12,8 @@ export const getUser = endpoint({
   tag: 'Users',
   summary: 'Get one user',
   policy: { who: 'member', scope: 'user:read' },
-  params: z.object({ id }),
+  tool: { name: 'get_user', title: 'Get a user' },
+  params: z.object({ id: id.describe('Of the user') }),
   response: { 200: userRecord },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
     const record = await db.first(selectActiveUserRecord, { id });

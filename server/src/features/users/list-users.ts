@@ -22,6 +22,16 @@ export const listUsers = endpoint({
   tag: 'Users',
   summary: 'List the active users: all of them in order of creation, or with any of the parameters one page',
   policy: { who: 'member', scope: 'user:read' },
+  tool: {
+    name: 'list_users',
+    title: 'List or search users',
+    query: { page: '1' },
+    lists: { groupIds: 'Ids of groups: only members of one of them' },
+    answer: z.object({ users: z.array(userRecord), pagination }),
+    description:
+      'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
+      'The way to find the id of somebody whose name or address is known.',
+  },
   query: z.object({
     ...pageQuery,
     search: searchText.describe('Only users with this text in their name or e-mail address, in any case'),

@@ -14,7 +14,8 @@ export const restoreUser = endpoint({
   tag: 'Users',
   summary: 'Bring a deleted user back, without any of the credentials that the user had',
   policy: { who: 'admin', scope: 'user:invite' },
-  params: z.object({ id }),
+  tool: { name: 'restore_user', title: 'Restore a deleted user' },
+  params: z.object({ id: id.describe('Of the user') }),
   response: { 200: userRecord },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId } = caller;

@@ -16,7 +16,7 @@ import { auditedUser, type StoredUser, toUserRecord, userRecord } from './user.t
 import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById, updateUser as writeUser } from './user-store.ts';
 
-const params = z.object({ id });
+const params = z.object({ id: id.describe('Of the user') });
 const response = { 200: userRecord };
 
 interface Edit {
@@ -92,6 +92,13 @@ export const updateUser = endpoint({
   tag: 'Users',
   summary: 'Change what is given of a user',
   policy: { who: 'adminOrSelf', scope: 'user:write' },
+  tool: {
+    name: 'update_user',
+    title: 'Change a user',
+    description:
+      'Changes what is given of a user and leaves the rest; null takes a field away. The e-mail address has to be given, changed ' +
+      'or not: get_user tells it. With a token, a changed one gets no mail for new passwords until it is confirmed in a session.',
+  },
   params,
   body: wholeBody,
   response,

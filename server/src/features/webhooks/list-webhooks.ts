@@ -10,6 +10,7 @@ export const listWebhooks = endpoint({
   tag: 'Webhooks',
   summary: 'List the webhooks, in order of creation, without their secrets',
   policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'list_webhooks', title: 'List webhooks' },
   response: { 200: z.object({ webhooks: z.array(webhookRecord) }) },
   async handle({ db, clock }) {
     const nowMs = clock.now();

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import type { Tx } from '../../db/database.ts';
 import { RefusedError } from '../../errors.ts';
 import { readEventById, readSpan } from '../../events/event-log.ts';
-import { selectRelay, updateReplay, upsertLetter } from '../../events/relay-store.ts';
+import { selectRelay, updateReplay, updateRetryNow, upsertLetter } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
@@ -46,6 +46,7 @@ async function askAgain(
     created_at: nowMs,
     requeued_at: nowMs,
   });
+  await updateRetryNow(tx, asked.relay);
 }
 
 /** Rules: EVENT-10, EVENT-27. */

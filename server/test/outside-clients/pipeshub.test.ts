@@ -1,15 +1,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from './test-app.ts';
+import { type Client, type Json, TestApp } from '../test-app.ts';
+import { ensureOutsideClients, installMsMax, outsideFile } from './outside-client.ts';
 
-const program = join(
-  dirname(createRequire(import.meta.url).resolve('@pipeshub-ai/mcp/package.json')),
-  'bin/mcp-server.js',
-);
+const program = outsideFile('@pipeshub-ai/mcp/bin/mcp-server.js');
 
 /** A local MCP server that nobody here wrote, talked to over its standard input and output, as an agent does. */
 class StdioServer {
@@ -57,6 +53,7 @@ describe('a stdio MCP client from npm, with a personal access token (PAT-27, USE
   let server: StdioServer;
 
   beforeAll(async () => {
+    ensureOutsideClients();
     app = await TestApp.start();
     admin = await app.setUp();
     const grace = await app.member(admin, 'grace@example.com');
@@ -66,7 +63,7 @@ describe('a stdio MCP client from npm, with a personal access token (PAT-27, USE
     const { credential } = await admin.token({ scopes: ['user:read', 'usergroup:read', 'team:read'] });
     server = new StdioServer(['--server-url', `${app.url}/api/v1`, '--bearer-auth', credential ?? '']);
     await server.start();
-  });
+  }, installMsMax);
   afterAll(async () => {
     await server.stop();
     await app.close();

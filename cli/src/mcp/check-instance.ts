@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { Secret } from '../../../server/src/secret.ts';
+import { CommandError } from '../failures.ts';
+import { connectionFailure } from './connection-failure.ts';
+import type { InstanceAddress } from './instance-address.ts';
+
+const patienceMs = 15_000;
+
+const metadataForm = z.object({ resource_name: z.literal('Latchkey') });
+/** A refusal in the form of the API, and in that of JSON-RPC. */
+const refusalForm = z.object({ error: z.object({ code: z.string(), message: z.string(), requestId: z.string() }) });
+const rpcRefusalForm = z.object({ jsonrpc: z.literal('2.0'), error: z.object({ message: z.string() }) });
+
+interface Told {
+  readonly response: Response;
+  /** The body, parsed; undefined when it is no JSON. */
+  readonly body: unknown;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function ask(base: string, url: URL, init: RequestInit = {}): Promise<Told> {
+  try {
+    const signal = AbortSignal.timeout(patienceMs);
+    const response = await fetch(url, { ...init, redirect: 'manual', signal });
+    return { response, body: parsed(await response.text()) };
+  } catch (error) {
+    const failure = connectionFailure(error);
+    if (failure === null) throw error;
+    const { isTls, words } = failure;
+    const message = isTls
+      ? `No encrypted connection to ${base}: ${words}. A certificate of your own authority is named by NODE_EXTRA_CA_CERTS=<file>; does the instance speak https there?`
+      : `${base} cannot be reached: ${words}. Is the address right, and does the instance run?`;
+    throw new CommandError('failed', message, { cause: error });
+  }
+}
+
+/** Why the address of an instance leads to none that speaks MCP. */
+function explainStranger(base: string, { response: { status, headers }, body }: Told): CommandError {
+  const target = headers.get('location');
+  if (status >= 300 && status < 400 && target !== null) {
+    const origin = URL.canParse(target, base) ? new URL(target, base).origin : 'another address';
+    return new CommandError('failed', `${base} leads on to ${origin}: give the address where the instance itself is`);
+  }
+  const refusal = refusalForm.safeParse(body).data?.error;
+  if (status === 404 && refusal) {
+    return new CommandError('failed', `The instance at ${base} is too old for MCP: it must be brought up to date`);
+  }
+  const words = refusal ? `: ${refusal.message}` : '';
+  if (status >= 500) return new CommandError('failed', `${base} answers ${status}${words}. Try again later`);
+  if (refusal) return new CommandError('failed', `${base} answers ${status}${words}`);
+  return new CommandError(
+    'failed',
+    `There is no Latchkey at ${base}: it answers ${status}, and not as one does. Give the address that BASE_URL of the instance says`,
+  );
+}
+
+function explainRefusal(base: string, { response: { status }, body }: Told): CommandError {
+  const message = rpcRefusalForm.safeParse(body).data?.error.message;
+  if (status === 401 && message !== undefined) {
+    return new CommandError(
+      'refused',
+      `${base} refuses the token: ${message}. Make another one in the console or with POST /api/v1/personal-access-tokens`,
+    );
+  }
+  const words = message === undefined ? '' : `: ${message}`;
+  return new CommandError('failed', `${base} says that it speaks MCP, and answers ${status} to it${words}`);
+}
+
+/**
+ * Makes sure that an address is that of an instance that speaks MCP, and that it takes the token, which goes nowhere
+ * before. Throws CommandError that tells which of it is not so, and what to do. Rule: MCP-15.
+ */
+export async function checkInstance({ base, metadata, endpoint }: InstanceAddress, token: Secret): Promise<void> {
+  const told = await ask(base, metadata, { headers: { accept: 'application/json' } });
+  if (!(told.response.ok && metadataForm.safeParse(told.body).success)) throw explainStranger(base, told);
+  const answer = await ask(base, endpoint, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token.expose()}`,
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'latchkey', method: 'ping' }),
+  });
+  if (!answer.response.ok) throw explainRefusal(base, answer);
+}

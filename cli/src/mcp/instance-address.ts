@@ -1,0 +1,52 @@
+import { CommandError } from '../failures.ts';
+
+/** Where an instance is spoken to. */
+export interface InstanceAddress {
+  /** What the instance is called in messages: origin and path, without a slash at the end. */
+  readonly base: string;
+  /** Its MCP endpoint. */
+  readonly endpoint: URL;
+  /** What it says of that endpoint to anybody (RFC 9728). */
+  readonly metadata: URL;
+}
+
+/** What people copy along: the endpoint itself, or the prefix of the API. */
+const knownEnds = /\/*(?:\/api\/v1)?(?:\/mcp)?\/*$/;
+const loopback = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+const example = 'such as https://latchkey.example.com';
+
+function parse(given: string): URL {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new CommandError('usage', `The address of the instance must begin with https://, ${example}`);
+  }
+  // What is told of such an address would tell the password.
+  if (url.username !== '' || url.password !== '') {
+    throw new CommandError('usage', 'The address of the instance must hold no user name and no password');
+  }
+  if (url.search !== '' || url.hash !== '') {
+    throw new CommandError('usage', `The address of the instance must hold no ? and no #, ${example}`);
+  }
+  return url;
+}
+
+/**
+ * Reads the address of an instance, with or without a slash or `/mcp` at its end.
+ * @param isInsecureAllowed whether a token may travel unencrypted to another machine
+ * Throws CommandError of kind `usage`. Rules: CLI-2, MCP-15.
+ */
+export function readAddress(given: string, isInsecureAllowed: boolean): InstanceAddress {
+  const url = parse(given.trim());
+  const base = `${url.origin}${url.pathname.replace(knownEnds, '')}`;
+  if (url.protocol === 'http:' && !loopback.test(url.hostname) && !isInsecureAllowed) {
+    throw new CommandError(
+      'usage',
+      `The token would travel to ${base} for everybody on the way to read: use https, or --insecure if that is meant`,
+    );
+  }
+  return {
+    base,
+    endpoint: new URL(`${base}/mcp`),
+    metadata: new URL(`${base}/.well-known/oauth-protected-resource/mcp`),
+  };
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { toTimestamp } from '../../clock.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { idAnswer } from '../../http/schemas.ts';
+
+/** Rule: MCP-6. */
+export const getCaller = endpoint({
+  method: 'GET',
+  path: '/whoami',
+  tag: 'Agents',
+  summary: 'Who the credential belongs to, and what it allows',
+  policy: { who: 'member', anyScope: true },
+  tool: { name: 'whoami', title: 'Who am I' },
+  response: {
+    200: z.object({
+      userId: idAnswer,
+      orgId: idAnswer,
+      isAdmin: z.boolean(),
+      credential: z.object({
+        kind: z.enum(['session', 'token']),
+        tokenId: idAnswer.nullable().describe('Of a personal access token'),
+        scopes: z
+          .array(z.string())
+          .nullable()
+          .describe('What the token may do; null for a session, which may do anything'),
+        expiresAt: z.string().nullable().describe('null: of a session, or never'),
+      }),
+    }),
+  },
+  async handle(_services, { caller }) {
+    const { userId, orgId, isAdmin } = caller;
+    const token = caller.kind === 'token' ? caller : null;
+    const expiresAtMs = token?.expiresAtMs ?? null;
+    return {
+      userId,
+      orgId,
+      isAdmin,
+      credential: {
+        kind: caller.kind,
+        tokenId: token?.tokenId ?? null,
+        scopes: token && [...token.scopes],
+        expiresAt: expiresAtMs === null ? null : toTimestamp(expiresAtMs),
+      },
+    };
+  },
+});

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { endpoint, endpoints } from '../../http/endpoint.ts';
+
+/** With the path of the resource, and without: some clients ask for one, some for the other. */
+const ends = ['', '/mcp'] as const;
+
+/** What the MCP endpoint is and takes, for clients that were refused (RFC 9728). Rule: MCP-3. */
+export const getProtectedResource = endpoints(ends, (end) =>
+  endpoint({
+    method: 'GET',
+    path: `/.well-known/oauth-protected-resource${end}`,
+    root: true,
+    tag: 'Agents',
+    summary: 'What the MCP endpoint takes as credential: a personal access token, made by its owner (RFC 9728)',
+    policy: { who: 'anyone' },
+    response: {
+      200: z.object({
+        resource: z.string(),
+        resource_name: z.string(),
+        resource_documentation: z.string(),
+        bearer_methods_supported: z.array(z.string()),
+        scopes_supported: z.array(z.string()),
+      }),
+    },
+    async handle({ config: { baseUrl, scopes } }) {
+      return {
+        resource: `${baseUrl}/mcp`,
+        resource_name: 'Latchkey',
+        resource_documentation: `${baseUrl}/docs`,
+        bearer_methods_supported: ['header'],
+        scopes_supported: scopes.infos.map(({ name }) => name),
+      };
+    },
+  }),
+);

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { endpoint, endpoints } from '../../http/endpoint.ts';
+
+/** The second address is for clients that keep everything below one prefix. Rule: MCP-1. */
+const prefixes = ['', 'api/v1/'] as const;
+
+/** Rules: MCP-1 to MCP-11. */
+export const serveMcp = endpoints(prefixes, (prefix) =>
+  endpoint({
+    method: 'POST',
+    path: `/${prefix}mcp`,
+    root: true,
+    tag: 'Agents',
+    summary: 'The Model Context Protocol, for agents',
+    policy: { who: 'member', anyScope: true },
+    isMcp: true,
+    headers: z.object({
+      accept: z.string().max(1_000).optional(),
+      authorization: z.string().optional(),
+      'content-type': z.string().optional(),
+      'mcp-method': z.string().max(1_000).optional(),
+      'mcp-name': z.string().max(1_000).optional(),
+      'mcp-protocol-version': z.string().max(100).optional(),
+      'mcp-session-id': z.string().max(1_000).optional(),
+      origin: z.string().max(1_000).optional(),
+    }),
+    body: z.unknown().meta({
+      description: 'A message of JSON-RPC 2.0',
+      examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+    }),
+    response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }) },
+    async handle({ mcp, config }, { caller, headers, body, origin }) {
+      const { origin: page, authorization } = headers;
+      const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');
+      if (page !== undefined && !isKnown()) throw new RefusedError('originForeign');
+      return mcp.answer({ call: { caller, origin, authorization }, headers, message: body });
+    },
+  }),
+);

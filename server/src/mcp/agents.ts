@@ -1,0 +1,38 @@
+import type { Policy } from '../access/policy.ts';
+import type { Principal } from '../access/principal.ts';
+import type { WrittenAnswer } from '../http/written-answer.ts';
+import type { Origin } from '../origin.ts';
+
+/** Who calls tools, and what came with the request that calls them. */
+export interface AgentCall {
+  readonly caller: Principal;
+  readonly origin: Origin;
+  /** The Authorization header, for operations that pass the credential on. */
+  readonly authorization: string | undefined;
+}
+
+/** One request to the endpoint of the Model Context Protocol. */
+export interface McpRequest {
+  readonly call: AgentCall;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The body, parsed. */
+  readonly message: unknown;
+}
+
+/** An operation, as far as those are told of it who ask what they may do. */
+interface Operation {
+  readonly method: string;
+  readonly root?: true;
+  readonly path: `/${string}`;
+  readonly policy: Policy;
+  readonly tool?: { readonly name: string };
+}
+
+/** Speaks the Model Context Protocol with agents. Rules: MCP-1, MCP-5, MCP-8 to MCP-11. */
+export interface McpService {
+  /** Everything there is, tools and others. */
+  readonly endpoints: readonly Operation[];
+  /** Answers one request. It holds nothing from one request to the next. */
+  answer(request: McpRequest): Promise<WrittenAnswer>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,97 @@
+import {
+  type JSONRPCMessage,
+  type JSONRPCRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  type Transport,
+} from '@modelcontextprotocol/server';
+import { WrittenAnswer } from '../http/written-answer.ts';
+import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
+
+/** What answers one message once it is told how. */
+interface Server {
+  connect(way: Transport): Promise<void>;
+}
+
+/** Who answers messages, for one caller. */
+export interface Serving {
+  /** A server that has answered nothing yet. */
+  readonly newServer: () => Server;
+  /** Calls a tool. Throws the error of the protocol for parameters that make no sense. */
+  readonly callTool: (params: unknown) => Promise<object>;
+}
+
+/** How many messages come at once, in the revision that knew batches. */
+const batchMax = 50;
+
+/** Answers one message on a way of its own: nothing is shared with other messages, whatever ids they have. */
+function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
+  return new Promise((resolve, reject) => {
+    const way: Transport = {
+      start: async () => {},
+      close: async () => {},
+      // What is no answer would have nowhere to go.
+      send: async (message) => {
+        if (!('method' in message)) resolve(message);
+      },
+    };
+    server.connect(way).then(() => way.onmessage?.(request), reject);
+  });
+}
+
+/** What is asked for most, without a server in between: that costs as much as the rest of the call. */
+async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<object> {
+  try {
+    return { result: await callTool(params), jsonrpc: '2.0', id };
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };
+  }
+}
+
+/** What speaks against serving these messages at all. */
+function objectionTo(messages: readonly JSONRPCMessage[], version: string | undefined): WrittenAnswer | null {
+  const { InvalidRequest } = ProtocolErrorCode;
+  if (messages.length > batchMax) {
+    return rpcRefusal(400, { code: InvalidRequest, message: `A batch has at most ${batchMax} messages` });
+  }
+  const begins = messages.some((message) => 'method' in message && message.method === 'initialize');
+  if (begins && messages.length > 1) {
+    return rpcRefusal(400, { code: InvalidRequest, message: 'A request to initialize comes alone' });
+  }
+  if (begins || version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return null;
+  const message = `Unsupported protocol version (supported versions: ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')})`;
+  return rpcRefusal(400, { code: -32_000, message });
+}
+
+function isBatch(body: JSONRPCMessage | readonly JSONRPCMessage[]): body is readonly JSONRPCMessage[] {
+  return Array.isArray(body);
+}
+
+function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message;
+}
+
+/**
+ * Answers what came in a revision before 2026-07-28. Each request is answered by itself, those of a batch one after
+ * another; nothing is under way that a notification could be about, so those are only acknowledged. Rules: MCP-1, MCP-14.
+ * @param body one message, or some of them
+ * @param version what the header `mcp-protocol-version` says
+ */
+export async function answerEarlier(
+  body: JSONRPCMessage | readonly JSONRPCMessage[],
+  version: string | undefined,
+  { newServer, callTool }: Serving,
+): Promise<WrittenAnswer> {
+  const messages = isBatch(body) ? body : [body];
+  const objection = objectionTo(messages, version);
+  if (objection) return objection;
+  const answers: object[] = [];
+  for (const request of messages.filter(isRequest)) {
+    const isCall = request.method === 'tools/call';
+    answers.push(await (isCall ? answerCall(request, callTool) : answerOne(newServer(), request)));
+  }
+  if (answers.length === 0) return new WrittenAnswer(202, {}, '');
+  return rpcAnswer(200, isBatch(body) ? answers : answers[0]);
+}

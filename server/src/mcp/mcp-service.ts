@@ -1,0 +1,127 @@
+import {
+  classifyInboundRequest,
+  createMcpHandler,
+  type JSONRPCMessage,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/server';
+import type { Logger } from 'pino';
+import type { AnyEndpoint } from '../http/endpoint.ts';
+import { inputReader, type ReadInput } from '../http/input.ts';
+import { WrittenAnswer } from '../http/written-answer.ts';
+import type { Services } from '../services.ts';
+import { type AgentServing, serving } from './agent-server.ts';
+import type { AgentCall, McpRequest, McpService } from './agents.ts';
+import { answerEarlier } from './earlier-revisions.ts';
+import { idOf, rpcRefusal } from './rpc-answers.ts';
+import { makeTools, type Tool } from './tool.ts';
+import { callTool } from './tool-call.ts';
+
+interface McpParts {
+  readonly endpoints: readonly AnyEndpoint[];
+  /** Asked for once everything is composed. */
+  readonly services: () => Services;
+  readonly log: Logger;
+}
+
+/** Which headers the protocol looks at; the credential is none of its business. */
+const readHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
+type ReadHeaders = { readonly [name in (typeof readHeaders)[number]]?: string };
+/** Both have to be taken, whichever of them the answer is. */
+const acceptedTypes = ['application/json', 'text/event-stream'] as const;
+/** None is ever open: nothing that could be subscribed to is offered, and so a stream of it ends as it begins. */
+const subscriptionsMax = 1;
+function headersOf({ headers }: McpRequest): ReadHeaders {
+  return Object.fromEntries(
+    readHeaders.flatMap((header) => {
+      const value = headers[header];
+      return typeof value === 'string' ? [[header, value]] : [];
+    }),
+  );
+}
+
+/** What speaks against looking at the message at all. Rule: MCP-4. */
+function objectionOf({ accept = '' }: ReadHeaders, message: unknown): WrittenAnswer | null {
+  const accepted = accept.toLowerCase();
+  if (!acceptedTypes.every((type) => accepted.includes(type))) {
+    const text = `Not Acceptable: Client must accept both ${acceptedTypes.join(' and ')}`;
+    return rpcRefusal(406, { code: -32_000, message: text });
+  }
+  if (message !== undefined) return null;
+  return rpcRefusal(400, { code: ProtocolErrorCode.InvalidRequest, message: 'There is no message' });
+}
+
+/** The headers that say which revision a message is of. */
+function classifiedBy(headers: ReadHeaders) {
+  const { 'mcp-protocol-version': version, 'mcp-method': method, 'mcp-name': named } = headers;
+  return {
+    ...(version === undefined ? {} : { protocolVersionHeader: version }),
+    ...(method === undefined ? {} : { mcpMethodHeader: method }),
+    ...(named === undefined ? {} : { mcpNameHeader: named }),
+  };
+}
+
+/** A body that was found to be one message, or some of them. */
+function readable(body: unknown): JSONRPCMessage | readonly JSONRPCMessage[] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that is what was found
+  return body as JSONRPCMessage | readonly JSONRPCMessage[];
+}
+
+function webRequest(url: string, headers: ReadHeaders): Request {
+  return new Request(url, { method: 'POST', headers: { ...headers } });
+}
+
+async function writtenAnswer(response: Response): Promise<WrittenAnswer> {
+  const type = response.headers.get('content-type');
+  return new WrittenAnswer(response.status, type === null ? {} : { 'content-type': type }, await response.text());
+}
+
+/** Makes the service of the protocol out of the endpoints that are tools. */
+export function openMcp({ endpoints, services, log }: McpParts): McpService {
+  const tools = makeTools(endpoints);
+  const readers = new Map<string, ReadInput>(
+    [...tools.values()].map((tool) => [tool.name, inputReader(tool.endpoint, () => services().config.displayPrefixes)]),
+  );
+  const readInput = (tool: Tool): ReadInput => {
+    const read = readers.get(tool.name);
+    if (!read) throw new Error(`${tool.name} has no reader`);
+    return read;
+  };
+
+  const serve = (call: AgentCall): AgentServing =>
+    serving(tools, call.caller, (tool, given) =>
+      callTool({ services: services(), log, readInput }, tool, { given, call }),
+    );
+
+  const newest = createMcpHandler(
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `answer` puts there
+    ({ authInfo }) => serve(authInfo?.extra?.['call'] as AgentCall).newServer(),
+    {
+      legacy: 'reject',
+      keepAliveMs: 0,
+      maxSubscriptions: subscriptionsMax,
+      onerror: (error) => log.debug({ err: error }, 'a request of an agent was refused by the protocol'),
+    },
+  );
+
+  async function answerNewest(call: AgentCall, headers: ReadHeaders, message: unknown): Promise<WrittenAnswer> {
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { call } };
+    const request = webRequest(`${services().config.baseUrl}/mcp`, headers);
+    return writtenAnswer(await newest.fetch(request, { parsedBody: message, authInfo }));
+  }
+
+  return {
+    endpoints,
+    answer: async (request) => {
+      const { call, message } = request;
+      const headers = headersOf(request);
+      const objection = objectionOf(headers, message);
+      if (objection) return objection;
+      const version = headers['mcp-protocol-version'];
+      const found = classifyInboundRequest({ httpMethod: 'POST', body: message, ...classifiedBy(headers) });
+      if (found.kind === 'legacy') return answerEarlier(readable(message), version, serve(call));
+      if (found.kind === 'reject') return rpcRefusal(found.httpStatus, found, idOf(message));
+      return answerNewest(call, headers, message);
+    },
+    close: () => newest.close(),
+  };
+}

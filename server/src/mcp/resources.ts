@@ -1,0 +1,39 @@
+/** Something to read without asking: what a tool without arguments answers. */
+interface Resource {
+  readonly definition: {
+    readonly uri: string;
+    readonly name: string;
+    readonly title: string;
+    readonly description: string;
+    readonly mimeType: string;
+  };
+  /** The tool whose answer it is: the same checks. */
+  readonly tool: string;
+}
+
+const mimeType = 'application/json';
+
+/** What agents may read. */
+export const resources: readonly Resource[] = [
+  {
+    definition: {
+      uri: 'latchkey://organization',
+      name: 'organization',
+      title: 'The organization',
+      description: 'Name, domain, account type and contact of the organization that this service holds.',
+      mimeType,
+    },
+    tool: 'get_organization',
+  },
+  {
+    definition: {
+      uri: 'latchkey://me',
+      name: 'me',
+      title: 'Who you act as',
+      description:
+        'The person that your credential belongs to, whether an administrator, and what the credential allows.',
+      mimeType,
+    },
+    tool: 'whoami',
+  },
+];

@@ -1,0 +1,29 @@
+import { WrittenAnswer } from '../http/written-answer.ts';
+
+/** A message, or some of them, as the whole answer. */
+export function rpcAnswer(status: number, message: unknown): WrittenAnswer {
+  return new WrittenAnswer(status, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(message));
+}
+
+/** An error of JSON-RPC 2.0. */
+interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** The id that a refusal of a message repeats; null where the message is none, or asks for no answer. */
+export function idOf(message: unknown): string | number | null {
+  if (typeof message !== 'object' || message === null || !('method' in message && 'id' in message)) return null;
+  const { method, id } = message;
+  return typeof method === 'string' && (typeof id === 'string' || typeof id === 'number') ? id : null;
+}
+
+/** A refusal of a whole request. */
+export function rpcRefusal(
+  status: number,
+  { code, message, data }: RpcError,
+  id: string | number | null = null,
+): WrittenAnswer {
+  return rpcAnswer(status, { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } });
+}

@@ -1,0 +1,147 @@
+import type { Logger } from 'pino';
+import { admit } from '../access/policy.ts';
+import type { Principal } from '../access/principal.ts';
+import { type RefusedError, refuseInput } from '../errors.ts';
+import { describeFault } from '../http/answers.ts';
+import { PassedAnswer, WithHeaders } from '../http/endpoint.ts';
+import type { RawInput, ReadInput } from '../http/input.ts';
+import type { Services } from '../services.ts';
+import type { AgentCall } from './agents.ts';
+import type { Part, Tool } from './tool.ts';
+
+/** What a call comes back with, in the form of the protocol. */
+export interface ToolResult {
+  readonly [member: string]: unknown;
+  readonly content: { readonly type: 'text'; readonly text: string }[];
+  readonly structuredContent?: Record<string, unknown>;
+  readonly isError?: true;
+  readonly _meta?: Record<string, unknown>;
+}
+
+const partPrefix = /^(?:params|query|body)\./;
+const problemsMax = 20;
+/** What is wrong with them stands below it, argument by argument. */
+const invalid = 'The arguments are not valid';
+const nameMax = 100;
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** Addresses are text: a number or a flag is written as one would write it there, a list that is one with commas. */
+function asText(value: unknown, isList: boolean): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return isList && Array.isArray(value) && value.every((one) => typeof one === 'string') ? value.join(',') : value;
+}
+
+/** The arguments of one part of the input. Null says nothing, as models write it, where it is no value of its own. */
+function argumentsOf({ partOf, nullable }: Tool, part: Part, given: Arguments): [string, unknown][] {
+  return Object.entries(given).filter(
+    ([name, value]) => partOf.get(name) === part && (value !== null || nullable.has(name)),
+  );
+}
+
+/** Addresses hold text; anything else is no address of anything. */
+function paramsOf(tool: Tool, given: Arguments, caller: Principal): Record<string, string> {
+  const { policy } = tool.endpoint;
+  const params: Record<string, string> = {};
+  for (const [name, value] of argumentsOf(tool, 'params', given)) {
+    const text = asText(value, false);
+    params[name] = typeof text === 'string' ? text : '';
+  }
+  const self = 'selfParam' in policy ? policy.selfParam : undefined;
+  if (self === undefined || self in params || caller.kind !== 'token') return params;
+  return { ...params, [self]: caller.tokenId };
+}
+
+function queryOf(tool: Tool, given: Arguments): Record<string, unknown> {
+  const { query = {}, lists = {} } = tool.declaration;
+  const texts: Record<string, unknown> = { ...query };
+  for (const [name, value] of argumentsOf(tool, 'query', given)) texts[name] = asText(value, name in lists);
+  return texts;
+}
+
+/** Throws `invalidInput` for arguments that the tool doesn't know. */
+function refuseUnknown({ partOf }: Tool, given: Arguments): void {
+  const unknown = Object.keys(given).filter((name) => !partOf.has(name));
+  if (unknown.length === 0) return;
+  const known = [...partOf.keys()].join(', ') || 'none';
+  throw refuseInput(
+    ...unknown.slice(0, problemsMax).map((name) => {
+      return { field: name.slice(0, nameMax), message: `is no argument; there are: ${known}` };
+    }),
+  );
+}
+
+/** Sorts arguments into the parts of a request, for a caller who is admitted. Throws the refusal of the policy, then `invalidInput`. */
+function rawInput(tool: Tool, given: Arguments, { caller, authorization, origin }: AgentCall): RawInput {
+  const params = paramsOf(tool, given, caller);
+  admit(tool.endpoint.policy, caller, params);
+  refuseUnknown(tool, given);
+  const body = argumentsOf(tool, 'body', given);
+  return {
+    params,
+    query: queryOf(tool, given),
+    headers: { authorization },
+    body: body.length > 0 || !tool.bodyIsOptional ? Object.fromEntries(body) : undefined,
+    caller,
+    origin,
+  };
+}
+
+function unwrapped(answer: unknown): unknown {
+  if (answer instanceof WithHeaders) return answer.body;
+  if (!(answer instanceof PassedAnswer)) return answer;
+  return answer.body.length === 0 ? {} : JSON.parse(answer.body.toString());
+}
+
+function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResult {
+  const value = unwrapped(given);
+  // A backend answers in its own words; ours hold nothing that is not declared.
+  const written = given instanceof PassedAnswer && endpoint.forwardsCredential ? value : answer.parse(value ?? {});
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is no object becomes one here
+  const structuredContent = (isList ? { items: written } : written) as Record<string, unknown>;
+  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+}
+
+/** A refusal in words for the model, with the challenge that a request of its own would have got. Rule: MCP-10. */
+function toRefusal({ message, code, details, headers }: RefusedError): ToolResult {
+  const problems = (details ?? []).map(
+    ({ field, message: problem }) => `\n- ${field.replace(partPrefix, '')}: ${problem}`,
+  );
+  const challenge = headers['www-authenticate'];
+  return {
+    isError: true,
+    content: [{ type: 'text', text: `${problems.length > 0 ? invalid : message} (${code})${problems.join('')}` }],
+    _meta: {
+      'io.latchkey/error': { code, message, ...(details ? { details } : {}) },
+      ...(challenge === undefined ? {} : { 'io.latchkey/www-authenticate': challenge }),
+    },
+  };
+}
+
+/** What calling tools needs. */
+export interface ToolCallParts {
+  readonly services: Services;
+  readonly log: Logger;
+  readonly readInput: (tool: Tool) => ReadInput;
+}
+
+/** Calls a tool: the checks, the input and the answer are those of its operation. Never throws. Rules: MCP-9, MCP-10. */
+export async function callTool(
+  { services, log, readInput }: ToolCallParts,
+  tool: Tool,
+  { given, call }: { readonly given: Arguments; readonly call: AgentCall },
+): Promise<ToolResult> {
+  const { requestId } = call.origin;
+  const { readOnlyHint } = tool.definition.annotations;
+  try {
+    const raw = rawInput(tool, given, call);
+    await tool.endpoint.precondition?.(services, null);
+    const result = toResult(tool, await tool.endpoint.handle(services, readInput(tool)(raw)));
+    log[readOnlyHint ? 'debug' : 'info']({ requestId, tool: tool.name }, 'an agent called a tool');
+    return result;
+  } catch (error) {
+    const refused = describeFault(error, requestId, { log, metrics: services.metrics });
+    log.info({ requestId, tool: tool.name, code: refused.code }, 'a call of an agent was refused');
+    return toRefusal(refused);
+  }
+}
