@@ -1,4 +1,5 @@
 import { toTimestamp } from '../clock.ts';
+import { readCounter } from '../db/counters.ts';
 import type { Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/event-tables.ts';
 import type { StreamedEvent } from '../events/envelope.ts';
@@ -64,9 +65,8 @@ export function toAuditEntry(row: AuditLog): AuditEntry {
 }
 
 /** The sequence of the last record; 0 before the first. */
-export async function selectAuditEnd(read: Reader): Promise<number> {
-  const row = await read.selectFrom('counters').where('name', '=', 'audit').select('value').executeTakeFirst();
-  return row?.value ?? 0;
+export function selectAuditEnd(read: Reader): Promise<number> {
+  return readCounter(read, 'audit');
 }
 
 function toStreamedRecord(row: AuditLog): StreamedEvent {

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type SelectQueryBuilder, sql } from 'kysely';
+import { readCounter } from '../db/counters.ts';
 import type { Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/event-tables.ts';
 import type { Tables } from '../db/tables.ts';
@@ -162,8 +163,7 @@ const rowsAtOnce = 500;
  * Nothing of the store is held between two, however slowly they are taken. Rule: AUDIT-13.
  */
 export async function* auditBatches(read: Reader, filter: AuditFilter): AsyncGenerator<readonly AuditLog[]> {
-  const counter = await read.selectFrom('counters').where('name', '=', 'audit').select('value').executeTakeFirst();
-  const wish = { direction: 'asc', limit: rowsAtOnce, sequenceMax: counter?.value ?? 0 } as const;
+  const wish = { direction: 'asc', limit: rowsAtOnce, sequenceMax: await readCounter(read, 'audit') } as const;
   let place: AuditPlace | null = null;
   do {
     const rows: readonly AuditLog[] = await search(read, filter, { ...wish, place });

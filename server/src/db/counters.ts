@@ -1,4 +1,4 @@
-import type { Tx } from './database.ts';
+import type { Reader, Tx } from './database.ts';
 
 /** What is counted: slugs start at 1001, sequences at 1. */
 export type CounterName = 'org' | 'user' | 'usergroup' | 'event' | 'audit';
@@ -17,6 +17,12 @@ export async function takeNumbers(tx: Tx, name: CounterName, count = 1): Promise
     .returning('value')
     .executeTakeFirstOrThrow();
   return value - count + 1;
+}
+
+/** The last number that was taken of a counter; 0 before the first. */
+export async function readCounter(read: Reader, name: CounterName): Promise<number> {
+  const row = await read.selectFrom('counters').where('name', '=', name).select('value').executeTakeFirst();
+  return row?.value ?? 0;
 }
 
 /** A slug such as `user-1001`, unique in the system. Rule: STORE-3. */

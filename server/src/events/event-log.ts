@@ -1,3 +1,4 @@
+import { readCounter } from '../db/counters.ts';
 import type { Reader, Tx } from '../db/database.ts';
 import type { Outbox } from '../db/event-tables.ts';
 import type { Envelope, StreamedEvent } from './envelope.ts';
@@ -11,9 +12,8 @@ export interface LogSpan {
 }
 
 /** The sequence of the last event ever written; 0 before the first. */
-export async function readNewest(read: Reader): Promise<number> {
-  const counter = await read.selectFrom('counters').where('name', '=', 'event').select('value').executeTakeFirst();
-  return counter?.value ?? 0;
+export function readNewest(read: Reader): Promise<number> {
+  return readCounter(read, 'event');
 }
 
 /** Reads from where to where the event log goes at one moment. */

@@ -3,13 +3,13 @@ import type { LiveConfig } from '../config/live-config.ts';
 import type { Database } from '../db/database.ts';
 import { type Broker, openBroker } from './broker.ts';
 import { type StreamName, streamNames } from './envelope.ts';
-import type { EventSource, Outlet } from './outlet.ts';
+import { type EventSource, type Outlet, outletName } from './outlet.ts';
 import { insertRelay } from './relay-store.ts';
 import { brokerRetry } from './retry.ts';
 
 /** The name of the way out of a stream to the broker. */
 function brokerRelay(stream: StreamName): string {
-  return `${stream}/broker`;
+  return outletName(stream, 'broker');
 }
 
 /** The broker of the present configuration. */

@@ -1,7 +1,17 @@
 import type { Reader } from '../db/database.ts';
-import type { StreamedEvent } from './envelope.ts';
+import type { StreamedEvent, StreamName } from './envelope.ts';
 import type { RetryPlan } from './retry.ts';
 import type { Sink } from './sink.ts';
+
+/** The name of a way out of a stream, by what it leads to. */
+export function outletName(stream: StreamName, to: string): string {
+  return `${stream}/${to}`;
+}
+
+/** Whether a way out, by its name, is one of a stream. */
+export function isOutletOf(stream: StreamName, name: string): boolean {
+  return name.startsWith(`${stream}/`);
+}
 
 /** What is relayed: a log whose events are numbered in commit order. */
 export interface EventSource {

@@ -3,6 +3,7 @@ import { batchRows, removeInBatches } from '../db/batches.ts';
 import type { Services } from '../services.ts';
 import { entityStream } from './envelope.ts';
 import { deleteOldEvents } from './event-log.ts';
+import { isOutletOf } from './outlet.ts';
 import { selectRelays } from './relay-store.ts';
 
 /**
@@ -20,7 +21,7 @@ export async function pruneEvents({
   const beforeMs = clock.now() - config.eventRetentionDays * day;
   return removeInBatches(() =>
     db.transaction(async (tx) => {
-      const names = new Set(relays.names().filter((name) => name.startsWith(`${entityStream}/`)));
+      const names = new Set(relays.names().filter((name) => isOutletOf(entityStream, name)));
       // Asked for in here: between two batches a way out may be moved back, and is promised what is still kept.
       const inUse = (await selectRelays(tx)).filter(({ name }) => names.has(name));
       const upTo = Math.min(Number.MAX_SAFE_INTEGER, ...inUse.map(({ position }) => position));

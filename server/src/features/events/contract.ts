@@ -4,6 +4,7 @@ import type { Reader } from '../../db/database.ts';
 import { RefusedError } from '../../errors.ts';
 import { auditStream, type Envelope, type StreamedEvent } from '../../events/envelope.ts';
 import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../events/event-log.ts';
+import { isOutletOf } from '../../events/outlet.ts';
 import type { OpenStream } from '../../http/media.ts';
 import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
@@ -45,7 +46,7 @@ export async function findEvents(
   read: Reader,
   letters: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
 ): Promise<ReadonlyMap<string, Envelope>> {
-  const isAudit = (relay: string) => relay.startsWith(`${auditStream}/`);
+  const isAudit = (relay: string) => isOutletOf(auditStream, relay);
   const sequencesOf = (audit: boolean) =>
     letters.filter(({ relay }) => isAudit(relay) === audit).map(({ sequence }) => sequence);
   const events = await readEventsOf(read, sequencesOf(false));

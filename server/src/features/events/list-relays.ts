@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { selectAuditEnd } from '../../audit/audit-events.ts';
 import { auditStream } from '../../events/envelope.ts';
 import { readSpan } from '../../events/event-log.ts';
+import { isOutletOf } from '../../events/outlet.ts';
 import { countLetters, selectRelays } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { relayState, toRelayState } from './relay-state.ts';
@@ -29,7 +30,7 @@ export const listRelays = endpoint({
     const states = (await selectRelays(db.read)).map((stored) =>
       toRelayState(stored, {
         isServed: served.has(stored.name),
-        newest: stored.name.startsWith(`${auditStream}/`) ? auditEnd : newest,
+        newest: isOutletOf(auditStream, stored.name) ? auditEnd : newest,
         deadLetters: dead.get(stored.name) ?? 0,
       }),
     );

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { auditStream } from '../../events/envelope.ts';
+import { isOutletOf } from '../../events/outlet.ts';
 import { selectRelay, updateReplay } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
@@ -32,7 +33,7 @@ export const replayRelay = endpoint({
       const before = await selectRelay(tx, relay);
       if (!before) throw new RefusedError('notFound');
       // The audit log is kept whole.
-      const position = relay.startsWith(`${auditStream}/`) ? after : await readingPosition(tx, after);
+      const position = isOutletOf(auditStream, relay) ? after : await readingPosition(tx, after);
       await updateReplay(tx, relay, Math.min(position, before.position));
       await appendAudit(tx, services, {
         action: 'relay.replayed',

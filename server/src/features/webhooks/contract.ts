@@ -5,6 +5,7 @@ import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
 import { type Envelope, type EventType, entityStream, eventTypes } from '../../events/envelope.ts';
+import { outletName } from '../../events/outlet.ts';
 import { deleteRelay } from '../../events/relay-store.ts';
 import type { Sink } from '../../events/sink.ts';
 import type { Secret } from '../../secret.ts';
@@ -33,7 +34,7 @@ export function encryptWebhookSecret({ encryption }: Pick<Services, 'encryption'
 
 /** Names the position of a webhook in the event log. */
 export function relayOf(webhookId: string): string {
-  return `${entityStream}/webhook/${webhookId}`;
+  return outletName(entityStream, `webhook/${webhookId}`);
 }
 
 /** A webhook that has not ended; throws `notFound` where there is none. Rule: SCOPE-26. */
