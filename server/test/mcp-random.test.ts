@@ -152,6 +152,8 @@ describe('random tokens call random tools with random arguments', () => {
       fc.asyncProperty(call, async ({ isAdmin, granted, called: [name, given] }) => {
         const tool = tools.get(name);
         if (!tool) throw new Error(name);
+        // Whoever is deleted calls nothing any more.
+        fc.pre(name !== 'delete_user' || given['id'] !== member.userId);
         const client = await clientOf(isAdmin, granted);
         const result = await callTool(client, tool.name, given);
         const code = codeOf(result);

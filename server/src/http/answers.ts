@@ -7,7 +7,6 @@ import { hasErrorMessage, oauthError, type RefusalName, RefusedError } from '../
 import type { Metrics } from '../metrics/metrics.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 import { isUpload } from './media.ts';
-import { bodyBytesMax, refuseSize } from './request-rules.ts';
 
 /** The body of a refusal of an OAuth endpoint; the description is of printable ASCII (RFC 6749, section 5.2). */
 function oauthBody(refused: RefusedError) {
@@ -41,12 +40,9 @@ function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<A
 function fromFramework(error: unknown, { routeOptions }: FastifyRequest): RefusedError | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return refuseSize(routeOptions.bodyLimit ?? bodyBytesMax);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new RefusedError(isUpload(routeOptions.config.endpoint?.body) ? 'bodyNotForm' : 'bodyNotJson');
     case 'FST_ERR_BAD_URL':
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
     case 'ECONNRESET':
       return new RefusedError('unreadableRequest');

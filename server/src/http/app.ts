@@ -13,28 +13,18 @@ import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Authenticators } from './admission.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
+import { bodyBytesOf, parseBody } from './body.ts';
 import { bodyBudgets } from './body-budget.ts';
 import { clientAddress } from './client-address.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
-import { isUpload } from './media.ts';
 import { addOpenRoutes } from './open-routes.ts';
-import {
-  bodyBytesMax,
-  checkMessage,
-  followsUnreadable,
-  givenRequestId,
-  hasBody,
-  headersMax,
-  readJsonBody,
-} from './request-rules.ts';
+import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 import { turnEnd } from './turn-end.ts';
-import { readUpload, uploadBytesMax } from './upload.ts';
-import { isFormType, readForm } from './url-form.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -84,7 +74,6 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
     genReqId: (message) => newRequestId(message),
     requestIdHeader: false,
     trustProxy: trustedProxies(() => services.config.trustProxy),
-    bodyLimit: bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     connectionTimeout: idleTimeoutMs,
@@ -143,19 +132,6 @@ const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
 function hasEmptyParam({ url, params }: FastifyRequest): boolean {
   if (!nothingAfterSlash.test(url)) return false;
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
-}
-
-/** How large a body may be, which is for its address to say. */
-function bodyBytesOf({ routeOptions: { config } }: FastifyRequest): number {
-  return isUpload(config?.endpoint?.body) ? uploadBytesMax : bodyBytesMax;
-}
-
-async function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): Promise<unknown> {
-  const contentType = headers['content-type'];
-  if (routeOptions.config.endpoint?.isOAuth === true && isFormType(contentType)) return readForm(bytes);
-  return isUpload(routeOptions.config.endpoint?.body)
-    ? readUpload(contentType, bytes)
-    : readJsonBody(contentType, bytes);
 }
 
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
@@ -220,7 +196,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     return atTurnEnd();
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, readBody);
+  app.addContentTypeParser('*', parseBody);
   app.setErrorHandler(answerError({ log, metrics: services.metrics }));
   app.setNotFoundHandler(() => {
     throw new RefusedError('notFound');

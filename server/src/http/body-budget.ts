@@ -29,11 +29,11 @@ class BodyBudget {
   /**
    * Sets memory aside for a body. Throws `overloaded` where there is none left.
    * @param sender a user id, or the network of somebody unknown
-   * @returns what gives it back
+   * @returns what gives it back; null where there is nothing to give back
    */
-  reserve(message: IncomingMessage, limit: number, sender: string): () => void {
+  reserve(message: IncomingMessage, limit: number, sender: string): (() => void) | null {
     const bytes = expectedBytes(message, limit);
-    if (bytes <= freeBytes) return () => {};
+    if (bytes <= freeBytes) return null;
     if (this.#all + bytes > this.#bytesMax || this.#bySender.of(sender) + bytes > ofOneBytesMax) {
       throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
     }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { readBearer } from '../access/bearer.ts';
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import { type InputProblem, refuseInput } from '../errors.ts';
@@ -10,6 +10,8 @@ import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
 
 const detailsMax = 20;
+const parts = ['params', 'query', 'headers', 'body'] as const;
+type Part = (typeof parts)[number];
 
 /** A request that found its endpoint. */
 export type EndpointRequest = FastifyRequest<{
@@ -97,6 +99,17 @@ function forwardedOf({ headers, origin }: RawInput, displayPrefixes: readonly st
   };
 }
 
+function isAnyText(schema: z.core.$ZodType): boolean {
+  const { innerType } = schema instanceof z.ZodOptional ? schema.def : {};
+  return innerType instanceof z.ZodString && innerType.def.checks === undefined;
+}
+
+/** Whether a schema has nothing to find out: any body will do, or any headers, which are text by themselves. */
+function takesAnything(part: Part, schema: z.ZodType): boolean {
+  if (schema instanceof z.ZodUnknown) return true;
+  return part === 'headers' && schema instanceof z.ZodObject && Object.values(schema.shape).every(isAnyText);
+}
+
 /** Reads the input of an operation. */
 export type ReadInput = (raw: RawInput) => never;
 
@@ -106,9 +119,9 @@ export type ReadInput = (raw: RawInput) => never;
  */
 export function inputReader(endpoint: AnyEndpoint, displayPrefixes: () => readonly string[]): ReadInput {
   const { policy, forwardsCredential } = endpoint;
-  const declared = (['params', 'query', 'headers', 'body'] as const).flatMap((part) => {
+  const declared = parts.flatMap((part) => {
     const schema = endpoint[part];
-    return schema ? [{ part, schema }] : [];
+    return schema ? [{ part, schema, isRead: !takesAnything(part, schema) }] : [];
   });
 
   return (raw) => {
@@ -119,7 +132,11 @@ export function inputReader(endpoint: AnyEndpoint, displayPrefixes: () => readon
     };
     if (forwardsCredential) input['forwarded'] = forwardedOf(raw, displayPrefixes());
     let problems: InputProblem[] | undefined;
-    for (const { part, schema } of declared) {
+    for (const { part, schema, isRead } of declared) {
+      if (!isRead) {
+        input[part] = raw[part];
+        continue;
+      }
       const parsed = schema.safeParse(raw[part], { error: wording });
       if (parsed.success) input[part] = parsed.data;
       else problems = [...(problems ?? []), ...problemsOf(part, parsed.error)];

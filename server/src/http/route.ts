@@ -5,16 +5,17 @@ import { z } from 'zod';
 import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
 import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
+import { bodyBytesOf, readBytes } from './body.ts';
 import type { BodyBudgets } from './body-budget.ts';
+
 import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from './input.ts';
-import { answerForms, isUpload, StreamedText } from './media.ts';
-import { bodyBytesMax, readUnusualBody } from './request-rules.ts';
+import { answerForms, StreamedText } from './media.ts';
+import { bodyBytesMax, readJsonBody } from './request-rules.ts';
 import { serializerSchema } from './schemas.ts';
 import type { Streams } from './streams.ts';
-import { uploadBytesMax } from './upload.ts';
 import { WrittenAnswer } from './written-answer.ts';
 
 /** How an endpoint writes what is streamed. */
@@ -101,13 +102,13 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
 /** Sets memory aside for a body that is about to be read, until the answer is out. */
 function bodyReservation({ known, unknown }: BodyBudgets): preParsingAsyncHookHandler {
   return async (request, reply) => {
-    const { caller, raw, routeOptions } = request;
-    const limit = routeOptions.bodyLimit ?? bodyBytesMax;
+    const { caller, raw } = request;
+    const limit = bodyBytesOf(request);
     const isKnown = caller && 'userId' in caller;
     const release = isKnown
       ? known.reserve(raw, limit, caller.userId)
       : unknown.reserve(raw, limit, networkOf(clientAddress(request)));
-    reply.raw.once('close', release);
+    if (release) reply.raw.once('close', release);
   };
 }
 
@@ -127,14 +128,15 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
-    bodyLimit: isUpload(endpoint.body) ? uploadBytesMax : bodyBytesMax,
     schema: json ? { response: { [status]: serializerSchema(json) } } : {},
     onRequest: admit,
     ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
     ...(hasUnusualBody
       ? {
+          // A body that the framework thinks nothing of.
           preValidation: async (request: FastifyRequest) => {
-            request.body = await readUnusualBody(request.raw);
+            const { raw } = request;
+            request.body = readJsonBody(raw.headers['content-type'], await readBytes(raw, bodyBytesMax));
           },
         }
       : {}),

@@ -11,10 +11,14 @@ export interface AgentCall {
   readonly authorization: string | undefined;
 }
 
+/** The headers that the protocol looks at; the credential is none of its business. */
+export const readHeaders = ['accept', 'content-type', 'mcp-method', 'mcp-name', 'mcp-protocol-version'] as const;
+export type McpHeaders = { readonly [name in (typeof readHeaders)[number]]?: string | undefined };
+
 /** One request to the endpoint of the Model Context Protocol. */
-export interface McpRequest {
+interface McpRequest {
   readonly call: AgentCall;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: McpHeaders;
   /** The body, parsed. */
   readonly message: unknown;
 }

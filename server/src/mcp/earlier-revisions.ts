@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { WrittenAnswer } from '../http/written-answer.ts';
 import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
+import { resultText, type ToolResult } from './tool-call.ts';
 
 /** What answers one message once it is told how. */
 interface Server {
@@ -19,7 +20,23 @@ export interface Serving {
   /** A server that has answered nothing yet. */
   readonly newServer: () => Server;
   /** Calls a tool. Throws the error of the protocol for parameters that make no sense. */
-  readonly callTool: (params: unknown) => Promise<object>;
+  readonly callTool: (params: unknown) => Promise<ToolResult>;
+}
+
+/** What a call in an earlier revision consists of, and nothing else. */
+const callMembers = 4;
+
+/**
+ * Whether a message is beyond doubt a call of a tool in a revision before 2026-07-28. Calls are most of what agents send,
+ * and finding this out by the schemas of the protocol costs more than answering; whatever looks in any way different is left to those.
+ */
+export function isEarlierCall(message: unknown, version: string | undefined): message is JSONRPCRequest {
+  if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return false;
+  if (typeof message !== 'object' || message === null || Object.keys(message).length !== callMembers) return false;
+  const { jsonrpc, id, method, params } = message as Partial<JSONRPCRequest>;
+  const isNamed = typeof id === 'string' || Number.isSafeInteger(id);
+  if (jsonrpc !== '2.0' || method !== 'tools/call' || !isNamed) return false;
+  return typeof params === 'object' && !Array.isArray(params) && params !== null && !('_meta' in params);
 }
 
 /** How many messages come at once, in the revision that knew batches. */
@@ -40,13 +57,14 @@ function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
   });
 }
 
-/** What is asked for most, without a server in between: that costs as much as the rest of the call. */
-async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<object> {
+/** What is asked for most, without a server in between: that costs as much as the rest of the call. Answers JSON. */
+async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<string> {
+  const end = `"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
   try {
-    return { result: await callTool(params), jsonrpc: '2.0', id };
+    return `{"result":${resultText(await callTool(params))},${end}`;
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    return { jsonrpc: '2.0', id, error: { code: error.code, message: error.message } };
+    return `{"error":${JSON.stringify({ code: error.code, message: error.message })},${end}`;
   }
 }
 
@@ -87,11 +105,12 @@ export async function answerEarlier(
   const messages = isBatch(body) ? body : [body];
   const objection = objectionTo(messages, version);
   if (objection) return objection;
-  const answers: object[] = [];
+  const answers: string[] = [];
   for (const request of messages.filter(isRequest)) {
     const isCall = request.method === 'tools/call';
-    answers.push(await (isCall ? answerCall(request, callTool) : answerOne(newServer(), request)));
+    answers.push(isCall ? await answerCall(request, callTool) : JSON.stringify(await answerOne(newServer(), request)));
   }
-  if (answers.length === 0) return new WrittenAnswer(202, {}, '');
-  return rpcAnswer(200, isBatch(body) ? answers : answers[0]);
+  const text = answers.join(',');
+  if (text === '') return new WrittenAnswer(202, {}, '');
+  return rpcAnswer(200, isBatch(body) ? `[${text}]` : text);
 }

@@ -10,8 +10,8 @@ import { inputReader, type ReadInput } from '../http/input.ts';
 import { WrittenAnswer } from '../http/written-answer.ts';
 import type { Services } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
-import type { AgentCall, McpRequest, McpService } from './agents.ts';
-import { answerEarlier } from './earlier-revisions.ts';
+import { type AgentCall, type McpHeaders, type McpService, readHeaders } from './agents.ts';
+import { answerEarlier, isEarlierCall } from './earlier-revisions.ts';
 import { idOf, rpcRefusal } from './rpc-answers.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
@@ -23,24 +23,13 @@ interface McpParts {
   readonly log: Logger;
 }
 
-/** Which headers the protocol looks at; the credential is none of its business. */
-const readHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
-type ReadHeaders = { readonly [name in (typeof readHeaders)[number]]?: string };
 /** Both have to be taken, whichever of them the answer is. */
 const acceptedTypes = ['application/json', 'text/event-stream'] as const;
 /** None is ever open: nothing that could be subscribed to is offered, and so a stream of it ends as it begins. */
 const subscriptionsMax = 1;
-function headersOf({ headers }: McpRequest): ReadHeaders {
-  return Object.fromEntries(
-    readHeaders.flatMap((header) => {
-      const value = headers[header];
-      return typeof value === 'string' ? [[header, value]] : [];
-    }),
-  );
-}
 
 /** What speaks against looking at the message at all. Rule: MCP-4. */
-function objectionOf({ accept = '' }: ReadHeaders, message: unknown): WrittenAnswer | null {
+function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenAnswer | null {
   const accepted = accept.toLowerCase();
   if (!acceptedTypes.every((type) => accepted.includes(type))) {
     const text = `Not Acceptable: Client must accept both ${acceptedTypes.join(' and ')}`;
@@ -51,7 +40,7 @@ function objectionOf({ accept = '' }: ReadHeaders, message: unknown): WrittenAns
 }
 
 /** The headers that say which revision a message is of. */
-function classifiedBy(headers: ReadHeaders) {
+function classifiedBy(headers: McpHeaders) {
   const { 'mcp-protocol-version': version, 'mcp-method': method, 'mcp-name': named } = headers;
   return {
     ...(version === undefined ? {} : { protocolVersionHeader: version }),
@@ -66,8 +55,12 @@ function readable(body: unknown): JSONRPCMessage | readonly JSONRPCMessage[] {
   return body as JSONRPCMessage | readonly JSONRPCMessage[];
 }
 
-function webRequest(url: string, headers: ReadHeaders): Request {
-  return new Request(url, { method: 'POST', headers: { ...headers } });
+function webRequest(url: string, given: McpHeaders): Request {
+  const headers = readHeaders.flatMap((name): [string, string][] => {
+    const value = given[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  return new Request(url, { method: 'POST', headers });
 }
 
 async function writtenAnswer(response: Response): Promise<WrittenAnswer> {
@@ -103,7 +96,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     },
   );
 
-  async function answerNewest(call: AgentCall, headers: ReadHeaders, message: unknown): Promise<WrittenAnswer> {
+  async function answerNewest(call: AgentCall, headers: McpHeaders, message: unknown): Promise<WrittenAnswer> {
     const authInfo = { token: '', clientId: '', scopes: [], extra: { call } };
     const request = webRequest(`${services().config.baseUrl}/mcp`, headers);
     return writtenAnswer(await newest.fetch(request, { parsedBody: message, authInfo }));
@@ -111,12 +104,11 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
 
   return {
     endpoints,
-    answer: async (request) => {
-      const { call, message } = request;
-      const headers = headersOf(request);
+    answer: async ({ call, headers, message }) => {
       const objection = objectionOf(headers, message);
       if (objection) return objection;
       const version = headers['mcp-protocol-version'];
+      if (isEarlierCall(message, version)) return answerEarlier(message, version, serve(call));
       const found = classifyInboundRequest({ httpMethod: 'POST', body: message, ...classifiedBy(headers) });
       if (found.kind === 'legacy') return answerEarlier(readable(message), version, serve(call));
       if (found.kind === 'reject') return rpcRefusal(found.httpStatus, found, idOf(message));

@@ -1,8 +1,8 @@
 import { WrittenAnswer } from '../http/written-answer.ts';
 
-/** A message, or some of them, as the whole answer. */
-export function rpcAnswer(status: number, message: unknown): WrittenAnswer {
-  return new WrittenAnswer(status, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(message));
+/** A message, or some of them, as the whole answer; written as JSON already. */
+export function rpcAnswer(status: number, text: string): WrittenAnswer {
+  return new WrittenAnswer(status, { 'content-type': 'application/json; charset=utf-8' }, text);
 }
 
 /** An error of JSON-RPC 2.0. */
@@ -25,5 +25,6 @@ export function rpcRefusal(
   { code, message, data }: RpcError,
   id: string | number | null = null,
 ): WrittenAnswer {
-  return rpcAnswer(status, { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } });
+  const error = { code, message, ...(data === undefined ? {} : { data }) };
+  return rpcAnswer(status, JSON.stringify({ jsonrpc: '2.0', id, error }));
 }

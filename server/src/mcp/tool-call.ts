@@ -102,6 +102,13 @@ function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResul
   return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
 }
 
+/** A result as JSON. What it holds twice, once as text, is written once. */
+export function resultText(result: ToolResult): string {
+  const text = result.structuredContent && result.content[0]?.text;
+  if (text === undefined) return JSON.stringify(result);
+  return `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`;
+}
+
 /** A refusal in words for the model, with the challenge that a request of its own would have got. Rule: MCP-10. */
 function toRefusal({ message, code, details, headers }: RefusedError): ToolResult {
   const problems = (details ?? []).map(
@@ -135,8 +142,9 @@ export async function callTool(
   const { readOnlyHint } = tool.definition.annotations;
   try {
     const raw = rawInput(tool, given, call);
-    await tool.endpoint.precondition?.(services, null);
-    const result = toResult(tool, await tool.endpoint.handle(services, readInput(tool)(raw)));
+    const { endpoint } = tool;
+    if (endpoint.precondition) await endpoint.precondition(services, null);
+    const result = toResult(tool, await endpoint.handle(services, readInput(tool)(raw)));
     log[readOnlyHint ? 'debug' : 'info']({ requestId, tool: tool.name }, 'an agent called a tool');
     return result;
   } catch (error) {
