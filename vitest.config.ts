@@ -1,13 +1,34 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+// biome-ignore lint/correctness/useImportExtensions: a script that Node.js runs as it is; its types are beside it
+import { storeCounts, testStores } from './scripts/test-stores.mjs';
+
+const { all, onPostgres, postgresOnly, notYet } = testStores();
+const { LATCHKEY_TEST_POSTGRES, LATCHKEY_TEST_RESULT: outputFile } = process.env;
+/** Whether somebody has a PostgreSQL ready: then nothing runs on the embedded store. */
+const isGiven = LATCHKEY_TEST_POSTGRES !== undefined;
+
+const embedded: TestProjectInlineConfiguration = {
+  extends: true,
+  test: { name: 'embedded', include: all.filter((file) => !postgresOnly.includes(file)) },
+};
+const postgres: TestProjectInlineConfiguration = {
+  extends: true,
+  test: {
+    name: 'postgres',
+    include: isGiven ? [...onPostgres, ...notYet] : onPostgres,
+    globalSetup: isGiven ? [] : ['server/test/postgres-for-tests.ts'],
+  },
+};
 
 export default defineConfig({
   test: {
-    include: ['server/test/**/*.test.ts', 'server/src/**/*.test.ts', 'cli/**/*.test.ts'],
     // A process a file: native addons and listening servers don't share one. Two, because that is what a small machine has.
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globals: false,
+    projects: isGiven ? [postgres] : [embedded, postgres],
+    reporters: ['default', ...(outputFile ? [['json', { outputFile }] as ['json', object]] : []), storeCounts],
   },
 });

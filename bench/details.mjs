@@ -68,7 +68,24 @@ function statementLines({ id, routes }) {
   });
 }
 
+/** Numbers in full, by the row and its part. */
+const figureLines = {
+  late: ({ races, early }) => [`${races} races; ${early} checks that were under way came before the revocation`],
+  first: ({ medianMs, longestMs }) => [`page 1: median ${milliseconds(medianMs)}, ${milliseconds(longestMs)} at most`],
+  thousandth: ({ medianMs, longestMs }) => [
+    `page 1,000: median ${milliseconds(medianMs)}, ${milliseconds(longestMs)} at most`,
+  ],
+  fresh: ({ times }) => [`starts with new data: ${times.map(milliseconds).join(', ')}`],
+  existing: ({ times }) => [`starts with 100,000 users: ${times.map(milliseconds).join(', ')}`],
+  idle: () => [],
+  growth: ({ minutes, quarters }) => [
+    `memory by quarters of ${minutes} minutes of load: ${quarters.map(Math.round).join(', ')} MB`,
+  ],
+};
+
 const linesOf = {
+  growth: () => [],
+  figure: ({ id, part, measured }) => figureLines[part](measured).map((line) => `${id}: ${line}`),
   load: () => [],
   calls: () => [],
   cpu: () => [],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { startNode, temporaryFolder } from './processes.mjs';
 
 const entryPoint = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url));
-const startSecondsMax = 30;
+const startSecondsMax = 60;
 const administrator = { email: 'ada@example.com', password: 'Analytical-engine-1843' };
 
 /** A port at which nothing listens right now. */
@@ -30,7 +30,7 @@ async function untilReady(child, port, logFile) {
   while (Date.now() < deadline && !ended) {
     const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => null);
     if (answer?.status === 200) return;
-    await sleep(50);
+    await sleep(5);
   }
   const lastWords = readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n');
   throw new Error(`Latchkey ${ended ? 'ended at start' : `was not ready in ${startSecondsMax} s`}:\n${lastWords}`);

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { startLatchkey } from './latchkey.mjs';
 import { sampleRecord, startPeer } from './peers.mjs';
+import { startPostgres } from './postgres-store.mjs';
 import { runNode } from './processes.mjs';
 
 const generator = fileURLToPath(new URL('./load-generator.mjs', import.meta.url));
@@ -20,8 +21,17 @@ export async function fetchBody({ name, port, path, headers, payload }) {
   return body;
 }
 
+/** Latchkey answers a record of its own on each store, of the same form. */
+const ours = {
+  latchkey: () => startLatchkey(),
+  'latchkey-postgres': async () => {
+    const server = await startLatchkey({ env: { DATABASE_URL: await startPostgres() } });
+    return { ...server, name: 'latchkey-postgres' };
+  },
+};
+
 async function startServer(name, record) {
-  const server = name === 'latchkey' ? await startLatchkey() : await startPeer(name, record);
+  const server = name in ours ? await ours[name]() : await startPeer(name, record);
   const body = await fetchBody(server);
   if (record !== null && !isDeepStrictEqual(JSON.parse(body.toString('utf8')), record)) {
     throw new Error(`${name} doesn't answer the same record as the others: ${body}`);
@@ -39,7 +49,7 @@ async function startServers(names) {
     servers.push(latchkey);
   }
   for (const name of names) {
-    if (name !== 'latchkey') servers.push(await startServer(name, record));
+    if (name !== 'latchkey') servers.push(await startServer(name, name in ours ? null : record));
   }
   return servers;
 }
@@ -70,7 +80,7 @@ export async function runLoad(server, { seconds, perSecond = null }) {
 }
 
 /** The order of the turns: Latchkey between its peers, so that it stands next to each that it is compared with. */
-const turns = ['bare-fastify', 'latchkey', 'better-auth'];
+const turns = ['latchkey-postgres', 'bare-fastify', 'latchkey', 'better-auth'];
 
 /**
  * Lets the servers that these rows compare take turns, `rounds` times. Returns one map a round, from a server's name to
@@ -97,7 +107,7 @@ export async function measureLoad(rows, { seconds, rounds, tell }) {
 function describe(name, { requestsPerSecond, p50Ms, p99Ms, serverCpuShare, generatorCpuShare }) {
   const percent = (share) => (share === null ? '?' : `${Math.round(share * 100)} %`);
   return [
-    name.padEnd(12),
+    name.padEnd(17),
     `${Math.round(requestsPerSecond)} req/s`.padStart(12),
     `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`,
     `(CPU: server ${percent(serverCpuShare)}, generator ${percent(generatorCpuShare)})`,

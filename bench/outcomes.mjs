@@ -45,6 +45,34 @@ export function callsOutcome(row, measured) {
   return { ...row, ours, peers, ratios, ratio, cpuRatio, disturbed, holds: holds(row, ratio) };
 }
 
+/** The outcome of P4: how many requests the large store answers for one of the small one; `cpuRatio` as for load rows. */
+export function growthOutcome(row, rounds) {
+  const ratios = rounds.map(({ subject, peer }) => subject.requestsPerSecond / peer.requestsPerSecond);
+  const ratio = median(ratios);
+  const [ours, peers] = [summary(rounds, 'subject'), summary(rounds, 'peer')];
+  const disturbed = [ours, peers].some(({ serverCpuShare }) => (serverCpuShare ?? 1) < undisturbedCpuShare);
+  const cpuRatio = cpuRatioOf(rounds, { subject: 'subject', peer: 'peer' });
+  return { ...row, ours, peers, ratios, ratio, cpuRatio, disturbed, holds: holds(row, ratio) };
+}
+
+/** What each figure is, of what was measured for it. */
+const figures = {
+  P6: { late: ({ late }) => late.count },
+  P10: { first: ({ first }) => first.p95Ms, thousandth: ({ thousandth }) => thousandth.p95Ms },
+  P13: {
+    fresh: ({ fresh }) => Math.max(...fresh.times) / 1_000,
+    existing: ({ existing }) => Math.max(...existing.times) / 1_000,
+    idle: ({ idle }) => idle.megabytes,
+    growth: ({ growth }) => growth.growthMb,
+  },
+};
+
+/** The outcome of a row that is about one figure; of several starts, the slowest counts. */
+export function figureOutcome(row, measured) {
+  const value = figures[row.id][row.part](measured);
+  return { ...row, value, measured: measured[row.part], holds: holds(row, value) };
+}
+
 /** The outcome of a cpu row; `measured` holds at least `{ microseconds }`. */
 export function cpuOutcome(row, measured) {
   return { ...row, ...measured, holds: holds(row, measured.microseconds) };

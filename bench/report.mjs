@@ -43,6 +43,8 @@ const cellsOf = {
   }),
   list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
   invite: ({ value, unit }) => ({ ours: `${significant(value)} ${unit}` }),
+  growth: ratesOf,
+  figure: ({ value, unit }) => ({ ours: `${Number.isInteger(value) ? value : significant(value)} ${unit}` }),
   relay: ({ value, unit }) => ({ ours: `${Math.round(value)} ${unit}` }),
   statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
   timing: ({ value, knownMs, unknownMs }) => ({
@@ -54,7 +56,7 @@ const cellsOf = {
 
 const budgetUnits = Object.assign(
   { load: '', cpu: ' us', turns: '', list: '', invite: '' },
-  { relay: '', statements: '', timing: '', calls: '' },
+  { relay: '', statements: '', timing: '', calls: '', growth: '', figure: '' },
 );
 
 function budgetText(row) {
@@ -79,7 +81,7 @@ function warnings(outcomes) {
     const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
     return found.map(({ id }) => id).join(', ');
   };
-  const [load, turns, invite] = [disturbed(['load', 'calls']), disturbed(['turns']), disturbed(['invite'])];
+  const [load, turns, invite] = [disturbed(['load', 'calls', 'growth']), disturbed(['turns']), disturbed(['invite'])];
   return [
     ...(load === ''
       ? []

@@ -8,6 +8,8 @@ import { help, readOptions } from './options.mjs';
 import {
   callsOutcome,
   cpuOutcome,
+  figureOutcome,
+  growthOutcome,
   inviteOutcome,
   listOutcome,
   loadOutcome,
@@ -17,12 +19,17 @@ import {
   turnsOutcome,
   unmeasured,
 } from './outcomes.mjs';
+import { measureGrowth } from './p4-growth.mjs';
+import { measureRaces } from './p6-races.mjs';
 import { measureSignIns } from './p7-sign-ins.mjs';
 import { measureUploads } from './p8-uploads.mjs';
 import { measureUserList } from './p9-user-list.mjs';
+import { measureTokenList } from './p10-token-list.mjs';
 import { measureInvite } from './p11-invite.mjs';
 import { measureRelay } from './p12-relay.mjs';
+import { measureProcess } from './p13-process.mjs';
 import { countStatements } from './p14-statements.mjs';
+import { endPostgres } from './postgres-store.mjs';
 import { endEverything, runNode } from './processes.mjs';
 import { table, writeResults } from './report.mjs';
 import { measureTiming } from './t9-timing.mjs';
@@ -47,7 +54,19 @@ async function compareStatements(_, options) {
 /** What is measured for some rows together, and the outcome of each of them. */
 const measurements = [
   { of: (row) => row.kind === 'load', measure: measureRounds, outcome: loadOutcome },
+  { of: (row) => row.kind === 'growth', measure: (_, options) => measureGrowth(options), outcome: growthOutcome },
   { of: (row) => row.kind === 'cpu', measure: (_, options) => measureCpu(options), outcome: cpuOutcome },
+  {
+    of: (row) => row.id === 'P6',
+    measure: ([{ tries }], options) => measureRaces({ tries, ...options }),
+    outcome: figureOutcome,
+  },
+  { of: (row) => row.id === 'P10', measure: (_, options) => measureTokenList(options), outcome: figureOutcome },
+  {
+    of: (row) => row.id === 'P13',
+    measure: (rows, options) => measureProcess({ parts: rows.map(({ part }) => part), ...options }),
+    outcome: figureOutcome,
+  },
   { of: (row) => row.id === 'P7', measure: (_, options) => measureSignIns(options), outcome: turnsOutcome },
   { of: (row) => row.id === 'P8', measure: (_, options) => measureUploads(options), outcome: turnsOutcome },
   {
@@ -78,6 +97,7 @@ async function attempt({ measure, outcome }, rows, options) {
     return { measured: [], outcomes: rows.map((row) => unmeasured(row, error)) };
   } finally {
     await endEverything();
+    await endPostgres();
   }
 }
 

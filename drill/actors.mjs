@@ -24,8 +24,9 @@ export class Actor {
   /** What got no answer. */
   open = null;
 
-  constructor({ service, ledger, token, mayRename }) {
-    Object.assign(this, { service, ledger, token, mayRename });
+  /** `mayFail`: 503 is as good as no answer. */
+  constructor({ service, ledger, token, mayRename, mayFail = false }) {
+    Object.assign(this, { service, ledger, token, mayRename, mayFail });
   }
 
   #next() {
@@ -80,6 +81,7 @@ export class Actor {
     } catch {
       return null;
     }
+    if (this.mayFail && answer.status === 503) return null;
     this.open = null;
     const answeredMs = nowMs();
     if (answer.status >= 300) {

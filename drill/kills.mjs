@@ -1,13 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
 import { Actor, lostAnswers } from './actors.mjs';
 import { startBroker } from './brokers.mjs';
 import { compareEvents, compareMessages, comparePeople, keyOf, Ledger, nowMs } from './ledger.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { founder, Service } from './service.mjs';
+import { stores } from './stores.mjs';
 
 const entityStream = 'entity-events';
 const auditStream = 'audit-events';
@@ -78,19 +77,10 @@ const aims = {
 const aimNames = Object.keys(aims);
 
 /** How far store and broker had got when the service was killed. */
-async function lookAt(dataDir, broker) {
-  const folder = temporaryFolder();
-  try {
-    cpSync(dataDir, folder, { recursive: true });
-    const store = new Sqlite(join(folder, 'latchkey.db'));
-    const committed = store.prepare('SELECT coalesce(max(sequence), 0) FROM outbox').pluck().get();
-    const marked = store.prepare('SELECT position FROM relays WHERE name = ?').pluck().get(`${entityStream}/broker`);
-    store.close();
-    const last = await broker.last(entityStream);
-    return { committed, marked: marked ?? 0, arrived: last ? JSON.parse(last.value).sequence : 0 };
-  } finally {
-    removeFolder(folder);
-  }
+async function lookAt(store, dataDir, broker) {
+  const seen = await store.look(dataDir, `${entityStream}/broker`);
+  const last = await broker.last(entityStream);
+  return { ...seen, arrived: last ? JSON.parse(last.value).sequence : 0 };
 }
 
 /** Waits until everything has gone out. */
@@ -138,10 +128,11 @@ export async function judge({ service, broker, token, ledger, users }) {
  * R1, D1: a service with a broker is killed under mixed load, again and again, at any moment and at those that matter, and
  * started on what it left. Answers an outcome.
  */
-export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = false }) {
+export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = false, store: name = 'sqlite' }) {
   const broker = await startBroker(Kind);
+  const store = await stores[name]();
   const dataDir = join(temporaryFolder(), 'data');
-  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url } });
+  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url, ...store.env } });
   await service.start();
   const foundedMs = nowMs();
   const token = await service.found();
@@ -175,7 +166,7 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
       await sleep(randomInt(300, 1_500));
       await service.kill();
     }
-    const { committed, marked, arrived } = await lookAt(dataDir, broker);
+    const { committed, marked, arrived } = await lookAt(store, dataDir, broker);
     if (committed > arrived) met.unpublished += 1;
     if (arrived > marked) met.unmarked += 1;
     if (marked > arrived)
@@ -192,6 +183,7 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
   const judged = await judge({ service, broker, token, ledger, users });
   await service.stop();
   await broker.close();
+  await store.close();
   return {
     kills,
     changes: ledger.entries.length,

@@ -11,12 +11,12 @@ const fixture = (name) => fileURLToPath(new URL(`../server/test/fixtures/first-r
 const idOf = (number) => number.toString(16).padStart(24, '0');
 const orgId = idOf(1);
 const adminId = idOf(100);
-const people = 3_000;
-const tokens = 12_000;
+/** Enough that bringing it up to date takes a while. */
+const many = { people: 3_000, tokens: 12_000 };
 const atMs = Date.UTC(2026, 10, 1);
 
-/** A data directory as the first release left it, with enough in it that bringing it up to date takes a while. */
-function oldStore() {
+/** A data directory as the first release left it, with so many people and tokens, and a token that this release issued. */
+export function oldStore(sizes) {
   const dataDir = join(temporaryFolder(), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   copyFileSync(fixture('signing-keys.json'), join(dataDir, 'signing-keys.json'));
@@ -25,7 +25,7 @@ function oldStore() {
   const store = new Sqlite(join(dataDir, 'latchkey.db'));
   store.pragma('journal_mode = WAL');
   store.exec(readFileSync(fixture('schema.sql'), 'utf8'));
-  store.transaction(() => fill(store, token))();
+  store.transaction(() => fill(store, { token, ...sizes }))();
   store.close();
   return { dataDir, token };
 }
@@ -40,7 +40,7 @@ function inserter(store) {
   };
 }
 
-function fill(store, token) {
+function fill(store, { token, people, tokens }) {
   const insert = inserter(store);
   const times = { created_at: atMs, updated_at: atMs };
   insert('schema_migrations', { version: 1, name: 'foundation', applied_at: atMs });
@@ -115,8 +115,8 @@ async function changed(service, token, before) {
   const [kept, records] = [count('personal_access_tokens'), count('audit_log')];
   const steps = store.prepare('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
   store.close();
-  if (kept !== tokens + 1) faults.push(`there are ${kept} tokens`);
-  if (records < tokens) faults.push(`there are ${records} audit records`);
+  if (kept !== many.tokens + 1) faults.push(`there are ${kept} tokens`);
+  if (records < many.tokens) faults.push(`there are ${records} audit records`);
   if (String(steps) !== String(before.steps)) faults.push(`steps ${steps} were taken`);
   return faults;
 }
@@ -137,14 +137,14 @@ async function bringUpToDate(entry, old) {
 
 /** D1: a service is killed while it brings the store of the first release up to date; the next one goes on. */
 export async function killMigration({ kills, entry, tell }) {
-  const old = oldStore();
+  const old = oldStore(many);
   const copyOf = () => {
     const dataDir = join(temporaryFolder(), 'data');
     cpSync(old.dataDir, dataDir, { recursive: true });
     return { ...old, dataDir };
   };
   const before = await bringUpToDate(entry, copyOf());
-  const faults = before.events.length === people + 1 ? [] : [`there are ${before.events.length} events`];
+  const faults = before.events.length === many.people + 1 ? [] : [`there are ${before.events.length} events`];
   let halfway = 0;
   for (let kill = 1; kill <= kills; kill += 1) {
     const { dataDir, token } = copyOf();

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
 const resultsFile = new URL('./results.json', import.meta.url);
@@ -11,22 +11,26 @@ const budgets = {
     holds: ({ lost, invented, disordered, unmet = [] }) => [lost, invented, disordered, unmet].flat().length === 0,
   },
   twin: { text: 'found out', holds: ({ found }) => found > 0 },
+  /** A row says itself what it expects, and `faults` are the sentences on what was otherwise. */
+  check: { text: null, holds: ({ faults }) => faults.length === 0 },
 };
+
+const textOf = (row) => budgets[row.kind].text ?? row.expected;
 
 /** A row of the table: `{ id, what, broker, kind, done, ...outcome }`, and whether it holds. */
 export function rowOf(row, outcome) {
-  const { text, holds } = budgets[row.kind];
-  return { ...row, ...outcome, budget: text, holds: holds(outcome) };
+  return { ...row, ...outcome, budget: textOf(row), holds: budgets[row.kind].holds(outcome) };
 }
 
 /** A row that broke off. */
 export function brokenRow(row, error) {
-  return { ...row, done: '', budget: budgets[row.kind].text, holds: false, broke: error.message };
+  return { ...row, done: '', budget: textOf(row), holds: false, broke: error.message };
 }
 
-function resultOf({ kind, lost, invented, disordered, repeated, found, broke }) {
+function resultOf({ kind, lost, invented, disordered, repeated, found, faults, broke }) {
   if (broke !== undefined) return 'broke off';
   if (kind === 'twin') return `${found} faults seen`;
+  if (kind === 'check') return `${faults.length} faults`;
   const again = repeated === undefined ? '' : `, ${repeated} repeated`;
   return `${lost.length} lost, ${invented.length} invented, ${disordered.length} out of order${again}`;
 }
@@ -43,6 +47,7 @@ function faultLines(row) {
   const faults = [
     ...(row.broke === undefined ? [] : [row.broke]),
     ...(row.unmet ?? []),
+    ...(row.faults ?? []),
     ...(row.lost ?? []),
     ...(row.invented ?? []),
     ...(row.disordered ?? []),
@@ -71,7 +76,11 @@ export function resultsOf(options, rows) {
   return { ranAt: new Date().toISOString(), machine, options, holds: rows.every(({ holds }) => holds), rows };
 }
 
-/** Writes drill/results.json. */
+/** Puts the results in their place in drill/results.json: that of the drill, or of its twins. */
 export function writeResults(results) {
-  writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
+  const { drill, twins, store = 'sqlite' } = results.options;
+  const name = store === 'sqlite' ? drill : `${drill} on ${store}`;
+  const place = twins ? `${name} twins` : name;
+  const known = JSON.parse(readFileSync(resultsFile, 'utf8'));
+  writeFileSync(resultsFile, `${JSON.stringify({ ...known, [place]: results }, null, 2)}\n`);
 }

@@ -1,8 +1,14 @@
 import { Nats, Redis } from './brokers.mjs';
+import { clockRows } from './clock.mjs';
+import { damageRows } from './damage.mjs';
+import { diskRows } from './disk-troubles.mjs';
+import { failOver } from './failover.mjs';
 import { killFounding, killUnderLoad } from './kills.mjs';
+import { loadRows } from './load.mjs';
 import { killMigration } from './migrations.mjs';
 import { outages } from './outages.mjs';
 import { cutPower } from './power-cuts.mjs';
+import { upgradeRows } from './upgrades.mjs';
 
 /** In the relay: moves on before anything is sent. */
 const markFirst = {
@@ -29,13 +35,10 @@ const writeLater = [
   },
   {
     file: 'db/sqlite.js',
-    from: 'mark.forget();\n            }\n        },\n        first',
-    to: `const late = globalThis.latchkeyLate?.splice(0) ?? [];
-                if (late.length > 0) await write.transaction().execute((tx) => tx.insertInto('outbox').values(late).execute());
-                mark.forget();
-            }
-        },
-        first`,
+    from: 'health.note(null);',
+    to: `health.note(null);
+            const late = globalThis.latchkeyLate?.splice(0) ?? [];
+            if (late.length > 0) await write.transaction().execute((tx) => tx.insertInto('outbox').values(late).execute());`,
   },
 ];
 
@@ -77,7 +80,58 @@ const noSync = {
   to: "writer.pragma('synchronous = OFF')",
 };
 
+/** A change is answered as soon as its statements are done. */
+const answerFirst = {
+  file: 'db/sqlite.js',
+  from: `const done = await whenFree((begun) => write.transaction().execute((tx) => {
+                begun();
+                return work(tx);
+            }));`,
+  to: `const done = await new Promise((resolve, reject) => {
+                whenFree((begun) => write.transaction().execute(async (tx) => {
+                    begun();
+                    resolve(await work(tx));
+                })).catch(reject);
+            });`,
+};
+
+const lookAtNothing = {
+  file: 'db/sqlite.js',
+  from: "writer.pragma('quick_check(1)', { simple: true }) !== 'ok'",
+  to: 'false',
+};
+
+/** The time of day as it was at the start, and what has passed since. */
+const countedTime = { file: 'clock.js', from: 'Date.now()', to: 'performance.timeOrigin + performance.now()' };
+
+const letAllIn = { file: 'http/load-gate.js', from: 'turnedAway += 1;\n        return true;', to: 'return false;' };
+
+const forgetUses = { file: 'compose.js', from: ', uses.close()]', to: ']' };
+
+/** A step takes something away that an earlier release had. */
+const loseInStep = {
+  file: 'db/migrations/0005-sign-in-and-services.js',
+  from: 'export async function up(tx) {',
+  to: "export async function up(tx) { await tx.deleteFrom('settings').execute();",
+};
+
+/** The row of a drill, short. */
+const rowOf =
+  (rows, what) =>
+  ({ entry, tell }) =>
+    rows.find((row) => row.what === what).run({ entry, tell, short: true, seconds: 4 });
+
 const outage = (trouble) => outages.find((one) => one.trouble === trouble);
+
+/** Answers half a second after everything is written, committed or not. */
+const answerEarly = {
+  file: 'db/postgres-transactions.js',
+  from: '() => attempt(read, { work, untilMs })',
+  to: `() => new Promise((resolve, reject) => {
+                    const early = async (tx) => { const answer = await work(tx); setTimeout(resolve, 500, answer); return answer; };
+                    attempt(read, { work: early, untilMs }).then(resolve, reject);
+                })`,
+};
 
 /** Services that do it wrongly, each with the drill that has to find it out. */
 export const twins = [
@@ -122,5 +176,43 @@ export const twins = [
     what: 'that does not sync',
     edits: [noSync],
     run: ({ entry, tell }) => cutPower({ cuts: 12, entry, tell }),
+  },
+  {
+    id: 'R4',
+    what: 'that does not wait for a slow commit',
+    edits: [answerFirst],
+    run: rowOf(diskRows, 'the disk is full'),
+  },
+  {
+    id: 'D6',
+    what: 'that does not look for damage',
+    edits: [lookAtNothing],
+    run: rowOf(damageRows, 'noise over a page in the middle'),
+  },
+  {
+    id: 'D7',
+    what: 'that counts the time itself',
+    edits: [countedTime],
+    run: rowOf(clockRows, 'the clock goes forward a day'),
+  },
+  { id: 'R9', what: 'that lets everybody in', edits: [letAllIn], run: rowOf(loadRows, 'three times too much') },
+  { id: 'R7', what: 'that forgets the last use', edits: [forgetUses], run: rowOf(loadRows, 'SIGTERM under load') },
+  {
+    id: 'R10',
+    what: 'whose migration loses settings',
+    edits: [loseInStep],
+    run: ({ entry, tell }) => upgradeRows[0].run({ entry, tell, versions: [4] }),
+  },
+  {
+    id: 'R3',
+    what: 'that does not wait for a slow commit',
+    edits: [answerEarly],
+    run: ({ entry, tell }) => failOver({ entry, tell }),
+  },
+  {
+    id: 'R3',
+    what: 'whose standby need not have what is answered',
+    edits: [],
+    run: ({ entry, tell }) => failOver({ entry, tell, isSynchronous: false }),
   },
 ];

@@ -40,10 +40,12 @@ export async function ensureBuilt() {
 
 /**
  * Makes the programs of a list `{ command, package }` available: root installs the missing packages, anybody else is
- * told the command that does.
+ * told the command that does. `directories`, where a program has it, says where else it may be: `*` stands for any name.
  */
 export async function ensureDebianPackages(wanted) {
-  const missing = wanted.filter(({ command }) => !hasCommand(command)).map((entry) => entry.package);
+  const missing = wanted
+    .filter(({ command, directories }) => !hasCommand(command, directories))
+    .map((entry) => entry.package);
   if (missing.length === 0) return;
   const install = ['install', '-y', '--no-install-recommends', ...missing];
   if (process.getuid?.() !== 0 || !hasCommand('apt-get')) {
@@ -168,8 +170,9 @@ function buildFingerprint() {
 /** Where servers are installed; not in everybody's PATH. */
 const serverDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-function hasCommand(command) {
-  return [...(process.env.PATH ?? '').split(delimiter), ...serverDirectories].some((directory) => {
+function hasCommand(command, directories = '') {
+  const known = [...(process.env.PATH ?? '').split(delimiter), ...serverDirectories, ...existing(directories)];
+  return known.some((directory) => {
     try {
       accessSync(join(directory, command), constants.X_OK);
       return true;
@@ -177,6 +180,17 @@ function hasCommand(command) {
       return false;
     }
   });
+}
+
+/** The directories that a pattern with one `*` stands for. */
+function existing(pattern) {
+  const [before = '', after] = pattern.split('*');
+  if (after === undefined) return [];
+  try {
+    return readdirSync(before).map((name) => join(before, name, after));
+  } catch {
+    return [];
+  }
 }
 
 function sha256(text) {

@@ -16,6 +16,8 @@ const debianPackages = [
   { command: 'nats-server', package: 'nats-server' },
   { command: 'redis-server', package: 'redis-server' },
   { command: 'strace', package: 'strace' },
+  // Debian keeps the programs of the server apart, a directory for each version.
+  { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];
 
 async function main() {
@@ -36,8 +38,10 @@ async function runTests(filters) {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
   try {
     const file = join(directory, 'result.json');
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
-    const result = await runNode(['node_modules/vitest/vitest.mjs', 'run', ...reporters, ...filters], {
+    // What runs on which store is the matter of vitest.config.ts.
+    const env = { ...process.env, LATCHKEY_TEST_RESULT: file, LATCHKEY_TEST_POSTGRES: undefined };
+    const result = await runNode(['node_modules/vitest/vitest.mjs', 'run', ...filters], {
+      env,
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     report('tests', result);

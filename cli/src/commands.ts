@@ -2,11 +2,19 @@ import type { Command } from './command.ts';
 import { adminRecover } from './commands/admin-recover.ts';
 import { auditExport } from './commands/audit-export.ts';
 import { auditVerify } from './commands/audit-verify.ts';
+import { backup } from './commands/backup.ts';
+import { completions } from './commands/completion.ts';
+import { doctor } from './commands/doctor.ts';
+import { importDump } from './commands/import-dump.ts';
+import { importUsers } from './commands/import-users.ts';
+import { keysRotate } from './commands/keys-rotate.ts';
 import { mcp } from './commands/mcp.ts';
 import { migrate } from './commands/migrate.ts';
+import { move } from './commands/move.ts';
 import { orgPurge } from './commands/org-purge.ts';
 import { orgRestore } from './commands/org-restore.ts';
 import { orgStatus } from './commands/org-status.ts';
+import { restore } from './commands/restore.ts';
 import { seed } from './commands/seed.ts';
 import { serve } from './commands/serve.ts';
 import { serviceCreate } from './commands/service-create.ts';
@@ -18,8 +26,13 @@ import { userErase } from './commands/user-erase.ts';
 
 /** Every command there is. */
 export const commands: readonly Command[] = [
+  ...completions(() => commands),
   serve,
   migrate,
+  doctor,
+  move,
+  backup,
+  restore,
   mcp,
   adminRecover,
   orgStatus,
@@ -33,5 +46,8 @@ export const commands: readonly Command[] = [
   userErase,
   auditVerify,
   auditExport,
+  keysRotate,
+  importUsers,
+  importDump,
   seed,
 ];

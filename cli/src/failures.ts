@@ -10,14 +10,21 @@ export class CommandError extends Error {
   readonly kind: FailureKind;
   /** What else programs are told, beside code and message. */
   readonly more: Readonly<Record<string, unknown>>;
+  /** What else people are told, in lines below the message. */
+  readonly words: string | null;
 
   constructor(
     kind: FailureKind,
     message: string,
-    { more = {}, ...options }: ErrorOptions & { readonly more?: Readonly<Record<string, unknown>> } = {},
+    {
+      more = {},
+      words = null,
+      ...options
+    }: ErrorOptions & { readonly more?: Readonly<Record<string, unknown>>; readonly words?: string | null } = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.more = more;
+    this.words = words;
   }
 }

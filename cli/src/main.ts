@@ -25,7 +25,8 @@ async function fail(error: unknown): Promise<void> {
   const message = await messageOf(error);
   const more = error instanceof CommandError ? error.more : {};
   const told = { error: { code: kind.toUpperCase(), message, ...more } };
-  const line = wantsJson ? JSON.stringify(told) : `latchkey: ${message}`;
+  const below = error instanceof CommandError && error.words !== null ? `\n${error.words}` : '';
+  const line = wantsJson ? JSON.stringify(told) : `latchkey: ${message}${below}`;
   process.stderr.write(`${line}\n`);
   process.exitCode = exitCodes[kind];
 }

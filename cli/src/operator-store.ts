@@ -4,6 +4,7 @@ import { loadConfig } from '../../server/src/config/load-config.ts';
 import { holdDataDir, requireStore } from '../../server/src/db/data-dir.ts';
 import type { Database } from '../../server/src/db/database.ts';
 import { migrate, requireCurrentSchema } from '../../server/src/db/migrate.ts';
+import { openPostgres } from '../../server/src/db/postgres.ts';
 import { openSqlite } from '../../server/src/db/sqlite.ts';
 import { idGenerator } from '../../server/src/ids.ts';
 import type { Origin } from '../../server/src/origin.ts';
@@ -17,10 +18,33 @@ export function operatorServices(db: Database) {
   return { db, clock: systemClock, newId: idGenerator(systemClock), metrics: { countActivity: () => {} } };
 }
 
-/** The configuration as the server reads it, unless `--data-dir` names another directory. Throws StartupError. */
+/**
+ * The configuration as the server reads it, unless `--data-dir` names the directory of an embedded store, which comes
+ * before DATABASE_URL, too. Throws StartupError.
+ */
 export function operatorConfig({ environment }: Surroundings, dataDir: string | null): Config {
   if (dataDir === null) return loadConfig(environment);
-  return loadConfig({ ...environment, DATA_DIR: dataDir, DATA_DIR_FILE: undefined });
+  return { ...loadConfig(inDirectory(environment, dataDir)), databaseUrl: null };
+}
+
+function inDirectory(environment: Surroundings['environment'], dataDir: string | null): Surroundings['environment'] {
+  return dataDir === null ? environment : { ...environment, DATA_DIR: dataDir, DATA_DIR_FILE: undefined };
+}
+
+/** The same for a move from an embedded store to `databaseUrl`, which is what `to` says, or else DATABASE_URL. Throws StartupError. */
+export function moveConfig(
+  { environment }: Surroundings,
+  { dataDir, to }: { readonly dataDir: string | null; readonly to: string | null },
+): Config {
+  const here = inDirectory(environment, dataDir);
+  return loadConfig(to === null ? here : { ...here, DATABASE_URL: to, DATABASE_URL_FILE: undefined });
+}
+
+/** Opens the store that the configuration names, and makes none. Throws StartupError. */
+export async function openStore({ databaseUrl, dataDir }: Config): Promise<Database> {
+  if (databaseUrl) return openPostgres(databaseUrl, null, 'use');
+  requireStore(dataDir);
+  return openSqlite(dataDir);
 }
 
 /**
@@ -32,9 +56,15 @@ export async function withStore<T>(
   dataDir: string | null,
   work: (services: ReturnType<typeof operatorServices>) => Promise<T>,
 ): Promise<T> {
-  const config = operatorConfig(surroundings, dataDir);
-  requireStore(config.dataDir);
-  const db = openSqlite(config.dataDir);
+  return withConfiguredStore(operatorConfig(surroundings, dataDir), work);
+}
+
+/** The same where the configuration has been read already. */
+export async function withConfiguredStore<T>(
+  config: Config,
+  work: (services: ReturnType<typeof operatorServices>) => Promise<T>,
+): Promise<T> {
+  const db = await openStore(config);
   try {
     await requireCurrentSchema(db);
     return await work(operatorServices(db));
@@ -43,16 +73,25 @@ export async function withStore<T>(
   }
 }
 
-/** Brings the store to this release's schema, while no server runs on it; answers the versions before and after. Throws StartupError. */
+/** Holds the data directory of an embedded store against servers; one of a shared store is nobody's alone. */
+function holdEmbedded({ databaseUrl, dataDir }: Config): { release(): void } {
+  if (databaseUrl) return { release: () => {} };
+  requireStore(dataDir);
+  return holdDataDir(dataDir);
+}
+
+/**
+ * Brings the store to this release's schema, an embedded one while no server runs on it; answers the versions before and
+ * after. Throws StartupError.
+ */
 export async function migrateStore(
   surroundings: Surroundings,
   dataDir: string | null,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const config = operatorConfig(surroundings, dataDir);
-  requireStore(config.dataDir);
-  const hold = holdDataDir(config.dataDir);
+  const hold = holdEmbedded(config);
   try {
-    const db = openSqlite(config.dataDir);
+    const db = await openStore(config);
     try {
       return await migrate(db, systemClock);
     } finally {

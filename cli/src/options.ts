@@ -8,6 +8,8 @@ export interface Option<T> {
   /** What help shows for its value; `null` when it takes none. */
   readonly placeholder: string | null;
   readonly description: string;
+  /** Whether it stands on the command line by itself, without its name. */
+  readonly isArgument?: boolean;
   /** Throws CommandError of kind `usage`, in which `flag` is how the option is written. */
   readonly read: (given: Given, flag: string) => T;
 }
@@ -46,6 +48,11 @@ export function neededText(placeholder: string, description: string): Option<str
       throw new CommandError('usage', given === undefined ? `${name} is missing` : `${name} must not be empty`);
     },
   };
+}
+
+/** What is given without a flag, and must be given. */
+export function argument(placeholder: string, description: string): Option<string> {
+  return { ...neededText(placeholder, description), isArgument: true };
 }
 
 /** An option with one of some words. */
@@ -100,5 +107,8 @@ export function readOptions<O extends Options>(options: O, given: Readonly<Recor
 
 /** The option of every command that works on the store. */
 export const storeOptions = {
-  dataDir: text('directory', 'the directory with the store; without it DATA_DIR counts, as for the server'),
+  dataDir: text(
+    'directory',
+    'the directory with an embedded store; without it DATABASE_URL or DATA_DIR count, as for the server',
+  ),
 };

@@ -12,6 +12,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule.`;
 const nouns: Readonly<Record<string, string>> = {
   admin: 'Administrators: the way back in',
   audit: 'The audit log: verifying, exporting',
+  completion: 'Completion of command lines, for shells',
+  import: 'Bringing in what another place holds: people of a CSV file, the dump of another deployment',
+  keys: 'The keys that tokens are signed and settings encrypted with: changing them',
   org: 'The organization: its state, restoring, purging',
   service: 'Services that get scoped tokens: registering, listing, ending',
   token: "Personal access tokens: listing and revoking everybody's",
@@ -44,13 +47,23 @@ function addCommand(parent: Parser, declared: Command, { run }: Speaker): void {
   const parser = parserOf(above, second ?? first, declared.summary).description(
     `${declared.summary}.\n\n${declared.details}`,
   );
-  for (const [name, { placeholder, description }] of Object.entries(declared.options)) {
+  const named: string[] = [];
+  for (const [name, { placeholder, description, isArgument }] of Object.entries(declared.options)) {
+    if (isArgument) {
+      named.push(name);
+      parser.argument(`<${placeholder}>`, description);
+      continue;
+    }
     const value = placeholder === null ? '' : ` <${placeholder}>`;
     parser.addOption(new CommanderOption(flagOf(name) + value, description));
   }
   const examples = declared.examples.map((example) => `  $ latchkey ${example}`).join('\n');
   parser.addHelpText('after', `\nExamples:\n${examples}\n${exitCodesText}`);
-  parser.action(async (given: Record<string, string | boolean>) => run(declared, given));
+  parser.action(async () => {
+    const unnamed = named.map((name, place) => [name, parser.args[place] ?? ''] as const);
+    const given = { ...parser.opts<Record<string, string | boolean>>(), ...Object.fromEntries(unnamed) };
+    return run(declared, given);
+  });
 }
 
 function createParser(commands: readonly Command[], speaker: Speaker): Parser {

@@ -1,11 +1,32 @@
-const cells = 30;
+import { minute, second } from '../../server/src/clock.ts';
 
-/** A bar that is drawn over itself, where `out` is a terminal; elsewhere nothing is written. */
+const cells = 30;
+/** Earlier than that, nothing much can be said of the time that is left. */
+const watchedMsMin = 2 * second;
+
+function inWords(leftMs: number): string {
+  if (leftMs < 2 * minute) return `${Math.ceil(leftMs / second)} s`;
+  return `${Math.ceil(leftMs / minute)} min`;
+}
+
+/** A bar that is drawn over itself with what is left to wait, where `out` is a terminal; elsewhere nothing is written. */
 export function progressBar(out: NodeJS.WriteStream): (done: number, total: number) => void {
+  let begun: { readonly ms: number; readonly done: number } | null = null;
+
+  function timeLeft(done: number, total: number): string {
+    const ms = performance.now();
+    // Less than there was: another work has begun.
+    if (begun === null || done < begun.done) begun = { ms, done };
+    const watchedMs = ms - begun.ms;
+    if (watchedMs < watchedMsMin || done >= total || done === begun.done) return '';
+    return `, about ${inWords((watchedMs * (total - done)) / (done - begun.done))} left`;
+  }
+
   return (done, total) => {
     if (!out.isTTY || total === 0) return;
     const full = Math.floor((done / total) * cells);
     const bar = '█'.repeat(full) + '░'.repeat(cells - full);
-    out.write(`\r${bar} ${done} of ${total}${done < total ? '' : '\n'}`);
+    // The rest of the line may hold what was longer before.
+    out.write(`\r${bar} ${done} of ${total}${timeLeft(done, total)}\x1b[K${done < total ? '' : '\n'}`);
   };
 }

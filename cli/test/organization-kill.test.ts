@@ -47,7 +47,7 @@ describe('kill -9 of a command', () => {
     await admin.token();
     await app.deleteOrganization();
     await app.stop();
-    before = tablesOf(join(deleted, 'latchkey.db'));
+    before = tablesOf({ dataDir: deleted });
   });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -78,13 +78,13 @@ describe('kill -9 of a command', () => {
       const { statements } = whole;
       expect(statements.length).toBeGreaterThan(statementsMin);
       expect([statements.at(0), statements.at(-1)]).toEqual(['begin immediate', 'commit']);
-      const after = tablesOf(join(whole.dataDir, 'latchkey.db'));
+      const after = tablesOf({ dataDir: whole.dataDir });
       expect(after['audit_log']?.at(-1)).toMatchObject({ action });
 
       for (const place of statements.keys()) {
         const { code, signal, dataDir } = await runUntil(args, place + 1);
         expect({ code, signal }).toEqual({ code: null, signal: 'SIGKILL' });
-        expect(tablesOf(join(dataDir, 'latchkey.db')), statements[place]).toEqual(before);
+        expect(tablesOf({ dataDir }), statements[place]).toEqual(before);
       }
       const { code } = await latchkey([...args, '--data-dir', join(directory, `${name}-${statements.length}`)]);
       expect(code).toBe(0);

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { secondConnection } from '../../server/test/second-connection.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
@@ -181,7 +180,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
       };
       expect(await lookUp()).toEqual([200, 1]);
       leaveSignIns(dataDir);
-      const before = tablesOf(join(dataDir, 'latchkey.db'));
+      const before = tablesOf({ dataDir });
       if (kind === 'a stopped') await server.end('SIGTERM');
 
       const { purged } = await latchkeyJson('org', 'purge', '--yes', '--data-dir', dataDir);
@@ -212,7 +211,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         one_time_codes: 1,
         pictures: before['pictures']?.length,
       });
-      const { outbox, audit_log: audit, counters, ...others } = tablesOf(join(dataDir, 'latchkey.db'));
+      const { outbox, audit_log: audit, counters, ...others } = tablesOf({ dataDir });
       for (const [table, rows] of Object.entries(others)) expect({ table, rows }).toEqual({ table, rows: [] });
       expect(outbox).toEqual(before['outbox']);
       expect(audit?.slice(0, -1)).toEqual(before['audit_log']);
@@ -273,10 +272,10 @@ describe('latchkey org', () => {
         state: 'active',
         organization: { slug: 'org-1001', isDeleted: false, deletedBy: null, activeUsers: 1 },
       });
-      const before = tablesOf(join(dataDir, 'latchkey.db'));
+      const before = tablesOf({ dataDir });
       await expectRefused(['org', 'restore'], notDeleted);
       await expectRefused(['org', 'purge', '--yes'], notDeleted);
-      expect(tablesOf(join(dataDir, 'latchkey.db'))).toEqual(before);
+      expect(tablesOf({ dataDir })).toEqual(before);
 
       await deleteOrganization(server, session);
       const [{ id: adminId }] = readStore(dataDir, 'SELECT id FROM users');

@@ -2,38 +2,34 @@ import type { Logger } from 'pino';
 import { authenticator } from './access/authenticator.ts';
 import { callerConfirmation } from './access/confirmation.ts';
 import { type Encryption, openEncryption } from './access/encryption.ts';
-import { openSigningKeys } from './access/keys.ts';
 import { lastUsed } from './access/last-used.ts';
 import { limits } from './access/limits.ts';
 import { passwordHasher } from './access/passwords.ts';
+import { settleEncryptionKey } from './access/rotate-encryption.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Background, background } from './background.ts';
 import { type Clock, second } from './clock.ts';
 import { openEvents } from './compose-events.ts';
+import { limitCounts, openKeys, startUpkeep } from './compose-nodes.ts';
 import type { Config } from './config/config.ts';
 import type { LiveConfig } from './config/live-config.ts';
 import { type LiveConnector, liveConnector } from './connector/live-connector.ts';
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
+import { openPostgres } from './db/postgres.ts';
 import { openSqlite } from './db/sqlite.ts';
 import { RefusedError, StartupError } from './errors.ts';
-import { pruneEvents } from './events/prune-events.ts';
-import { pruneTickets } from './features/identities/contract.ts';
-import { pruneLinks } from './features/links/contract.ts';
-import { findServiceToken, pruneServiceTokens } from './features/service-clients/contract.ts';
-import { findSession, findSessionAgain, pruneSessions } from './features/sessions/contract.ts';
+import { findServiceToken } from './features/service-clients/contract.ts';
+import { findSession, findSessionAgain } from './features/sessions/contract.ts';
 import { mailSettingsReader, oidcSettingsReader } from './features/settings/contract.ts';
-import { pruneSignIns } from './features/sign-in/contract.ts';
-import { findToken, findTokenAgain, pruneTokens, storeLastUsed } from './features/tokens/contract.ts';
-import { pruneAttempts, pruneWebhooks } from './features/webhooks/contract.ts';
+import { findToken, findTokenAgain, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
 import { pictureCompressor } from './images/picture-compressor.ts';
 import { type MailService, openMailService } from './mail/mail-service.ts';
 import { openMcp } from './mcp/mcp-service.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
-import { startPruning } from './pruning.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
 import { type LiveOidc, liveOidc } from './sso/live-oidc.ts';
@@ -93,14 +89,15 @@ function reload({ live, log }: Surroundings): Config {
 
 async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
   const { live, clock } = surroundings;
-  const { dataDir, encryptionKey, jwtSharedSecret } = live.current;
-  const db = openSqlite(dataDir);
+  const { dataDir, databaseUrl, encryptionKey } = live.current;
+  const db = databaseUrl ? await openPostgres(databaseUrl, surroundings.log) : openSqlite(dataDir);
   try {
     await migrate(db, clock);
+    if (!encryptionKey) await settleEncryptionKey(db.read, dataDir);
     const encryption = openEncryption({ dataDir, key: encryptionKey });
     const metrics = createMetrics();
     const newId = idGenerator(clock);
-    const keys = await openSigningKeys({ dataDir, clock, sharedSecret: jwtSharedSecret });
+    const keys = await openKeys({ ...surroundings, db, encryption });
     const passwords = await passwordHasher();
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
@@ -122,7 +119,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       keys,
       passwords,
       pictures: pictureCompressor(),
-      limits: limits({ isOn: () => live.current.rateLimit, clock }),
+      limits: limits({ isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) }),
       confirm: callerConfirmation({
         clock,
         findToken: (read, id) => findTokenAgain(live.current, read, id),
@@ -137,13 +134,8 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
 }
 
 /** What is kept in memory depends on the configuration too: another snapshot is like a commit. */
-function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark'> {
-  return {
-    commitMark: () => {
-      const mark = db.commitMark();
-      return mark === null ? null : mark + live.generation * 2 ** 32;
-    },
-  };
+function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | 'freshen'> {
+  return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
 }
 
 async function composeOn(services: Services, { live, clock, log }: Surroundings): Promise<Service> {
@@ -162,26 +154,13 @@ async function composeOn(services: Services, { live, clock, log }: Surroundings)
     find: (hash) => findServiceToken(services, hash),
   });
   const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log });
-  const stopPruning = startPruning(
-    {
-      tokens: () => pruneTokens(services),
-      sessions: () => pruneSessions(services),
-      links: () => pruneLinks(services),
-      serviceTokens: () => pruneServiceTokens(services),
-      tickets: () => pruneTickets(services),
-      signIns: () => pruneSignIns(services),
-      events: () => pruneEvents(services),
-      webhooks: () => pruneWebhooks(services),
-      webhookAttempts: () => pruneAttempts(services),
-    },
-    log,
-  );
+  const stopUpkeep = await startUpkeep(services, live);
   live.onChange(({ logLevel }) => {
     log.level = logLevel;
   });
   const close = async () => {
     const begunMs = performance.now();
-    stopPruning();
+    stopUpkeep();
     await app.close();
     await services.mcp.close();
     // A mail server that hangs must not cost what is written behind requests.

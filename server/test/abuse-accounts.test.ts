@@ -3,7 +3,7 @@ import { addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
 import { type GoodRequest, goodBody, jsonRoutes, newPassword, sendWith, type World } from './good-requests.ts';
 import { MailServer } from './mail-server.ts';
-import { secondConnection } from './second-connection.ts';
+import { rowsOf, secondConnection } from './second-connection.ts';
 import { neutral } from './sign-in.ts';
 import { type Answer, type Client, type Json, TestApp } from './test-app.ts';
 
@@ -82,7 +82,7 @@ afterAll(async () => {
 /** The rows of a table, by what tells them apart. */
 function table(name: string, key = 'id'): ReadonlyMap<string, Json> {
   const store = secondConnection(app);
-  const rows = store.prepare(`SELECT * FROM "${name}"`).all() as Json[];
+  const rows = rowsOf(store, name);
   store.close();
   return new Map(rows.map((row) => [row[key], row]));
 }

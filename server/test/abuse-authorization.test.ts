@@ -3,15 +3,14 @@ import { addressOf } from '../src/http/endpoint.ts';
 import { isUpload } from '../src/http/media.ts';
 import { routes } from '../src/routes.gen.ts';
 import { onePixel } from './made-pictures.ts';
-import { secondConnection } from './second-connection.ts';
+import { rowsOf, secondConnection, tableNames } from './second-connection.ts';
 import { neutral } from './sign-in.ts';
 import { type Client, type Json, organization, TestApp } from './test-app.ts';
 
 /** Every row of every table. */
 function wholeStore(app: TestApp): Json {
   const store = secondConnection(app);
-  const tables = store.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as string[];
-  const rows = Object.fromEntries(tables.map((table) => [table, store.prepare(`SELECT * FROM "${table}"`).all()]));
+  const rows = Object.fromEntries(tableNames(store).map((table) => [table, rowsOf(store, table)]));
   store.close();
   return rows;
 }

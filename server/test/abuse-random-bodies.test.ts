@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
 import { secondConnection } from './second-connection.ts';
+import { addTrigger } from './store-trigger.ts';
 import { type Client, password, TestApp } from './test-app.ts';
 
 const agent = new Agent({ keepAlive: true, maxSockets: 20 });
@@ -63,8 +64,11 @@ describe('1,000 random bodies on every route that takes one are never a fault of
     empty = await TestApp.start();
     // A body may be one that signs out: that shall hold for its own request only.
     const store = secondConnection(app);
-    store.exec(`CREATE TRIGGER stay_signed_in AFTER UPDATE OF ended_at ON sessions
-      BEGIN UPDATE sessions SET ended_at = NULL WHERE id = new.id; END`);
+    addTrigger(store, {
+      name: 'stay_signed_in',
+      on: 'AFTER UPDATE OF ended_at ON sessions',
+      does: 'UPDATE sessions SET ended_at = NULL WHERE id = new.id AND ended_at IS NOT NULL',
+    });
     store.close();
   });
   afterAll(async () => {

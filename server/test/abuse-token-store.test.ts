@@ -5,6 +5,8 @@ import { selectTokenByHash } from '../src/features/tokens/token-store.ts';
 import { hashCredential } from '../src/secret.ts';
 import { claimsOf } from './jwt.ts';
 import { secondConnection } from './second-connection.ts';
+import { planOf } from './store-plans.ts';
+import { addTrigger, dropTrigger, refusing } from './store-trigger.ts';
 import { type Client, TestApp } from './test-app.ts';
 
 const path = '/personal-access-tokens';
@@ -36,8 +38,12 @@ describe('K11: lastUsedAt cannot be written', () => {
     const admin = await app.setUp();
     const token = await admin.token();
     const connection = secondConnection(app);
-    connection.exec(`CREATE TRIGGER full BEFORE UPDATE OF last_used_at ON personal_access_tokens
-      BEGIN SELECT RAISE(ABORT, 'no space left on device'); END`);
+    const trigger = {
+      name: 'disk_full',
+      on: 'BEFORE UPDATE OF last_used_at ON personal_access_tokens',
+      does: refusing('no space left on device'),
+    };
+    addTrigger(connection, trigger);
     const usedAt = app.clock.now();
     expect((await token.get('/org')).status).toBe(200);
     const told = () => app.logLines.filter((line) => line.includes('the last use of tokens could not be written'));
@@ -47,7 +53,7 @@ describe('K11: lastUsedAt cannot be written', () => {
     expect((await admin.get('/org')).status).toBe(200);
     expect((await app.nobody.get('//metrics')).text).toContain('latchkey_faults_total{kind="last-used"} 1');
     expect((await admin.get(path)).body.tokens[0].lastUsedAt).toBeNull();
-    connection.exec('DROP TRIGGER full');
+    dropTrigger(connection, trigger);
     await app.stop();
     const lastUsedAt = connection.prepare('SELECT last_used_at FROM personal_access_tokens').pluck().get();
     connection.close();
@@ -68,33 +74,34 @@ describe('K12: a hundred thousand tokens of one person', () => {
     admin = await app.setUp();
     own = await admin.token();
     app.clock.advance(1_000);
-    const connection = secondConnection(app);
-    const insert = connection.prepare(
-      `INSERT INTO personal_access_tokens (id, hash, org_id, user_id, name, scopes, created_at)
-       VALUES (?, ?, ?, ?, ?, 'org:read token:read', ?)`,
-    );
-    const { orgId } = claimsOf(admin.credential ?? '');
-    const nowMs = app.clock.now();
+    const created_at = app.clock.now();
     const hex = (value: number) => value.toString(16).padStart(12, '0');
-    connection.transaction(() => {
-      for (let place = 0; place < seeded; place += 1) {
-        insert.run(hex(nowMs) + hex(place), hashCredential(raw(place)), orgId, admin.userId, `seeded ${place}`, nowMs);
+    const owner = { org_id: String(claimsOf(admin.credential ?? '')['orgId']), user_id: admin.userId };
+    const row = (place: number) => ({
+      id: hex(created_at) + hex(place),
+      hash: hashCredential(raw(place)),
+      ...owner,
+      name: `seeded ${place}`,
+      name_key: `seeded ${place}`,
+      scopes: 'org:read token:read',
+      created_at,
+    });
+    await app.services.db.transaction(async (tx) => {
+      for (let place = 0; place < seeded; place += 1_000) {
+        const rows = Array.from({ length: 1_000 }, (_, more) => row(place + more));
+        await tx.insertInto('personal_access_tokens').values(rows).execute();
       }
-    })();
-    connection.close();
+    });
   });
   afterAll(() => app.close());
 
   it('verification finds each by one index, none by looking through them', async () => {
     const { sql } = compileStatement(selectTokenByHash, app.services.db.read);
     const connection = secondConnection(app);
-    const plan = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all('x') as { detail: string }[];
+    const { scans, text } = planOf(connection, sql.replace('$1', '?'));
     connection.close();
-    const details = plan.map(({ detail }) => detail);
-    expect(details.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
-    expect(details[0]).toMatch(
-      /^SEARCH .*personal_access_tokens.* USING INDEX .*\(hash=\?\)$|^SEARCH t USING INDEX .*\(hash=\?\)$/,
-    );
+    expect(scans).toEqual([]);
+    expect(text).toMatch(/^SEARCH t USING INDEX .*\(hash=\?\)$|^Index Scan personal_access_tokens t .*hash = /m);
   });
 
   it('200: any of them works, as fast as a token among few (AUTH-25)', async () => {

@@ -66,7 +66,7 @@ describe('T1, T2: forged signatures', () => {
     ['a refresh token', () => refreshToken],
     ['the token of a sign-in begun', () => signInToken],
   ])('401: %s in every forged form, at every place that takes a credential (AUTH-20, AUTH-26)', async (_, original) => {
-    const all = forgeries(app, claimsOf(original()), { good: original(), trapUrl });
+    const all = await forgeries(app, claimsOf(original()), { good: original(), trapUrl });
     expect(all.length).toBeGreaterThan(55);
     const accepted: string[] = [];
     for (const { name, token: forged } of all) {
@@ -77,7 +77,7 @@ describe('T1, T2: forged signatures', () => {
   });
 
   it('401: what our own key signed but the store does not know; only a sign-in lives on its signature (AUTH-25, AUTH-26)', async () => {
-    const { sign, kid } = serviceKey(app);
+    const { sign, kid } = await serviceKey(app);
     const header = { alg: 'EdDSA', typ: 'JWT', kid };
     for (const original of [token.credential ?? '', admin.credential ?? '', refreshToken]) {
       const again = compactJwt(header, { ...claimsOf(original), jti: 'f'.repeat(24) }, sign);

@@ -31,7 +31,7 @@ const header = ({ credential }: Client) => `Bearer ${credential}`;
 const realFind: Find = async (hash) => (await findToken(app.services, hash)) ?? findSession(app.services, hash);
 const nothing = () => {};
 const made = (
-  db: Pick<Database, 'commitMark'>,
+  db: Pick<Database, 'commitMark' | 'freshen'>,
   find: Find,
   onTokenUse: (id: string) => void = nothing,
 ): Authenticate => {
@@ -46,13 +46,14 @@ const made = (
 const real: Make = (find) => made(app.services.db, find);
 
 /** Keeps what it found and never asks whether anything was committed since. */
-const deafTwin: Make = (find) => made({ commitMark: () => 1 }, find);
+const deafTwin: Make = (find) => made({ freshen: () => null, commitMark: () => 1 }, find);
 
 /** Clears what it kept at each commit, and then keeps the answer of a look-up that had begun before it. */
 const lateTwin: Make = (find) => {
   const kept = new Map<CredentialHash, HeldCredential>();
   let mark: number | null = null;
   return async (given) => {
+    await app.services.db.freshen();
     const now = app.services.db.commitMark();
     if (now !== mark) kept.clear();
     mark = now;
@@ -159,14 +160,29 @@ describe('authenticator', () => {
     expect(hashes).toHaveLength(2);
   });
 
-  it('keeps nothing where the engine cannot tell whether anything was committed', async () => {
+  it('waits, where the engine has to be asked, until it was told whether anything was committed', async () => {
+    const asked = { mark: 1, told: 1 };
+    const db = {
+      freshen: async () => {
+        await new Promise(setImmediate);
+        asked.told = asked.mark;
+      },
+      commitMark: () => asked.told,
+    };
     let lookUps = 0;
-    const authenticate = made({ commitMark: () => null }, (hash) => {
+    const authenticate = made(db, (hash) => {
       lookUps += 1;
       return realFind(hash);
     });
     for (let call = 0; call < 3; call += 1) await authenticate(header(token));
-    expect(lookUps).toBe(3);
+    asked.mark = 2;
+    await authenticate(header(token));
+    expect(lookUps).toBe(2);
+  });
+
+  it('accepts nobody where the engine does not tell', async () => {
+    const refusing = made({ freshen: () => Promise.reject(new Error('gone')), commitMark: () => 1 }, realFind);
+    await expect(refusing(header(token))).rejects.toThrow('gone');
   });
 
   it('keeps no refusal: unknown and ended credentials are looked up each time', async () => {

@@ -33,13 +33,32 @@ describe('npm run drill -- events', () => {
     expect(rows.every(({ events }) => events > 0)).toBe(true);
     expect(status).toBe(0);
   }, 240_000);
+});
 
+describe('npm run drill', () => {
   it('says what it can do, and refuses what it cannot', () => {
     expect(drill('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--kills N') });
     expect(drill('events', '--kills', 'many')).toMatchObject({
       status: 1,
       stderr: 'drill: --kills must be a positive whole number, not "many"\n',
     });
-    expect(drill('fire')).toMatchObject({ status: 1, stderr: expect.stringContaining('say which drill') });
+    expect(drill('fire')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('say which drill: npm run drill -- events | disk'),
+    });
+  });
+
+  it.each([
+    { name: 'damage', count: 8, rules: 'D6, STORE-10' },
+    { name: 'clock', count: 4, rules: 'D7, AUTH-12, AUTH-21, AUTH-22, HTTP-29' },
+    { name: 'upgrade', count: 1, rules: 'R10, STORE-9' },
+  ])('-- $name finds nothing wrong in its $count rows ($rules)', { timeout: 120_000 }, ({ name, count }) => {
+    const { status, stdout, stderr } = drill(name, '--short', '--json');
+    const rows: Json[] = stdout === '' ? [{ stderr }] : JSON.parse(stdout).rows;
+    const wrong = rows.filter(
+      ({ faults, broke }) => !Array.isArray(faults) || faults.length > 0 || broke !== undefined,
+    );
+    expect(wrong).toEqual([]);
+    expect([rows.length, status]).toEqual([count, 0]);
   });
 });

@@ -1,8 +1,8 @@
-import type Sqlite from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { addEvents, EventReader } from './event-reader.ts';
 import { secondConnection } from './second-connection.ts';
 import { actAhead } from './statement-watch.ts';
+import type { StoreConnection } from './store-connection.ts';
 import { type Client, type Json, TestApp } from './test-app.ts';
 
 const people = 8;
@@ -197,7 +197,7 @@ describe('GET /events: server-sent events', () => {
 });
 
 describe('GET /events: a stream over the life of the log', () => {
-  let store: Sqlite.Database;
+  let store: StoreConnection;
 
   beforeEach(async () => {
     app = await TestApp.start();
@@ -217,10 +217,14 @@ describe('GET /events: a stream over the life of the log', () => {
         store.prepare("SELECT value FROM counters WHERE name = 'event'").get() as { value: number },
         store.prepare('SELECT org_id FROM outbox ORDER BY sequence LIMIT 1').get() as { org_id: string },
       ];
-      const insert = store.prepare('INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?)');
-      for (const sequence of upTo(value + count, value + 1)) {
-        const id = sequence.toString(16).padStart(24, '0');
-        insert.run(sequence, id, org_id, 'userAdded', app.clock.now(), JSON.stringify({ x: 'x'.repeat(sizeOfEach) }));
+      const payload = JSON.stringify({ x: 'x'.repeat(sizeOfEach) });
+      const rows = upTo(value + count, value + 1).map((sequence) => {
+        return [sequence, sequence.toString(16).padStart(24, '0'), org_id, 'userAdded', app.clock.now(), payload];
+      });
+      for (let done = 0; done < rows.length; done += 500) {
+        const some = rows.slice(done, done + 500);
+        const places = some.map(() => '(?, ?, ?, ?, ?, ?)').join(', ');
+        store.prepare(`INSERT INTO outbox VALUES ${places}`).run(...some.flat());
       }
       store.prepare("UPDATE counters SET value = ? WHERE name = 'event'").run(value + count);
     })();

@@ -4,6 +4,7 @@ import Sqlite from 'better-sqlite3';
 import { day } from '../src/clock.ts';
 import { hashCredential } from '../src/secret.ts';
 import { claimsOf } from './jwt.ts';
+import type { StoreConnection } from './store-connection.ts';
 import type { Json } from './test-app.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -154,8 +155,8 @@ function fill(store: Sqlite.Database, passwordHash: string): void {
 /** Every row of every table. */
 export type Rows = Readonly<Record<string, readonly Json[]>>;
 
-export function rowsOf(store: Sqlite.Database): Rows {
-  const names = store.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as string[];
+export function rowsOf(store: StoreConnection): Rows {
+  const names = store.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all();
   return Object.fromEntries(names.map((name) => [name, store.prepare(`SELECT * FROM "${name}"`).all()]));
 }
 

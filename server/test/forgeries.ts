@@ -1,7 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { compactJwt, hmac, type JwtPart, type Signer } from './jwt.ts';
+import { readSigningKeys } from './stored-keys.ts';
 import type { TestApp } from './test-app.ts';
 
 interface ServiceKey {
@@ -18,8 +17,8 @@ const ed25519 =
     sign(null, Buffer.from(signed), key).toString('base64url');
 
 /** The key that a service signs with, read from where it keeps it. */
-export function serviceKey({ dataDir }: TestApp): ServiceKey {
-  const stored = JSON.parse(readFileSync(join(dataDir, 'signing-keys.json'), 'utf8'));
+export async function serviceKey(app: TestApp): Promise<ServiceKey> {
+  const stored = await readSigningKeys(app);
   const { kid, ...jwk }: { kid: string; kty: 'OKP'; crv: 'Ed25519'; x: string; d: string } = stored.keys[0];
   const key = createPrivateKey({ key: jwk, format: 'jwk' });
   return { kid, x: jwk.x, publicKey: createPublicKey(key), sign: ed25519(key) };
@@ -114,8 +113,8 @@ function extended(key: ServiceKey): [string, JwtPart, Signer][] {
  * @param good a token of the service, whose signature is misused
  * @param trapUrl where a verifier that follows addresses in a token would go
  */
-export function forgeries(app: TestApp, claims: JwtPart, { good, trapUrl }: { good: string; trapUrl: string }) {
-  const key = serviceKey(app);
+export async function forgeries(app: TestApp, claims: JwtPart, { good, trapUrl }: { good: string; trapUrl: string }) {
+  const key = await serviceKey(app);
   const all = [...unsigned(good), ...confused(key), ...guessed(key.kid), ...ownKey(key.kid, trapUrl), ...extended(key)];
   return all.map(([name, header, signer]) => ({ name, token: compactJwt(header, claims, signer) }));
 }

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, type KyselyPlugin, SqliteDialect } from 'kysely';
 import type { Database, Tx } from '../src/db/database.ts';
 import type { Tables } from '../src/db/tables.ts';
+import type { TestApp } from './test-app.ts';
+import { isOnPostgres } from './test-store.ts';
 
 type Transaction = Database['transaction'];
 
@@ -75,7 +78,7 @@ export function pickedTransactions(interleaver: Interleaver, transaction: Transa
 }
 
 /** A broken twin of the store: each statement for itself, and between two of them everybody else may have a turn. */
-export function looseTransactions(interleaver: Interleaver, file: string): Transaction {
+export function looseTransactions(interleaver: Interleaver, app: TestApp): Transaction {
   const turns: KyselyPlugin = {
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
@@ -85,7 +88,9 @@ export function looseTransactions(interleaver: Interleaver, file: string): Trans
   };
   return async (work) => {
     await interleaver.pass();
-    const connection = new Sqlite(file);
+    const { read } = app.services.db;
+    if (isOnPostgres) return work(read.withPlugin(turns) as unknown as Tx);
+    const connection = new Sqlite(join(app.dataDir, 'latchkey.db'));
     connection.pragma('foreign_keys = ON');
     const loose = new Kysely<Tables>({ dialect: new SqliteDialect({ database: connection }), plugins: [turns] });
     try {

@@ -1,7 +1,8 @@
-import type Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hour, minute, toTimestamp } from '../src/clock.ts';
 import { secondConnection } from './second-connection.ts';
+import type { StoreConnection } from './store-connection.ts';
+import { addTrigger } from './store-trigger.ts';
 import { type Client, TestApp, type TokenClient } from './test-app.ts';
 
 describe('lastUsedAt', () => {
@@ -9,16 +10,19 @@ describe('lastUsedAt', () => {
   let admin: Client;
   let token: TokenClient;
   /** Another process, which sees every write to `last_used_at` by way of a trigger. */
-  let observer: Sqlite.Database;
+  let observer: StoreConnection;
 
   beforeEach(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
     token = await admin.token();
     observer = secondConnection(app);
-    observer.exec(`CREATE TABLE uses (token_id TEXT, used_at INTEGER);
-      CREATE TRIGGER seen AFTER UPDATE OF last_used_at ON personal_access_tokens
-      BEGIN INSERT INTO uses VALUES (new.id, new.last_used_at); END`);
+    observer.exec('CREATE TABLE uses (number INTEGER, used_at BIGINT)');
+    addTrigger(observer, {
+      name: 'seen',
+      on: 'AFTER UPDATE OF last_used_at ON personal_access_tokens',
+      does: 'INSERT INTO uses SELECT count(*), new.last_used_at FROM uses',
+    });
   });
   afterEach(async () => {
     observer.close();
@@ -27,7 +31,7 @@ describe('lastUsedAt', () => {
 
   const shown = async (): Promise<string | null> =>
     (await admin.get('/personal-access-tokens')).body.tokens[0].lastUsedAt;
-  const writes = () => observer.prepare('SELECT used_at FROM uses ORDER BY rowid').pluck().all();
+  const writes = () => observer.prepare('SELECT used_at FROM uses ORDER BY number').pluck().all();
   const stored = () =>
     observer.prepare('SELECT last_used_at FROM personal_access_tokens WHERE id = ?').pluck().get(token.tokenId);
   const written = (count: number) => expect.poll(writes, { timeout: 15_000, interval: 10 }).toHaveLength(count);

@@ -1,19 +1,18 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import { text as textOfStream } from 'node:stream/consumers';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../src/db/database.ts';
 import { addManyUsers } from './many-users.ts';
 import { RawConnection, requestText } from './raw-http.ts';
-import { secondConnection } from './second-connection.ts';
-import { watchStatements } from './statement-watch.ts';
+import { isMomentHeld, isStoreLeft } from './second-connection.ts';
+import { diskError, watchStatements } from './statement-watch.ts';
 import { type Client, type Json, TestApp } from './test-app.ts';
+import { isOnPostgres } from './test-store.ts';
 
-const atOnceMax = 16;
+/** Each list takes a connection, of which PostgreSQL has fewer to give. */
+const atOnceMax = isOnPostgres ? 8 : 16;
 const ofOneMax = 4;
 const lists = ['/users', '/users/fetch/with-groups'] as const;
 
@@ -27,22 +26,9 @@ async function openList(app: TestApp, { credential }: Client, path = '/users'): 
   return answer;
 }
 
-/** Whether the service holds on to a moment of the store: then what was written since cannot leave the log. */
-function isHeld(app: TestApp): boolean {
-  const other = secondConnection(app);
-  try {
-    other.pragma('busy_timeout = 0');
-    other.exec('UPDATE users SET has_logged_in = has_logged_in WHERE slug = (SELECT min(slug) FROM users)');
-    const [{ busy }] = other.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
-    return busy === 1;
-  } finally {
-    other.close();
-  }
-}
-
 async function released(app: TestApp): Promise<boolean> {
-  for (let tries = 0; tries < 200 && isHeld(app); tries += 1) await setTimeout(10);
-  return !isHeld(app);
+  for (let tries = 0; tries < 200 && isMomentHeld(app); tries += 1) await setTimeout(10);
+  return !isMomentHeld(app);
 }
 
 describe('lists of any length', () => {
@@ -68,7 +54,7 @@ describe('lists of any length', () => {
         expect(body.map(({ email }: Json) => email)).toEqual(expected.map((local) => `${local}@example.com`));
       }
     }
-    expect(isHeld(app)).toBe(false);
+    expect(isMomentHeld(app)).toBe(false);
   });
 
   it('200: 5,000 users are what paging gives, and what GET /users/:id gives (USER-1, USER-14)', async () => {
@@ -96,7 +82,7 @@ describe('lists of any length', () => {
     expect([closed, head.split('\r\n')[0]]).toEqual([true, 'HTTP/1.1 200 OK']);
     expect(head.toLowerCase()).not.toContain('transfer-encoding');
     expect(JSON.parse(body.join(''))).toHaveLength(5_000);
-    expect(isHeld(app)).toBe(false);
+    expect(isMomentHeld(app)).toBe(false);
   });
 
   it.each(lists)('200: HEAD %s opens no list: a hundred at once take no place of those that read', async (path) => {
@@ -156,7 +142,7 @@ describe('long lists and what goes wrong', () => {
     '200: %s is of one moment, whatever is written while somebody reads it slowly (USER-1)',
     async (path) => {
       const answer = await openList(app, admin, path);
-      expect(isHeld(app)).toBe(true);
+      expect(isMomentHeld(app)).toBe(true);
       const email = `meanwhile${path.length}@example.com`;
       const { body: added } = await admin.post('/users', { fullName: 'Meanwhile', email });
       const last = `long${1_000 + total}@example.com`;
@@ -178,7 +164,7 @@ describe('long lists and what goes wrong', () => {
   it('nothing is held when somebody hangs up in the middle', async () => {
     for (let count = 0; count < atOnceMax + 4; count += 1) {
       const answer = await openList(app, admin, lists[count % 2]);
-      expect(isHeld(app)).toBe(true);
+      expect(isMomentHeld(app)).toBe(true);
       answer.destroy();
       expect(await released(app)).toBe(true);
     }
@@ -241,9 +227,9 @@ describe('long lists and what goes wrong', () => {
     await expectAllEnd(open);
   });
 
-  it('503: one list more than 16 at once, whoever asks, and none of the short ones (ERR-27)', async () => {
+  it('503: one list more than there may be at once, whoever asks, and none of the short ones (ERR-27)', async () => {
     const [late = admin, ...others] = members;
-    const open = await openAll([admin, ...others]);
+    const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
     expect(open).toHaveLength(atOnceMax);
     await expectOnlyShort(late);
     open[5]?.destroy();
@@ -255,7 +241,7 @@ describe('long lists and what goes wrong', () => {
   it.each(lists)('503: %s while the store cannot be read, told in one line (STORE-12, ERR-27)', async (path) => {
     const stop = watchStatements((sql, connection) => {
       if (/from "users"/.test(sql) && !connection.inTransaction && /order by/.test(sql)) {
-        throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
+        throw diskError('broken');
       }
     });
     const headers = { 'x-request-id': `failing-${path.length}` };
@@ -285,7 +271,7 @@ describe('long lists and what goes wrong', () => {
         batches: async function* (query: never, reader: string) {
           let count = 0;
           for await (const rows of whole(query, reader)) {
-            if (count++ === 4) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
+            if (count++ === 4) throw diskError('broken');
             yield rows;
           }
         },
@@ -297,7 +283,7 @@ describe('long lists and what goes wrong', () => {
       expect([text.split('\r\n')[0], closed]).toEqual(['HTTP/1.1 200 OK', true]);
       expect(text.toLowerCase()).toContain('transfer-encoding: chunked');
       expect(text.endsWith('0\r\n\r\n')).toBe(false);
-      expect(text).not.toMatch(/SQLITE|disk I\/O/);
+      expect(text).not.toMatch(/SQLITE|injected/);
       await expect(openList(app, admin, path).then(textOfStream)).rejects.toThrow(/aborted|reset|terminated/i);
       const faults = linesOf(/"level":[56]0/).filter(({ requestId }) => requestId === id);
       expect(faults.map(({ msg }) => msg)).toEqual(['a list broke off']);
@@ -314,9 +300,6 @@ describe('long lists and what goes wrong', () => {
     await stopped;
     stalled.resume();
     await cutOff;
-    // The last connection to close takes the log with it.
-    for (let tries = 0; tries < 100 && existsSync(join(app.dataDir, 'latchkey.db-wal')); tries += 1)
-      await setTimeout(10);
-    expect(existsSync(join(app.dataDir, 'latchkey.db-wal'))).toBe(false);
+    await vi.waitUntil(() => isStoreLeft(app), { timeout: 10_000 });
   });
 });

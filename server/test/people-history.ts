@@ -1,18 +1,19 @@
-import type Sqlite from 'better-sqlite3';
+import type { StoreConnection, StoreStatement } from './store-connection.ts';
 import type { Json } from './test-app.ts';
 
 /** Where the rows of a run begin. */
 interface Since {
-  readonly user: number;
+  /** An id: they count up. */
+  readonly user: string;
   readonly event: number;
   readonly audit: number;
 }
 
 /** The place after everything that is stored now. */
-export function now(store: Sqlite.Database): Since {
+export function now(store: StoreConnection): Since {
   const last = (sql: string) => Number(store.prepare(sql).pluck().get() ?? 0);
   return {
-    user: last('SELECT max(rowid) FROM users'),
+    user: String(store.prepare('SELECT max(id) FROM users').pluck().get() ?? ''),
     event: last('SELECT max(sequence) FROM outbox'),
     audit: last('SELECT max(sequence) FROM audit_log'),
   };
@@ -48,11 +49,11 @@ function toTold({ email, fullName, firstName, middleName, lastName, designation 
   return Object.fromEntries(given.filter(([, value]) => value !== undefined && value !== null)) as unknown as Told;
 }
 
-const prepared = new WeakMap<Sqlite.Database, Map<string, Sqlite.Statement>>();
+const prepared = new WeakMap<StoreConnection, Map<string, StoreStatement>>();
 
 /** The rows of a query, which is prepared only once. */
-function rowsOf(store: Sqlite.Database, sql: string, ...args: readonly unknown[]): Json[] {
-  const statements = prepared.get(store) ?? new Map<string, Sqlite.Statement>();
+function rowsOf(store: StoreConnection, sql: string, ...args: readonly unknown[]): Json[] {
+  const statements = prepared.get(store) ?? new Map<string, StoreStatement>();
   prepared.set(store, statements);
   const statement = statements.get(sql) ?? store.prepare(sql);
   statements.set(sql, statement);
@@ -60,14 +61,14 @@ function rowsOf(store: Sqlite.Database, sql: string, ...args: readonly unknown[]
 }
 
 /** What a query counts, as `n`. */
-function countOf(store: Sqlite.Database, sql: string, ...args: readonly unknown[]): number {
+function countOf(store: StoreConnection, sql: string, ...args: readonly unknown[]): number {
   return Number(rowsOf(store, sql, ...args)[0]?.n ?? 0);
 }
 
 type Rebuilt = ReturnType<typeof rebuilt>;
 
 /** Everybody as a consumer of the events knows them, and who was ever deleted. */
-function rebuilt(store: Sqlite.Database, since: Since) {
+function rebuilt(store: StoreConnection, since: Since) {
   const people = new Map<string, Known>();
   const wereDeleted = new Set<string>();
   const faults: string[] = [];
@@ -102,7 +103,7 @@ function eventFaults({ people, faults: found }: Rebuilt, users: readonly Json[])
   return faults;
 }
 
-function groupFaults(store: Sqlite.Database, users: readonly Json[]): string[] {
+function groupFaults(store: StoreConnection, users: readonly Json[]): string[] {
   const joined = 'SELECT g.type FROM group_members m JOIN user_groups g ON g.id = m.group_id WHERE m.user_id = ?';
   return users.flatMap(({ id, is_deleted }) => {
     const groups = rowsOf(store, joined, id).map(({ type }) => type);
@@ -112,7 +113,7 @@ function groupFaults(store: Sqlite.Database, users: readonly Json[]): string[] {
 }
 
 /** Nothing that somebody had before being deleted may count now, or ever again. */
-function credentialFaults(store: Sqlite.Database, wereDeleted: ReadonlySet<string>, users: readonly Json[]): string[] {
+function credentialFaults(store: StoreConnection, wereDeleted: ReadonlySet<string>, users: readonly Json[]): string[] {
   return users.flatMap(({ id, is_deleted }) => {
     if (!wereDeleted.has(id)) return [];
     const count = (table: string, condition: string) =>
@@ -127,8 +128,8 @@ function credentialFaults(store: Sqlite.Database, wereDeleted: ReadonlySet<strin
 }
 
 /** Everything that is wrong with the people of a run, and with what was told of them; each begins with its kind. */
-export function faultsIn(store: Sqlite.Database, since: Since): string[] {
-  const users = rowsOf(store, 'SELECT * FROM users WHERE rowid > ? ORDER BY id', since.user);
+export function faultsIn(store: StoreConnection, since: Since): string[] {
+  const users = rowsOf(store, 'SELECT * FROM users WHERE id > ? ORDER BY id', since.user);
   const addresses = new Set(users.map(({ email }) => String(email).toLowerCase()));
   const told = rebuilt(store, since);
   const acts = "SELECT count(*) AS n FROM audit_log WHERE sequence > ? AND action LIKE 'user.%'";

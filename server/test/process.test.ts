@@ -195,7 +195,7 @@ describe('a start that fails', () => {
         join(dataDir, 'latchkey.db'),
         'this is no store, but a text that is long enough to be looked at\n'.repeat(100),
       );
-      const damaged = await ServerProcess.startAndEnd({ DATA_DIR: dataDir });
+      const damaged = await ServerProcess.startAndEnd({ DATA_DIR: dataDir, DATABASE_URL: '' });
       expect(damaged.code).toBe(1);
       expect(damaged.stderr).toMatch(oneLine);
       expect(damaged.stderr).toContain('is damaged: restore it from a backup');

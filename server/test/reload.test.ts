@@ -300,6 +300,7 @@ describe('what a reload leaves alone (CONFIG-25)', () => {
       from: 'hello@example.net',
     });
     const before = (await admin.get('/settings/smtp')).body;
+    const { encryptionKey } = app.services.config;
     const changed = { HOST: '127.0.0.2', PORT: '1', DATA_DIR: directory, JWT_ALGORITHM: 'HS256', JWT_SECRET: key };
     await reload({ ...changed, ENCRYPTION_KEY: '0123456789abcdef'.repeat(4) });
     expect(app.services.config).toMatchObject({
@@ -307,7 +308,7 @@ describe('what a reload leaves alone (CONFIG-25)', () => {
       port: 0,
       dataDir,
       jwtSharedSecret: null,
-      encryptionKey: null,
+      encryptionKey,
     });
     expect((await fetch(`${url}/health/live`)).status).toBe(200);
     expect((await token.get('/org')).status).toBe(200);

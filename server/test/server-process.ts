@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { secondConnection } from './second-connection.ts';
 import { type Json, organization, password } from './test-app.ts';
+import { dropTestStores, testStore } from './test-store.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const startMsMax = 20_000;
@@ -30,6 +31,13 @@ interface CallOptions {
   readonly body?: unknown;
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The store of the tests belongs to the data directory, where one is named and no other store is. */
+async function withStore(environment: Environment): Promise<Environment> {
+  const dataDir = environment['DATA_DIR'];
+  const isNamed = dataDir === undefined || 'DATABASE_URL' in environment;
+  return isNamed ? environment : { ...(await testStore(dataDir)), ...environment };
 }
 
 /** The built server as a process of its own, with nothing of this process's environment. */
@@ -65,7 +73,7 @@ export class ServerProcess {
 
   /** Starts a server and waits until it listens. Throws what it said when it ends instead. */
   static async start(environment: Environment, cwd = tmpdir()): Promise<ServerProcess> {
-    const server = new ServerProcess(environment, cwd);
+    const server = new ServerProcess(await withStore(environment), cwd);
     const giveUp = setTimeout(() => server.child.kill('SIGKILL'), startMsMax);
     try {
       await Promise.race([server.#listening(), server.ended]);
@@ -78,7 +86,7 @@ export class ServerProcess {
 
   /** Starts a server that is expected to end by itself. */
   static async startAndEnd(environment: Environment, cwd = tmpdir()): Promise<End> {
-    const server = new ServerProcess(environment, cwd);
+    const server = new ServerProcess(await withStore(environment), cwd);
     const giveUp = setTimeout(() => server.child.kill('SIGKILL'), startMsMax);
     try {
       return await server.ended;
@@ -159,12 +167,13 @@ export async function withDirectory(use: (directory: string) => Promise<void>): 
   } finally {
     for (const child of running) child.kill('SIGKILL');
     rmSync(directory, { recursive: true, force: true });
+    await dropTestStores(directory);
   }
 }
 
 /** Reads rows of a store that no server is using. */
 export function readStore(dataDir: string, sql: string): Json[] {
-  const connection = new Sqlite(join(dataDir, 'latchkey.db'));
+  const connection = secondConnection({ dataDir });
   try {
     return connection.prepare(sql).all();
   } finally {

@@ -36,7 +36,7 @@ function addMany(dataDir: string, count: number): void {
   store.transaction(() => {
     const { value } = store.prepare("SELECT value FROM counters WHERE name = 'event'").get() as { value: number };
     const insert = store.prepare(
-      'INSERT INTO outbox SELECT ?, ?, org_id, event_type, occurred_at, payload FROM outbox WHERE sequence = 1',
+      'INSERT INTO outbox SELECT CAST(? AS BIGINT), ?, org_id, event_type, occurred_at, payload FROM outbox WHERE sequence = 1',
     );
     for (let sequence = value + 1; sequence <= value + count; sequence += 1) {
       insert.run(sequence, sequence.toString(16).padStart(24, '0'));

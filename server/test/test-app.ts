@@ -13,6 +13,7 @@ import { checkAgainstContract } from './contract-check.ts';
 import { compactJwt, hmac } from './jwt.ts';
 import { mailedSecrets } from './mailed-secrets.ts';
 import { TestClock } from './test-clock.ts';
+import { dropTestStore, testStore } from './test-store.ts';
 
 /** The password of everybody in tests. */
 export const password = 'Correct-Horse-7';
@@ -168,6 +169,7 @@ export class TestApp {
   static async start(environment: Environment = {}, clock = new TestClock()): Promise<TestApp> {
     const dataDir = environment['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
     const given = {
+      ...('DATABASE_URL' in environment ? {} : await testStore(dataDir)),
       RATE_LIMIT: 'off',
       PORT: '0',
       SCOPED_JWT_SECRET: scopedSecret,
@@ -310,6 +312,7 @@ export class TestApp {
       this.#checkForSecrets();
     } finally {
       rmSync(this.dataDir, { recursive: true, force: true });
+      await dropTestStore(this.dataDir);
     }
   }
 

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { passwordHasher } from '../src/access/passwords.ts';
@@ -25,7 +26,6 @@ import {
   userIds,
 } from './first-release.ts';
 import { bareJwt } from './jwt.ts';
-import { secondConnection } from './second-connection.ts';
 import { type Client, type Json, password, TestApp } from './test-app.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -40,7 +40,7 @@ describe('the first step', () => {
     const db = openSqlite(dataDir);
     await db.transaction(foundation);
     await db.close();
-    const store = secondConnection({ dataDir });
+    const store = new Sqlite(join(dataDir, 'latchkey.db'));
     const made = store.prepare('SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid').pluck().all();
     store.close();
     rmSync(dataDir, { recursive: true });
@@ -62,7 +62,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     const { hash } = await passwordHasher();
     before = leaveFirstRelease(dataDir, await hash(password));
     app = await TestApp.start({ DATA_DIR: dataDir }, clock);
-    const store = secondConnection(app);
+    const store = new Sqlite(join(app.dataDir, 'latchkey.db'));
     after = rowsOf(store);
     store.close();
     ada = app.with(raw.session);
@@ -227,7 +227,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     const { dataDir } = app;
     await app.stop();
     const stored = () => {
-      const store = secondConnection({ dataDir });
+      const store = new Sqlite(join(dataDir, 'latchkey.db'));
       const rows = rowsOf(store);
       store.close();
       return rows;

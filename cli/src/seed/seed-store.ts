@@ -5,16 +5,14 @@ import { passwordHasher } from '../../../server/src/access/passwords.ts';
 import { appendAudit } from '../../../server/src/audit/audit-log.ts';
 import { day } from '../../../server/src/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { holdsStore, prepareDataDir } from '../../../server/src/db/data-dir.ts';
 import type { Tx } from '../../../server/src/db/database.ts';
-import { migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
-import { openSqlite } from '../../../server/src/db/sqlite.ts';
 import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/contract.ts';
 import { foundOrganization, readOrganizationState } from '../../../server/src/features/org/contract.ts';
 import { addTokensWithoutHolder, mintTokenFor } from '../../../server/src/features/tokens/contract.ts';
 import { addPeople } from '../../../server/src/features/users/contract.ts';
 import { CommandError } from '../failures.ts';
 import { operator, operatorServices } from '../operator-store.ts';
+import { openSeedStore, seedKeys } from './open-seed-store.ts';
 import { personOf } from './people.ts';
 import { randomOf } from './random.ts';
 
@@ -156,22 +154,13 @@ async function usableToken(services: Store, config: Config, orgId: string): Prom
   const owner = await findFirstAdministrator(services.db.read, orgId);
   if (!owner) throw new CommandError('refused', 'The organization has no active administrator to make a token for');
   const { clock } = services;
-  const keys = await openSigningKeys({ dataDir: config.dataDir, clock, sharedSecret: config.jwtSharedSecret });
+  const keys = await openSigningKeys({
+    place: seedKeys(services, config),
+    clock,
+    sharedSecret: config.jwtSharedSecret,
+  });
   const wish = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
   return mintTokenFor({ ...services, config, keys }, owner, wish);
-}
-
-async function openStore({ dataDir }: Config) {
-  const isThere = holdsStore(dataDir);
-  if (!isThere) prepareDataDir(dataDir);
-  const services = operatorServices(openSqlite(dataDir));
-  try {
-    await (isThere ? requireCurrentSchema(services.db) : migrate(services.db, services.clock));
-    return services;
-  } catch (error) {
-    await services.db.close();
-    throw error;
-  }
 }
 
 /**
@@ -179,7 +168,7 @@ async function openStore({ dataDir }: Config) {
  * are none. Throws StartupError for a store of another schema, CommandError for a deleted organization.
  */
 export async function seedStore(config: Config, wish: SeedWish, progress: Progress): Promise<Seeded> {
-  const services = await openStore(config);
+  const services = operatorServices(await openSeedStore(config));
   try {
     const { id: orgId, slug, domain, isNew, password } = await organizationFor(services, wish.password);
     const total = wish.users + wish.tokens;

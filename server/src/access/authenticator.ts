@@ -9,7 +9,7 @@ import type { HeldCredential, Principal } from './principal.ts';
 type FindCredential = (hash: CredentialHash) => Promise<HeldCredential | null>;
 
 interface AuthenticatorParts {
-  readonly db: Pick<Database, 'commitMark'>;
+  readonly db: Pick<Database, 'commitMark' | 'freshen'>;
   readonly clock: Clock;
   readonly displayPrefixes: () => readonly string[];
   /** One for each kind of credential, the most used first. */
@@ -60,6 +60,8 @@ export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: 
 
   return async (header) => {
     const hash = hashCredential(readBearer(header, displayPrefixes()));
+    const isFresh = db.freshen();
+    if (isFresh) await isFresh;
     const held = kept.get(hash) ?? (await lookUp(hash));
     const nowMs = clock.now();
     const principal = judge(held, nowMs);

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CompactEncrypt, compactDecrypt } from 'jose';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { StartupError } from '../errors.ts';
 import { Secret } from '../secret.ts';
 import { readPrivately, writePrivately } from './private-file.ts';
@@ -19,26 +19,44 @@ export interface Encryption {
   mac(purpose: string, text: string): string;
 }
 
-function ownKey(dataDir: string): string {
-  const file = join(dataDir, 'encryption-key');
-  if (!existsSync(file)) writePrivately(file, `${randomBytes(32).toString('hex')}\n`);
-  const key = readPrivately(file).trim();
-  if (!keyForm.test(key)) throw new StartupError(`The key file ${file} is damaged: restore it from a backup`);
-  return key;
+/** The name of the key in its data directory. */
+export const encryptionKeyFile = 'encryption-key';
+
+/** A new key, in hexadecimal digits. */
+export function makeEncryptionKey(): Secret {
+  return new Secret(randomBytes(32).toString('hex'));
 }
 
-/**
- * Opens the encryption of stored settings with the configured key, or with one that is made at the first start and is
- * its owner's alone. Throws StartupError for a key file that is damaged or that others can read. Rule: CONFIG-7.
- */
-export function openEncryption({
-  dataDir,
-  key,
-}: {
-  readonly dataDir: string;
-  readonly key: Secret | null;
-}): Encryption {
-  const raw = new Uint8Array(Buffer.from(key?.expose() ?? ownKey(dataDir), 'hex'));
+/** Writes a key file that is its owner's alone. */
+export function writeEncryptionKey(file: string, key: Secret): void {
+  writePrivately(file, `${key.expose()}\n`);
+}
+
+/** Reads a key file. Throws StartupError for one that is damaged, or that others can read. */
+export function readEncryptionKey(file: string): Secret {
+  const key = readPrivately(file).trim();
+  if (!keyForm.test(key)) throw new StartupError(`The key file ${file} is damaged: restore it from a backup`);
+  return new Secret(key);
+}
+
+function ownKey(dataDir: string): Secret {
+  const file = join(dataDir, encryptionKeyFile);
+  if (!existsSync(file)) writeEncryptionKey(file, makeEncryptionKey());
+  return readEncryptionKey(file);
+}
+
+/** What an encrypted text is; `null` for what is no encrypted text of ours. Anybody can say so: decrypting proves it. */
+export function purposeOf(encrypted: string): string | null {
+  try {
+    return decodeProtectedHeader(encrypted).typ ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Encryption with a key of 64 hexadecimal digits. */
+export function encryptionWith(key: Secret): Encryption {
+  const raw = new Uint8Array(Buffer.from(key.expose(), 'hex'));
   return {
     mac: (purpose, text) =>
       createHmac('sha256', new Uint8Array(hkdfSync('sha256', raw, '', purpose, 32)))
@@ -60,4 +78,18 @@ export function openEncryption({
       }
     },
   };
+}
+
+/**
+ * Opens the encryption of stored settings with the configured key, or with one that is made at the first start and is
+ * its owner's alone. Throws StartupError for a key file that is damaged or that others can read. Rule: CONFIG-7.
+ */
+export function openEncryption({
+  dataDir,
+  key,
+}: {
+  readonly dataDir: string;
+  readonly key: Secret | null;
+}): Encryption {
+  return encryptionWith(key ?? ownKey(dataDir));
 }

@@ -1,12 +1,10 @@
-import { hkdfSync, randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
-import { z } from 'zod';
-import type { Clock } from '../clock.ts';
+import { hkdfSync } from 'node:crypto';
+import { type CryptoKey, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import { type Clock, second } from '../clock.ts';
 import { StartupError } from '../errors.ts';
 import type { Secret } from '../secret.ts';
-import { readPrivately, writePrivately } from './private-file.ts';
+import type { KeyPlace } from './key-place.ts';
+import { makeKey, parseStoredKeys, placeOfSigner, type StoredKey, storedContent } from './stored-keys.ts';
 
 /** A public key as it is published (RFC 8037). */
 interface PublicKey {
@@ -29,44 +27,30 @@ export interface SigningKeys {
   seal(claims: JWTPayload): Promise<string>;
   /** The claims of a sealed JWT that is not past its time; `null` for anything else. */
   unseal(jwt: string): Promise<JWTPayload | null>;
-  /** The public keys, the current one first. Empty with a shared secret. */
-  readonly publicKeys: readonly PublicKey[];
+  /** The public keys, the newest first. Empty with a shared secret. */
+  publicKeys(): Promise<readonly PublicKey[]>;
 }
 
-const storedKeys = z.object({
-  keys: z
-    .array(
-      z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string(), kid: z.string() }),
-    )
-    .min(1),
-});
+/** How old what is known of the keys may be; a rotation leaves others several times as long. Rule: AUTH-59. */
+const knownMsMax = 30 * second;
 
-async function newKeyFile(file: string): Promise<void> {
-  const { privateKey } = await generateKeyPair('Ed25519', { extractable: true });
-  writePrivately(file, `${JSON.stringify({ keys: [{ ...(await exportJWK(privateKey)), kid: randomUUID() }] })}\n`);
+function damaged({ name }: KeyPlace): StartupError {
+  return new StartupError(`${name} is damaged: restore it from a backup`);
 }
 
-function damaged(file: string): StartupError {
-  return new StartupError(`The key file ${file} is damaged: restore it from a backup`);
-}
-
-function readKeyFile(file: string): z.infer<typeof storedKeys> {
-  const content = readPrivately(file);
-  try {
-    return storedKeys.parse(JSON.parse(content));
-  } catch {
-    throw damaged(file);
-  }
-}
-
-interface KeyMaterial {
-  readonly algorithm: 'EdDSA' | 'HS256';
-  readonly kid?: string;
+/** A key that signs and seals from some moment on. */
+interface Signer {
+  /** In milliseconds since 1970; without it, always. */
+  readonly signsFrom?: number;
+  readonly header: { readonly alg: 'EdDSA' | 'HS256'; readonly typ: 'JWT'; readonly kid?: string };
   readonly signing: CryptoKey | Uint8Array;
-  /** For sealed tokens; the first one seals, all unseal. */
-  readonly sealing: readonly [Uint8Array, ...Uint8Array[]];
-  readonly publicKeys: readonly PublicKey[];
+  readonly sealing: Uint8Array;
+  /** `null` with a shared secret. */
+  readonly publicKey: PublicKey | null;
 }
+
+/** The newest first. */
+type Signers = readonly [Signer, ...Signer[]];
 
 const sealAlgorithm = 'HS256';
 const sealedType = 'sealed+jwt';
@@ -76,57 +60,81 @@ function sealingKey(secret: string | Uint8Array): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'latchkey sealed tokens', 32));
 }
 
-async function importKey({ d, ...publicPart }: z.infer<typeof storedKeys>['keys'][number]) {
+async function importKey({ d, signsFrom, ...publicPart }: StoredKey): Promise<Signer> {
   return {
-    publicPart: { ...publicPart, alg: 'EdDSA', use: 'sig' },
+    ...(signsFrom === undefined ? {} : { signsFrom }),
+    header: { alg: 'EdDSA', typ: 'JWT', kid: publicPart.kid },
     signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
+    sealing: sealingKey(d),
+    publicKey: { ...publicPart, alg: 'EdDSA', use: 'sig' },
   };
 }
 
-async function embeddedKeys(dataDir: string): Promise<KeyMaterial> {
-  const file = join(dataDir, 'signing-keys.json');
-  if (!existsSync(file)) await newKeyFile(file);
-  const { keys } = readKeyFile(file);
-  const imported = await Promise.all(keys.map(importKey)).catch(() => {
-    throw damaged(file);
-  });
-  const [current] = imported;
-  const [sealing, ...earlier] = keys.map(({ d }) => sealingKey(d));
-  if (!current || !sealing) throw damaged(file);
-  return {
-    algorithm: 'EdDSA',
-    kid: current.publicPart.kid,
-    signing: current.signing,
-    sealing: [sealing, ...earlier],
-    publicKeys: imported.map(({ publicPart }) => publicPart),
+/** Makes private keys fit for use. Throws StartupError where they are damaged. */
+async function importKeys(content: string, place: KeyPlace): Promise<Signers> {
+  const keys = parseStoredKeys(content) ?? [];
+  const [newest, ...others] = await Promise.all(keys.map(importKey)).catch(() => []);
+  if (!newest) throw damaged(place);
+  return [newest, ...others];
+}
+
+const makeContent = async () => storedContent([await makeKey()]);
+
+/** Opens our own keys; answers how to ask for them as they are now. */
+async function ownKeys(place: KeyPlace, clock: Clock): Promise<() => Promise<Signers>> {
+  let content = await place.open(makeContent);
+  let signers = await importKeys(content, place);
+  let readMs = clock.now();
+  let reading: Promise<void> | null = null;
+
+  async function read(): Promise<void> {
+    try {
+      // Only a start makes keys: where they have gone meanwhile, those that are known are the best there is.
+      const found = await place.open(() => Promise.reject(damaged(place)));
+      if (found !== content) signers = await importKeys(found, place);
+      content = found;
+    } catch {
+      // What is known goes on being good: whoever restarts, or runs the doctor, is told what is wrong.
+    } finally {
+      readMs = clock.now();
+      reading = null;
+    }
+  }
+
+  return async () => {
+    // Whichever way the clock was moved.
+    if (Math.abs(clock.now() - readMs) >= knownMsMax) reading ??= read();
+    await reading;
+    return signers;
   };
 }
 
-function sharedKey(secret: Secret): KeyMaterial {
+function sharedKey(secret: Secret): Signers {
   const raw = secret.expose();
-  return {
-    algorithm: 'HS256',
-    signing: new TextEncoder().encode(raw),
-    sealing: [sealingKey(raw)],
-    publicKeys: [],
-  };
+  const signing = new TextEncoder().encode(raw);
+  return [{ header: { alg: 'HS256', typ: 'JWT' }, signing, sealing: sealingKey(raw), publicKey: null }];
 }
 
 interface KeyOptions {
-  readonly dataDir: string;
+  /** Where our own keys are. */
+  readonly place: KeyPlace;
   readonly clock: Clock;
   /** Given: HS256 with this secret, for a backend that verifies with the same one. `null`: Ed25519 keys of our own. */
   readonly sharedSecret: Secret | null;
 }
 
 /**
- * Opens the signing keys; Ed25519 ones are made at the first start, readable for their owner alone. Throws StartupError
- * for a key file that is damaged or that others can read. Rules: AUTH-34, AUTH-38.
+ * Opens the signing keys; Ed25519 ones are made at the first start, and rotated ones are taken up while it runs. Throws
+ * StartupError for keys that are damaged, or that others can read. Rules: AUTH-34, AUTH-38, AUTH-59.
  */
-export async function openSigningKeys({ dataDir, clock, sharedSecret }: KeyOptions): Promise<SigningKeys> {
-  const material = sharedSecret ? sharedKey(sharedSecret) : await embeddedKeys(dataDir);
-  const { algorithm, kid, signing, sealing, publicKeys } = material;
-  const header = { alg: algorithm, typ: 'JWT', ...(kid === undefined ? {} : { kid }) };
+export async function openSigningKeys({ place, clock, sharedSecret }: KeyOptions): Promise<SigningKeys> {
+  const shared = sharedSecret && sharedKey(sharedSecret);
+  const signers = shared ? async () => shared : await ownKeys(place, clock);
+
+  async function signer(): Promise<Signer> {
+    const known = await signers();
+    return known[placeOfSigner(known, clock.now())] ?? known[0];
+  }
 
   async function unsealWith(key: Uint8Array, jwt: string): Promise<JWTPayload | null> {
     try {
@@ -138,15 +146,21 @@ export async function openSigningKeys({ dataDir, clock, sharedSecret }: KeyOptio
   }
 
   return {
-    sign: (claims) => new SignJWT(claims).setProtectedHeader(header).sign(signing),
-    seal: (claims) => new SignJWT(claims).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType }).sign(sealing[0]),
+    sign: async (claims) => {
+      const { header, signing } = await signer();
+      return new SignJWT(claims).setProtectedHeader(header).sign(signing);
+    },
+    seal: async (claims) => {
+      const { sealing } = await signer();
+      return new SignJWT(claims).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType }).sign(sealing);
+    },
     unseal: async (jwt) => {
-      for (const key of sealing) {
-        const claims = await unsealWith(key, jwt);
+      for (const { sealing } of await signers()) {
+        const claims = await unsealWith(sealing, jwt);
         if (claims) return claims;
       }
       return null;
     },
-    publicKeys,
+    publicKeys: async () => (await signers()).flatMap(({ publicKey }) => publicKey ?? []),
   };
 }

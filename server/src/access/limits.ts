@@ -1,6 +1,8 @@
 import ipaddr from 'ipaddr.js';
 import { type Clock, minute, second, toTimestamp } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
+import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
+import { type Failures, waitMsOf, withFailure, withoutFailure } from './slow-down.ts';
 
 /** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
 const allowances = {
@@ -40,31 +42,39 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
   codeMail: 10 * minute,
 };
 
-/** How many keys are remembered of each thing counted; the oldest are forgotten first. */
-const keysMax = 50_000;
-
 /** Failed sign-ins that are free, before each further one doubles the wait. */
 const freeFailures = 5;
-const blockMsMax = 15 * minute;
-const failuresKeptMs = 60 * minute;
+/** A network may hold many people who each mistype: it is slowed down later than one account is. */
+const freeFailuresOfNetwork = freeFailures * 10;
+
+/** What is counted for all nodes together. */
+type Act = Exclude<keyof typeof allowances, 'badCredential'>;
 
 /** The limits that slow callers down. */
 export interface Limits {
   /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
-  count(what: keyof typeof allowances, key: string): void;
-  /** Counts one act and answers whether it is within the allowance, for what is to be left out in silence beyond it. */
-  tryCount(what: keyof typeof allowances, key: string): boolean;
+  count(what: Act, key: string): Promise<void>;
+  /**
+   * Counts one act and answers whether it is within the allowance, for what is to be left out in silence beyond it. Not to
+   * be waited for within a transaction.
+   */
+  tryCount(what: Act, key: string): Promise<boolean>;
+  /**
+   * Counts a credential that failed verification; throws `tooManyRequests` beyond the allowance of the network. Each node
+   * counts for itself: verification never writes.
+   */
+  countBadCredential(network: string): void;
   /**
    * Counts a try to sign in as failed until it succeeds, so that many at once are held back like many in a row. Throws
-   * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44.
+   * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44, NODE-4.
    */
-  trySignIn(email: string, network: string): void;
+  trySignIn(email: string, network: string): Promise<void>;
   /** Takes a counted try back, and forgets the account's failures from this network. */
-  signInSucceeded(email: string, network: string): void;
+  signInSucceeded(email: string, network: string): Promise<void>;
   /** Forgets the account's failures from this network, for somebody who proved otherwise whose account it is. */
-  forgive(email: string, network: string): void;
+  forgive(email: string, network: string): Promise<void>;
   /** Takes a counted try back that failed through no fault of the caller's. */
-  signInUndecided(email: string, network: string): void;
+  signInUndecided(email: string, network: string): Promise<void>;
 }
 
 /** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
@@ -88,146 +98,85 @@ function limitHeaders(points: number, seconds: number): Record<string, string> {
   };
 }
 
-/** Forgets what was remembered first, where there is too much. */
-function forgetOldest(byKey: Map<string, unknown>): void {
-  if (byKey.size <= keysMax) return;
-  const [oldest] = byKey.keys();
-  if (oldest !== undefined) byKey.delete(oldest);
-}
-
-/** Counts acts by key, in windows that begin with a key's first act. */
-class Windows {
-  readonly #clock: Clock;
-  readonly #allowance: number;
-  readonly #windowMs: number;
-  readonly #byKey = new Map<string, { count: number; readonly endsMs: number }>();
-
-  constructor(clock: Clock, what: keyof typeof allowances) {
-    this.#clock = clock;
-    this.#allowance = allowances[what];
-    this.#windowMs = windowsMs[what] ?? minute;
-  }
-
-  /** Seconds until the key may go on; 0 while it is within the allowance. */
-  count(key: string): number {
-    const nowMs = this.#clock.now();
-    const known = this.#byKey.get(key);
-    // A clock that was set back must not hold anybody back for longer than a window.
-    const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= this.#windowMs;
-    const window = isOpen ? known : { count: 0, endsMs: nowMs + this.#windowMs };
-    window.count += 1;
-    if (!isOpen) {
-      this.#byKey.delete(key);
-      this.#byKey.set(key, window);
-      forgetOldest(this.#byKey);
-    }
-    return window.count <= this.#allowance ? 0 : Math.ceil((window.endsMs - nowMs) / second);
-  }
-}
-
 function refuseTooMany(allowance: number, seconds: number): RefusedError {
   return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(allowance, seconds) });
 }
 
-interface Failures {
-  readonly count: number;
-  readonly lastMs: number;
-  /** When the one before the last was. */
-  readonly earlierMs: number;
-  readonly blockedUntilMs: number;
+/** Seconds until a key may go on; 0 while it is within the allowance. */
+function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow, nowMs: number): number {
+  return count <= allowances[what] ? 0 : Math.ceil((endsMs - nowMs) / second);
 }
 
-/** Failed sign-ins by key, each with an exponentially growing wait, capped at 15 minutes. */
-class SlowDown {
-  readonly #clock: Clock;
-  readonly #free: number;
-  readonly #byKey = new Map<string, Failures>();
+/** Of an account from a network, and of the network. */
+type FailurePair = readonly [Failures | undefined, Failures | undefined];
 
-  constructor(clock: Clock, free: number) {
-    this.#clock = clock;
-    this.#free = free;
-  }
-
-  /** Throws while the key has to wait. */
-  admit(key: string): void {
-    const until = this.#byKey.get(key)?.blockedUntilMs ?? 0;
-    const waitMs = until - this.#clock.now();
-    // More than any wait there is: the clock was set back.
-    if (waitMs <= 0 || waitMs > blockMsMax) return;
-    throw new RefusedError('signInBlocked', {
-      params: { until: toTimestamp(until) },
-      headers: limitHeaders(this.#free, Math.ceil(waitMs / second)),
-    });
-  }
-
-  count(key: string): void {
-    const nowMs = this.#clock.now();
-    const known = this.#byKey.get(key);
-    const count = known && nowMs - known.lastMs < failuresKeptMs ? known.count + 1 : 1;
-    const blockMs = count < this.#free ? 0 : Math.min(second * 2 ** (count - this.#free), blockMsMax);
-    this.#byKey.delete(key);
-    const earlierMs = known?.lastMs ?? nowMs;
-    this.#byKey.set(key, { count, lastMs: nowMs, earlierMs, blockedUntilMs: nowMs + blockMs });
-    forgetOldest(this.#byKey);
-  }
-
-  forget(key: string): void {
-    this.#byKey.delete(key);
-  }
-
-  /** Takes one counted try back, and the wait that it led to: it was let through, so there was no other. */
-  uncount(key: string): void {
-    const known = this.#byKey.get(key);
-    if (!known) return;
-    this.#byKey.set(key, { ...known, count: known.count - 1, lastMs: known.earlierMs, blockedUntilMs: 0 });
-  }
+/** Throws while whoever failed so has to wait. */
+function admit(known: Failures | undefined, nowMs: number, free: number): void {
+  const waitMs = waitMsOf(known, nowMs);
+  if (waitMs === 0) return;
+  throw new RefusedError('signInBlocked', {
+    params: { until: toTimestamp(nowMs + waitMs) },
+    headers: limitHeaders(free, Math.ceil(waitMs / second)),
+  });
 }
 
-/** The limits of this process; they hold nobody back while `isOn` is false (`RATE_LIMIT=off`). */
-export function limits({ isOn, clock }: { readonly isOn: () => boolean; readonly clock: Clock }): Limits {
-  const windows = {
-    badCredential: new Windows(clock, 'badCredential'),
-    mint: new Windows(clock, 'mint'),
-    team: new Windows(clock, 'team'),
-    upload: new Windows(clock, 'upload'),
-    signInStart: new Windows(clock, 'signInStart'),
-    refresh: new Windows(clock, 'refresh'),
-    invite: new Windows(clock, 'invite'),
-    recovery: new Windows(clock, 'recovery'),
-    recoveryMail: new Windows(clock, 'recoveryMail'),
-    codeMail: new Windows(clock, 'codeMail'),
-    serviceToken: new Windows(clock, 'serviceToken'),
-    testMail: new Windows(clock, 'testMail'),
-    emailNotice: new Windows(clock, 'emailNotice'),
-    refusedSignIn: new Windows(clock, 'refusedSignIn'),
-  };
-  const accounts = new SlowDown(clock, freeFailures);
-  // A network may hold many people who each mistype: it is slowed down later than one account is.
-  const networks = new SlowDown(clock, freeFailures * 10);
-  const accountKey = (email: string, network: string) => `${email} ${networkOf(network)}`;
+const allowancesByName = new Map<string, number>(Object.entries(allowances));
+
+/** How many acts of a kind are free in a window. */
+export function allowanceOf(what: string): number {
+  return allowancesByName.get(what) ?? 0;
+}
+
+interface LimitParts {
+  /** They hold nobody back while this is false (`RATE_LIMIT=off`). */
+  readonly isOn: () => boolean;
+  readonly clock: Clock;
+  /** Of all nodes, or of this process where it is the only one. */
+  readonly counts: LimitCounts;
+}
+
+/** The limits of the service. */
+export function limits({ isOn, clock, counts }: LimitParts): Limits {
+  const badCredentials = new BoundedMap<ActWindow>();
+  const account = (email: string, network: string) => ({ what: 'account', key: `${email} ${networkOf(network)}` });
+  const wholeNetwork = (network: string) => ({ what: 'network', key: networkOf(network) });
+
+  async function secondsOver(what: Act, key: string): Promise<number> {
+    const nowMs = clock.now();
+    const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
+    return secondsLeft(what, window, nowMs);
+  }
+
+  /** Changes the failures of an account from a network, and of the network. */
+  async function change(email: string, network: string, to: (account?: Failures, network?: Failures) => FailurePair) {
+    if (!isOn()) return;
+    await counts.changeFailures([account(email, network), wholeNetwork(network)], ([one, all]) => to(one, all));
+  }
 
   return {
-    count: (what, key) => {
-      if (!isOn()) return;
-      const seconds = windows[what].count(key);
+    count: async (what, key) => {
+      const seconds = isOn() ? await secondsOver(what, key) : 0;
       if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
     },
-    tryCount: (what, key) => !isOn() || windows[what].count(key) === 0,
-    trySignIn: (email, network) => {
+    tryCount: async (what, key) => !isOn() || (await secondsOver(what, key)) === 0,
+    countBadCredential: (network) => {
       if (!isOn()) return;
-      accounts.admit(accountKey(email, network));
-      networks.admit(networkOf(network));
-      accounts.count(accountKey(email, network));
-      networks.count(networkOf(network));
+      const nowMs = clock.now();
+      const window = withAct(badCredentials.get(network), { nowMs, windowMs: minute });
+      badCredentials.set(network, window);
+      const seconds = secondsLeft('badCredential', window, nowMs);
+      if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
     },
-    signInSucceeded: (email, network) => {
-      accounts.forget(accountKey(email, network));
-      networks.uncount(networkOf(network));
-    },
-    forgive: (email, network) => accounts.forget(accountKey(email, network)),
-    signInUndecided: (email, network) => {
-      accounts.uncount(accountKey(email, network));
-      networks.uncount(networkOf(network));
-    },
+    trySignIn: (email, network) =>
+      change(email, network, (one, all) => {
+        const nowMs = clock.now();
+        admit(one, nowMs, freeFailures);
+        admit(all, nowMs, freeFailuresOfNetwork);
+        return [withFailure(one, nowMs, freeFailures), withFailure(all, nowMs, freeFailuresOfNetwork)];
+      }),
+    signInSucceeded: (email, network) => change(email, network, (_, all) => [undefined, withoutFailure(all)]),
+    forgive: (email, network) => change(email, network, (_, all) => [undefined, all]),
+    signInUndecided: (email, network) =>
+      change(email, network, (one, all) => [withoutFailure(one), withoutFailure(all)]),
   };
 }

@@ -11,7 +11,11 @@ export function writePrivately(file: string, content: string): void {
   fsyncSync(handle);
   closeSync(handle);
   renameSync(unfinished, file);
-  // The new name, too, must survive a power cut.
+  syncDirectory(file);
+}
+
+/** Has the names of files survive a power cut, too: those in the directory of `file`. */
+export function syncDirectory(file: string): void {
   const directory = openSync(dirname(file), 'r');
   fsyncSync(directory);
   closeSync(directory);

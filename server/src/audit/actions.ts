@@ -37,6 +37,8 @@ const subjectKinds = {
   'dead-letter.deleted': null,
   'operator.recovery-link': 'user',
   'config.reloaded': null,
+  'keys.signing-rotated': null,
+  'keys.encryption-rotated': null,
   'settings.oidc-set': null,
   'settings.oidc-removed': null,
   'settings.oidc-tested': null,
@@ -61,6 +63,7 @@ const subjectKinds = {
   'token.revoked': 'token',
   'tokens.pruned': null,
   'store.seeded': 'organization',
+  'store.restored': 'organization',
 } as const;
 
 /** An act that is recorded. */

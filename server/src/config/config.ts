@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GrantableScopes } from '../access/scopes.ts';
+import { postgresAddresses } from '../db/postgres-address.ts';
 import { brokerUrl } from '../events/broker-address.ts';
 import type { EventsFormat } from '../events/envelope.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
@@ -66,7 +67,15 @@ export const variables = z.object({
   AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients are told'),
   COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients are told'),
   DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
-  DATABASE_URL: z.undefined('is not supported by this release: leave it unset to use the embedded store').optional(),
+  DATABASE_URL: z
+    .string()
+    .refine(
+      (address) => postgresAddresses(address) !== null,
+      'must be an address such as postgres://user:password@host:5432/latchkey',
+    )
+    .transform((address) => new Secret(address))
+    .optional()
+    .describe('The PostgreSQL database, for several nodes'),
   EVENTS_URL: brokerUrl.optional().describe('The broker that events go to, as nats:// or redis://'),
   EVENTS_FORMAT: z
     .enum(['envelope', 'cloudevents'], 'must be envelope or cloudevents')
@@ -146,6 +155,8 @@ export interface Config {
   readonly authBackendUrl: string;
   readonly communicationBackendUrl: string;
   readonly dataDir: string;
+  /** The database, credentials included; `null`: the embedded store. Rule: CONFIG-4. */
+  readonly databaseUrl: Secret | null;
   /** The broker that events go to, credentials included; `null`: none. Rule: EVENT-16. */
   readonly eventsUrl: Secret | null;
   readonly eventsFormat: EventsFormat;

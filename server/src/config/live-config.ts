@@ -16,8 +16,8 @@ export interface LiveConfig {
 }
 
 /** What holds until the next start. Rule: CONFIG-25. */
-function fixedPart({ host, port, dataDir, jwtSharedSecret, encryptionKey }: Config) {
-  return { host, port, dataDir, jwtSharedSecret, encryptionKey };
+function fixedPart({ host, port, dataDir, databaseUrl, jwtSharedSecret, encryptionKey }: Config) {
+  return { host, port, dataDir, databaseUrl, jwtSharedSecret, encryptionKey };
 }
 
 /**

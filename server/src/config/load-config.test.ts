@@ -50,6 +50,7 @@ describe('loadConfig', () => {
       authBackendUrl: 'http://localhost:3000',
       communicationBackendUrl: 'http://localhost:3000',
       dataDir: './data',
+      databaseUrl: null,
       eventsUrl: null,
       eventsFormat: 'envelope',
       eventRetentionDays: 30,
@@ -120,6 +121,7 @@ describe('loadConfig', () => {
       communicationBackendUrl: 'https://mail.example.com',
       oidc: null,
       dataDir: '/var/lib/latchkey',
+      databaseUrl: null,
       eventsFormat: 'cloudevents',
       eventRetentionDays: 7,
       webhookNetworks: ['10.0.0.7', 'fd00::/8'],
@@ -158,7 +160,16 @@ describe('loadConfig', () => {
     ['FRONTEND_URL', 'javascript:alert(1)', 'must be an http or https address'],
     ['CONNECTOR_BACKEND_URL', 'teams.example.com', 'must be an http or https address'],
     ['CONNECTOR_BACKEND_URL', 'unix:/run/teams', 'must be an http or https address'],
-    ['DATABASE_URL', 'postgres://db.example.com/x', 'is not supported by this release'],
+    [
+      'DATABASE_URL',
+      'mysql://db.example.com/x',
+      'must be an address such as postgres://user:password@host:5432/latchkey',
+    ],
+    [
+      'DATABASE_URL',
+      'postgres://one.example.com,/x',
+      'must be an address such as postgres://user:password@host:5432/latchkey',
+    ],
     ['PAT_PREFIX', 'a b', 'must be 1 to 32 letters, digits, _ or -'],
     ['PAT_PREFIX', 'x'.repeat(33), 'must be 1 to 32 letters, digits, _ or -'],
     ['PAT_PREFIXES_ACCEPTED', 'good -bad', 'must be 1 to 32 letters, digits, _ or -'],
@@ -189,10 +200,10 @@ describe('loadConfig', () => {
   );
 
   it.each([
-    ['postgres://ada:pa55-word@db.example.com/x', 'pa55'],
-    ['postgres://ada:pa55@word@db.example.com/x', 'word'],
-    ['postgres://ada:pa55/word@db.example.com/x', 'word'],
-    ['postgres://ada:pa55 word@db.example.com/x', 'word'],
+    ['mysql://ada:pa55-mot@db.example.com/x', 'pa55'],
+    ['mysql://ada:pa55@mot@db.example.com/x', 'mot'],
+    ['mysql://ada:pa55/mot@db.example.com/x', 'mot'],
+    ['mysql://ada:pa55 mot@db.example.com/x', 'mot'],
   ])('masks the password in %s (CONFIG-24)', (address, secret) => {
     for (const name of ['DATABASE_URL', 'PORT', 'TRUST_PROXY']) {
       const line = refusal({ [name]: address });

@@ -181,6 +181,7 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     authBackendUrl: values.AUTH_BACKEND_URL ?? baseUrl,
     communicationBackendUrl: values.COMMUNICATION_BACKEND_URL ?? baseUrl,
     dataDir: values.DATA_DIR,
+    databaseUrl: values.DATABASE_URL ?? null,
     eventsUrl: values.EVENTS_URL ?? null,
     eventsFormat: values.EVENTS_FORMAT,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,

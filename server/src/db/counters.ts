@@ -1,9 +1,9 @@
 import type { Reader, Tx } from './database.ts';
 
-/** What is counted: slugs start at 1001, sequences at 1. */
-export type CounterName = 'org' | 'user' | 'usergroup' | 'event' | 'audit';
+/** What is counted: slugs start at 1001, sequences and reloads of the configuration at 1. */
+export type CounterName = 'org' | 'user' | 'usergroup' | 'event' | 'audit' | 'reload';
 
-const startOf: Record<CounterName, number> = { org: 1000, user: 1000, usergroup: 1000, event: 0, audit: 0 };
+const startOf: Record<CounterName, number> = { org: 1000, user: 1000, usergroup: 1000, event: 0, audit: 0, reload: 0 };
 
 /**
  * Takes the next `count` numbers of a counter and answers the first. The numbers are the transaction's own: when it

@@ -47,11 +47,13 @@ export interface Database {
    */
   batches<R>(query: Compilable<R>, reader: string): AsyncIterable<readonly R[]>;
   /**
-   * A number that differs as soon as anybody has committed anything, this process or another. `null` where the engine
-   * can't tell cheaply: then nothing read may be kept.
+   * Resolves once `commitMark` knows of everything that was committed before this call; `null` where it always does.
+   * Throws where the store cannot be asked.
    */
-  commitMark(): number | null;
-  /** Throws when the store cannot be read. */
+  freshen(): Promise<void> | null;
+  /** A number that differs as soon as anybody has committed anything, this process or another: see `freshen`. */
+  commitMark(): number;
+  /** Throws when the store cannot be read, and while it does not write although it was asked to. Rule: STORE-15. */
   check(): Promise<void>;
   close(): Promise<void>;
 }

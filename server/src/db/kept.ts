@@ -1,12 +1,12 @@
 /** Tells whether anything was committed: see `Database.commitMark`. */
-type CommitMark = () => number | null;
+type CommitMark = () => number;
 
 const entriesMax = 20_000;
 
 /**
  * Values read from the store, each kept only for as long as nobody has committed anything, this process or another. So
  * what is kept never differs from what the store would say, and there is nothing to invalidate by hand. A value whose
- * reading began before a commit and ended after it is not kept. Where the engine has no commit mark, nothing is.
+ * reading began before a commit and ended after it is not kept.
  */
 export class KeptUntilCommit<K, V> {
   readonly #commitMark: CommitMark;

@@ -40,3 +40,16 @@ export async function countActivePeople(read: Reader, orgId: string): Promise<nu
     .executeTakeFirstOrThrow();
   return count;
 }
+
+/** The people among some ids, deleted or not. */
+export async function selectKnownPeople(
+  read: Reader,
+  ids: readonly string[],
+): Promise<readonly { readonly id: string; readonly isDeleted: boolean }[]> {
+  const rows = await read
+    .selectFrom('users')
+    .where('id', 'in', ids)
+    .select(['id', 'is_deleted as isDeleted'])
+    .execute();
+  return rows.map(({ id, isDeleted }) => ({ id, isDeleted: isDeleted === 1 }));
+}

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nextTurn } from '../../test/second-connection.ts';
-import { watchStatements } from '../../test/statement-watch.ts';
+import { watchSqlite } from '../../test/statement-watch.ts';
 import { TestClock } from '../../test/test-clock.ts';
 import { type Database, hotQuery, keptQuery, type Placeholders } from './database.ts';
 import { isStoreFailure } from './failures.ts';
@@ -164,7 +164,7 @@ describe('the embedded store', () => {
 
   it('syncs each commit to the disk before it is answered (STORE-2)', async () => {
     const settings: unknown[] = [];
-    const stop = watchStatements((sql, connection) => {
+    const stop = watchSqlite((sql, connection) => {
       if (sql !== 'commit') return;
       settings.push(
         connection.pragma('journal_mode', { simple: true }),

@@ -2,15 +2,17 @@ import { chmodSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { type Compilable, Kysely, SqliteDialect } from 'kysely';
+import { type Compilable, Kysely, SqliteDialect, sql } from 'kysely';
 import { StartupError } from '../errors.ts';
 import { BatchReader } from './batch-reader.ts';
 import { CommitMark } from './commit-mark.ts';
 import { startupReason, storeFile } from './data-dir.ts';
 import type { Arguments, Database, HotQuery, Tx } from './database.ts';
 import { KeptUntilCommit } from './kept.ts';
+import { requireNotMoved, untilMoved } from './moved.ts';
 import { compileStatement } from './statement.ts';
 import type { Tables } from './tables.ts';
+import { WriteHealth } from './write-health.ts';
 
 /** How long a reading connection may wait, which stops everything else meanwhile; readers hardly ever have to. */
 const readTimeoutMs = 5_000;
@@ -107,15 +109,18 @@ function openListReader(file: string): Sqlite.Database {
 
 /**
  * Opens the embedded store: one connection that writes, in write-ahead mode and synced at each commit, and one that
- * only reads, so that a request never sees what another has not committed yet.
+ * only reads, so that a request never sees what another has not committed yet. Throws StartupError for one that cannot be
+ * opened, or was moved away.
  */
 export function openSqlite(dataDir: string): Database {
   const file = join(dataDir, storeFile);
+  requireNotMoved(dataDir);
   try {
     const isNew = !existsSync(file);
     const writer = openWriter(file);
     if (isNew) chmodSync(file, 0o600);
-    return sqliteDatabase(writer, openReader(file), new BatchReader(() => openListReader(file)));
+    const db = sqliteDatabase(writer, openReader(file), new BatchReader(() => openListReader(file)));
+    return untilMoved(db, dataDir);
   } catch (error) {
     throw startupReason(error, file);
   }
@@ -141,12 +146,37 @@ async function whenFree<T>(run: (begun: () => void) => Promise<T>): Promise<T> {
   }
 }
 
-function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists: BatchReader): Database {
-  const kysely = (connection: Sqlite.Database) =>
-    new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
-  const write = kysely(writer);
-  const read = kysely(reader);
-  const mark = new CommitMark(reader);
+/** Sets to what it is a number that nobody uses: SQLite writes the page all the same, and would not for a row. */
+async function writeTheSame(tx: Tx): Promise<void> {
+  await sql`pragma user_version = 0`.execute(tx);
+}
+
+/** Runs transactions, and notes whether the store writes. */
+function transactions(write: Kysely<Tables>, mark: CommitMark) {
+  const health = new WriteHealth(() => transaction(writeTheSame));
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    try {
+      const done = await whenFree((begun) =>
+        write.transaction().execute((tx) => {
+          begun();
+          return work(tx);
+        }),
+      );
+      health.note(null);
+      return done;
+    } catch (error) {
+      health.note(error);
+      throw error;
+    } finally {
+      mark.forget();
+    }
+  }
+  return { transaction, health };
+}
+
+/** Runs queries that are prepared once. */
+function hotQueries(reader: Sqlite.Database, read: Kysely<Tables>, mark: CommitMark): Database['first'] {
   const prepared = new Map<unknown, (args: never) => unknown>();
 
   function prepare<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => T | undefined {
@@ -172,35 +202,40 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists:
     return runner;
   }
 
+  return async <A extends Arguments, T>(query: HotQuery<A, T>, args: A) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepare` put there for this very query
+    const runner = prepared.get(query) as ((args: A) => T | undefined) | undefined;
+    return (runner ?? prepare(query))(args);
+  };
+}
+
+function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists: BatchReader): Database {
+  const kysely = (connection: Sqlite.Database) =>
+    new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
+  const write = kysely(writer);
+  const read = kysely(reader);
+  const mark = new CommitMark(reader);
+  const { transaction, health } = transactions(write, mark);
+
   return {
     isShared: false,
     read,
-    transaction: async <T>(work: (tx: Tx) => Promise<T>) => {
-      try {
-        return await whenFree((begun) =>
-          write.transaction().execute((tx) => {
-            begun();
-            return work(tx);
-          }),
-        );
-      } finally {
-        mark.forget();
-      }
-    },
-    first: async <A extends Arguments, T>(query: HotQuery<A, T>, args: A) => {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepare` put there for this very query
-      const runner = prepared.get(query) as ((args: A) => T | undefined) | undefined;
-      return (runner ?? prepare(query))(args);
-    },
+    transaction,
+    first: hotQueries(reader, read, mark),
     batches: <R>(query: Compilable<R>, reader: string) => lists.read(query, reader),
+    freshen: () => null,
     commitMark: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
+      await health.check();
     },
     close: async () => {
       lists.close();
       await read.destroy();
       await write.destroy();
+      // Kysely closes only what it has used.
+      reader.close();
+      writer.close();
     },
   };
 }

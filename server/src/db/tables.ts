@@ -167,6 +167,13 @@ interface TeamMembers {
   joined_at: Ms;
 }
 
+interface SharedKeys {
+  name: 'signing';
+  /** Encrypted. */
+  content: string;
+  created_at: Ms;
+}
+
 interface Counters {
   name: string;
   value: number;
@@ -176,6 +183,30 @@ interface SchemaMigrations {
   version: number;
   name: string;
   applied_at: Ms;
+}
+
+/** What was counted for all nodes together: acts in a window, or failed sign-ins. */
+export interface LimitCounts {
+  /** A hash of what is counted and by whom. */
+  key: string;
+  count: number;
+  last_at: Ms;
+  /** When the one before the last was. */
+  earlier_at: Ms;
+  /** When the window ends, or the wait. */
+  until_at: Ms;
+}
+
+interface Jobs {
+  name: string;
+  /** When it is to be done again. */
+  due_at: Ms;
+}
+
+interface CompatibleSchemas {
+  version: number;
+  /** The oldest schema whose releases go on working on a store with this one. */
+  compatible_from: number;
 }
 
 /** Every table, as both engines hold it. SQL names are snake_case; stores and nouns cross over to camelCase. */
@@ -207,7 +238,11 @@ export interface Tables {
   webhook_attempts: WebhookAttempts;
   audit_log: AuditLog;
   counters: Counters;
+  shared_keys: SharedKeys;
   schema_migrations: SchemaMigrations;
+  limit_counts: LimitCounts;
+  jobs: Jobs;
+  compatible_schemas: CompatibleSchemas;
 }
 
 /** A row as it is written to table `T`. */

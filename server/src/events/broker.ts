@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Secret } from '../secret.ts';
 import { type BrokerAddress, readBrokerAddress } from './broker-address.ts';
-import { type BrokerLine, tellable } from './broker-line.ts';
+import { type BrokerLine, tellable, textOf } from './broker-line.ts';
 import type { MessageForm } from './broker-message.ts';
 import type { StreamedEvent, StreamName } from './envelope.ts';
 import { natsLine } from './nats-line.ts';
@@ -47,6 +47,25 @@ function open(address: BrokerAddress, parts: BrokerParts): Opened {
   }
   const line = redisLine(address, parts.ca);
   return { line, batchMax: redisBatchMax, publisherTo: (stream) => new RedisPublisher({ ...parts, line, stream }) };
+}
+
+/**
+ * Connects to the broker at an address, makes and sends nothing there, and hangs up. Throws an error that says on one
+ * line, without a secret, why that is impossible; after some seconds at the latest.
+ */
+export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>): Promise<void> {
+  const address = readBrokerAddress(url.expose());
+  if (!address) throw new TypeError('this is no address of a broker');
+  const line = address.kind === 'nats' ? natsLine(address, ca) : redisLine(address, ca);
+  try {
+    await line.take();
+  } catch (error) {
+    // What the driver threw may hold the address, with what proves who asks.
+    // oxlint-disable-next-line eslint/preserve-caught-error -- its text is told, without secrets
+    throw new Error(tellable(textOf(error), secretsOf(url, address)));
+  } finally {
+    line.close();
+  }
 }
 
 /** What must never be told of an address, the longest first: the password in each form that it is written or sent in. */

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { somebodyWaits } from '../../test/second-connection.ts';
 import { TestApp } from '../../test/test-app.ts';
 import { hour } from '../clock.ts';
 import { takeNumbers } from '../db/counters.ts';
@@ -20,31 +20,40 @@ const event = (name: string): DomainEvent => ({
   payload: { orgId: 'a'.repeat(24), userId: 'b'.repeat(24), email: `${name}@example.com` },
 });
 
+const openDoor = async () => {};
+
 function gate() {
-  let open = () => {};
+  let [open, arrive] = [() => {}, () => {}];
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  return { open, opened };
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  const pass = () => {
+    arrive();
+    return opened;
+  };
+  return { open, arrived, pass };
 }
 
-/** Writes an event; between its number and its commit it waits for `opened`. */
-type Write = (name: string, opened: Promise<void>) => Promise<void>;
+/** Writes an event; between its number and its commit it passes a door. */
+type Write = (name: string, pass: () => Promise<void>) => Promise<void>;
 /** Follows the log: answers the names of what is new since the last time. */
 type Follow = () => Promise<string[]>;
 
 /** As the service does: the number is taken where the event is written. */
-const write: Write = (name, opened) =>
+const write: Write = (name, pass) =>
   app.services.db.transaction(async (tx) => {
     await appendEvents(tx, app.services, [event(name)]);
-    await opened;
+    await pass();
   });
 
 /** A broken twin: the number is taken ahead of the transaction in which the event is written. */
-const writeNumberedBefore: Write = async (name, opened) => {
+const writeNumberedBefore: Write = async (name, pass) => {
   const { db, clock, newId } = app.services;
   const sequence = await db.transaction((tx) => takeNumbers(tx, 'event', 1));
-  await opened;
+  await pass();
   const { eventType, payload } = event(name);
   const row = { sequence, id: newId(), org_id: payload.orgId, event_type: eventType, occurred_at: clock.now() };
   const insert = (tx: Tx) =>
@@ -87,11 +96,15 @@ async function followerByTime(): Promise<Follow> {
 async function lateCommit(writing: Write, follow: Follow): Promise<string[]> {
   const slow = gate();
   app.clock.advance(1);
-  const first = writing('first', slow.opened);
+  const first = writing('first', slow.pass);
+  await slow.arrived;
   app.clock.advance(1);
-  const second = writing('second', Promise.resolve());
+  let isThrough = false;
+  const second = writing('second', openDoor).then(() => {
+    isThrough = true;
+  });
   // The second one either comes through at once or has to wait for the first.
-  for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+  await vi.waitUntil(async () => isThrough || (await somebodyWaits(app)));
   const seen = await follow();
   slow.open();
   await Promise.all([first, second]);
@@ -101,10 +114,10 @@ async function lateCommit(writing: Write, follow: Follow): Promise<string[]> {
 /** The clock is set back between two events: what is seen. */
 async function clockSetBack(follow: Follow): Promise<string[]> {
   app.clock.advance(1);
-  await write('first', Promise.resolve());
+  await write('first', openDoor);
   const seen = await follow();
   app.clock.advance(-hour);
-  await write('second', Promise.resolve());
+  await write('second', openDoor);
   return [...seen, ...(await follow())];
 }
 
@@ -132,7 +145,7 @@ describe('whoever follows the log by its sequence', () => {
       throw new Error('taken back');
     });
     await expect(failing).rejects.toThrow('taken back');
-    await write('next', Promise.resolve());
+    await write('next', openDoor);
     expect(await follow()).toEqual(['next']);
     const sequences = (await app.events()).map(({ sequence }) => sequence);
     expect(sequences).toEqual([1, 2, 3]);
@@ -142,7 +155,7 @@ describe('whoever follows the log by its sequence', () => {
 describe('what is read of the log', () => {
   it('is of one organization, or of some types, where that is asked for (EVENT-2)', async () => {
     const { read } = app.services.db;
-    await write('elsewhere', Promise.resolve());
+    await write('elsewhere', openDoor);
     const [{ org_id: own }] = await app.events();
     const sequencesOf = async (query: Partial<Parameters<typeof readEvents>[1]>) =>
       (await readEvents(read, { after: 0, limit: 100, ...query })).map(({ envelope }) => envelope.sequence);

@@ -28,7 +28,7 @@ export interface LogWatch {
 }
 
 /** Makes the watch of this process. */
-export function logWatch(db: Pick<Database, 'read' | 'commitMark'>, log: Logger): LogWatch {
+export function logWatch(db: Pick<Database, 'read' | 'commitMark' | 'freshen'>, log: Logger): LogWatch {
   const waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -37,8 +37,9 @@ export function logWatch(db: Pick<Database, 'read' | 'commitMark'>, log: Logger)
   let seen: number | null = null;
 
   async function look(): Promise<void> {
+    await db.freshen();
     const present = db.commitMark();
-    if (present !== null && present === seen) return;
+    if (present === seen) return;
     newest = await readNewest(db.read);
     seen = present;
     mark += 1;

@@ -21,7 +21,7 @@ declare module 'fastify' {
 export function countBadCredential(limits: Limits, error: unknown, network: string): void {
   // Wrong passwords have a slow-down of their own.
   const isCounted = error instanceof RefusedError && error.status === 401 && error.refusal !== 'signInRefused';
-  if (isCounted) limits.count('badCredential', networkOf(network));
+  if (isCounted) limits.countBadCredential(networkOf(network));
 }
 
 /** What proves who sends a request. */

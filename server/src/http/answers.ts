@@ -2,7 +2,7 @@ import { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { isStoreFailure } from '../db/failures.ts';
+import { isStoreFailure, StoreLostError } from '../db/failures.ts';
 import { hasErrorMessage, oauthError, type RefusalName, RefusedError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { AnyEndpoint } from './endpoint.ts';
@@ -38,6 +38,8 @@ function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<A
 
 /** What the framework itself throws, as our refusals. */
 function fromFramework(error: unknown, { routeOptions }: FastifyRequest): RefusedError | null {
+  // A connection of ours that was reset has the code of a caller's.
+  if (error instanceof StoreLostError) return null;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   switch (code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

@@ -19,6 +19,7 @@ import { clientAddress } from './client-address.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
+import { loadGate } from './load-gate.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
@@ -30,6 +31,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** When its headers were there, by the monotonic clock. */
     startedMs: number;
+    /** Whether it came when there was too much to do, and is not even told in the log. */
+    isTurnedAway: boolean;
   }
   interface FastifyContextConfig {
     /** The declaration behind a route. */
@@ -134,8 +137,11 @@ function hasEmptyParam({ url, params }: FastifyRequest): boolean {
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
 }
 
-/** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17. */
-function firstRules(corsOrigins: () => readonly string[]): onRequestHookHandler {
+/** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17, HTTP-31. */
+function firstRules(
+  corsOrigins: () => readonly string[],
+  isTooLate: ReturnType<typeof loadGate>,
+): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   return (request, reply, done) => {
     request.startedMs = performance.now();
@@ -144,6 +150,12 @@ function firstRules(corsOrigins: () => readonly string[]): onRequestHookHandler 
       return;
     }
     setCommonHeaders(request, reply);
+    // Whoever asks whether the process lives would end it for being busy.
+    if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
+      request.isTurnedAway = true;
+      done(new RefusedError('overloaded', { headers: { 'retry-after': '1' } }));
+      return;
+    }
     checkMessage(request.raw, bodyBytesOf(request));
     // The framework would judge the type of a body that isn't there.
     const hasType = request.headers['content-type'] !== undefined;
@@ -159,6 +171,7 @@ function firstRules(corsOrigins: () => readonly string[]): onRequestHookHandler 
  */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { method, routeOptions } = request;
+  if (request.isTurnedAway) return;
   const isQuiet = method === 'GET' || method === 'HEAD' || routeOptions.config.endpoint?.isMcp === true;
   const isRead = isQuiet && reply.statusCode < 400;
   const level = isRead ? 'debug' : 'info';
@@ -186,9 +199,14 @@ export async function createApp(parts: AppParts): Promise<App> {
   const app = createFastify(parts, newRequestId);
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
+  app.decorateRequest('isTurnedAway', false);
+  const isTooLate = loadGate(app.server, log);
   app.addHook(
     'onRequest',
-    firstRules(() => services.config.corsOrigins),
+    firstRules(
+      () => services.config.corsOrigins,
+      (nowMs) => services.config.rateLimit && isTooLate(nowMs),
+    ),
   );
   const atTurnEnd = turnEnd();
   app.addHook('onSend', (request, reply) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
+import { RefusedError } from '../errors.ts';
 import { isUpload } from './media.ts';
 import { bodyBytesMax, readJsonBody, refuseSize } from './request-rules.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
@@ -29,7 +30,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
       // What is still to come is thrown away.
       message.off('data', onData);
       chunks.length = 0;
-      reject(refuseSize(limit));
+      reject(new RefusedError('bodyTooLarge', { params: { limit }, headers: { connection: 'close' } }));
     };
     message.on('data', onData);
     message.once('end', () => resolve(Buffer.concat(chunks)));

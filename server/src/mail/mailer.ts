@@ -9,7 +9,7 @@ import {
 import addressparser from 'nodemailer/lib/addressparser';
 import { type Clock, second } from '../clock.ts';
 import { normalizeEmail } from '../text/email-address.ts';
-import type { Mail, MailSettings } from './mail.ts';
+import type { Mail, MailServer, MailSettings } from './mail.ts';
 import { oneLine } from './mail-layout.ts';
 
 /**
@@ -80,17 +80,23 @@ function passwordForms(login: MailSettings['login']): readonly string[] {
   return [...sent, password];
 }
 
+/** A text that a server may have put the password into, without it. */
+export function withoutPassword(raw: string, login: MailSettings['login']): string {
+  return passwordForms(login).reduce((text, form) => text.replaceAll(form, '[secret]'), raw);
+}
+
 /**
  * What a server said, fit for a log and for administrators. Servers quote what they dislike, so that whatever could be a
  * code or a token of the mail is left out, and so is the password. Rule: MAIL-2.
  */
 function saidOf(raw: string, mail: Mail, login: MailSettings['login']): string {
   const content = mail.text + mail.html;
-  const masked = passwordForms(login).reduce((text, form) => text.replaceAll(form, '[secret]'), raw);
-  const line = masked.slice(0, 10 * saidCharsMax).replace(/[\w-]{6,}/g, (run) => {
-    const mayBeSecret = run.length >= secretChars || /\d/.test(run);
-    return mayBeSecret && content.includes(run) ? '[…]' : run;
-  });
+  const line = withoutPassword(raw, login)
+    .slice(0, 10 * saidCharsMax)
+    .replace(/[\w-]{6,}/g, (run) => {
+      const mayBeSecret = run.length >= secretChars || /\d/.test(run);
+      return mayBeSecret && content.includes(run) ? '[…]' : run;
+    });
   return [...oneLine(line).trim()].slice(0, saidCharsMax).join('');
 }
 
@@ -100,7 +106,8 @@ function faultOf({ code, responseCode }: NodemailerError): MailFault {
   return isOfMail && !serverWide.has(responseCode ?? 0) ? 'refused' : 'unreachable';
 }
 
-function transportOptions({ host, port, security, login }: MailSettings, mailMs: number): SMTPPoolOptions {
+/** How a server is connected to; each step of it takes at most `mailMs` milliseconds. Rules: MAIL-3, MAIL-7. */
+export function transportOptions({ host, port, security, login }: MailServer, mailMs: number): SMTPPoolOptions {
   return {
     pool: true,
     host,

@@ -1,9 +1,9 @@
-import type Sqlite from 'better-sqlite3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { addEvents } from '../../../test/event-reader.ts';
 import { secondConnection } from '../../../test/second-connection.ts';
 import { registerService } from '../../../test/service-clients.ts';
 import { actAhead } from '../../../test/statement-watch.ts';
+import type { StoreConnection } from '../../../test/store-connection.ts';
 import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
 
 const people = 13;
@@ -272,7 +272,7 @@ describe('GET /events: who may (EVENT-15)', () => {
 describe('GET /events: what another process does between two statements', () => {
   let racing: TestApp;
   let boss: Client;
-  let store: Sqlite.Database;
+  let store: StoreConnection;
   const statements = /"(outbox|counters)"/;
 
   beforeEach(async () => {
@@ -299,7 +299,7 @@ describe('GET /events: what another process does between two statements', () => 
   }
 
   it('410: what is removed meanwhile is told, and never passed over in silence (EVENT-12, EVENT-20)', async () => {
-    const rows = store.prepare('SELECT * FROM outbox WHERE sequence <= 4').all() as Json[];
+    const rows = store.prepare('SELECT * FROM outbox WHERE sequence <= 4').all();
     const back = store.prepare(
       'INSERT INTO outbox VALUES (:sequence, :id, :org_id, :event_type, :occurred_at, :payload)',
     );
@@ -320,7 +320,7 @@ describe('GET /events: what another process does between two statements', () => 
   it.each(['', '?after=7'])(
     '200: what is written meanwhile to an empty log is not passed over: /events%s (EVENT-9, EVENT-12)',
     async (query) => {
-      const row = store.prepare('SELECT * FROM outbox WHERE sequence = 7').get() as Json;
+      const row = store.prepare('SELECT * FROM outbox WHERE sequence = 7').get();
       store.exec('DELETE FROM outbox');
       const write = () => {
         store.exec("UPDATE counters SET value = 8 WHERE name = 'event'");

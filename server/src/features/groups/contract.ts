@@ -1,32 +1,52 @@
 import { setImmediate } from 'node:timers/promises';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/people.ts';
 import type { NewRow } from '../../db/tables.ts';
+import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { foldCase } from '../../text/plain-text.ts';
 import { type DefaultGroup, defaultGroups, newGroupRow } from './group.ts';
-import { insertGroups, selectDefaultGroupId, selectGroupsByIds } from './group-store.ts';
+import { insertGroups, selectDefaultGroupId, selectGroupsByIds, selectGroupsLike } from './group-store.ts';
+import { type GroupPlan, type ImportedGroup, planGroup } from './imported-group.ts';
 import {
   deleteMemberships,
   insertMember,
   insertMembers,
   insertMissingMembers,
+  selectActiveIds,
   selectFirstAdministrator,
   selectIsMember,
+  selectMembersAmong,
 } from './member-store.ts';
 import { requireAllKnown, requireScopeFor } from './membership-change.ts';
 
-/** Makes the groups that come with an organization. Rule: ORG-10. */
+/** What it takes to write with an audit row. */
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
+
+/**
+ * Makes the groups that come with an organization. Rule: ORG-10.
+ * @param known ids of those that have one already, and when they were made, in milliseconds since 1970
+ */
 export async function createDefaultGroups(
   tx: Tx,
   { clock, newId }: Pick<Services, 'clock' | 'newId'>,
-  orgId: string,
+  known: {
+    readonly orgId: string;
+    readonly ids?: Readonly<Partial<Record<DefaultGroup, string>>>;
+    readonly createdAt?: number;
+  },
 ): Promise<void> {
-  const nowMs = clock.now();
+  const { orgId, ids = {}, createdAt: nowMs = clock.now() } = known;
   const groups: NewRow<'user_groups'>[] = [];
   for (const name of defaultGroups) {
     groups.push({
-      id: newId(),
+      id: ids[name] ?? newId(),
       org_id: orgId,
       slug: await nextSlug(tx, 'usergroup'),
       name,
@@ -149,4 +169,69 @@ export async function isInDefaultGroup(
 /** Takes somebody who is deleted out of every group. Rule: USER-35. */
 export async function leaveAllGroups(tx: Tx, userId: string): Promise<void> {
   await deleteMemberships(tx, userId);
+}
+
+/** What is to become of a group that a file tells of. Rules: CLI-16, CLI-17. */
+export async function planImportedGroup(read: Reader, orgId: string, group: ImportedGroup): Promise<GroupPlan> {
+  const like = { orgId, id: group.id ?? null, nameKey: foldCase(group.name) };
+  return planGroup(group, await selectGroupsLike(read, like));
+}
+
+/** Makes a group of a file; id and name must be free. Answers its id. Rules: CLI-17, CLI-19. */
+export async function addImportedGroup(
+  tx: Tx,
+  services: WritingServices,
+  { orgId, group, origin }: { readonly orgId: string; readonly group: ImportedGroup; readonly origin: Origin },
+): Promise<string> {
+  const { name } = group;
+  const type = group.type === 'standard' ? 'standard' : 'custom';
+  const id = group.id ?? services.newId();
+  const slug = await nextSlug(tx, 'usergroup');
+  await insertGroups(tx, [newGroupRow({ id, orgId, slug, name, type }, group.createdAt ?? services.clock.now())]);
+  const record = { action: 'group.created', orgId, actor: null, subjectId: id, origin } as const;
+  const details = { name, type, imported: true };
+  await appendAudit(tx, services, { ...record, details, changes: changesBetween(null, { name, type }) });
+  return id;
+}
+
+/** Of some people, those who are active and not in a group yet, in no order. */
+export async function findOutsiders(
+  read: Reader,
+  {
+    orgId,
+    groupId,
+    userIds,
+  }: { readonly orgId: string; readonly groupId: string; readonly userIds: readonly string[] },
+): Promise<readonly string[]> {
+  if (userIds.length === 0) return [];
+  const members = new Set(await selectMembersAmong(read, groupId, userIds));
+  const active = await selectActiveIds(read, orgId, userIds);
+  return active.filter((id) => !members.has(id));
+}
+
+/**
+ * Puts those of some people into a group of a file who are active and not in it yet, as many as one statement takes.
+ * Nobody is taken out. Rules: CLI-17, CLI-19.
+ * @returns how many joined
+ */
+export async function joinImportedGroup(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly orgId: string;
+    readonly groupId: string;
+    readonly userIds: readonly string[];
+    readonly origin: Origin;
+  },
+): Promise<number> {
+  const { orgId, groupId: subjectId, origin } = wish;
+  const userIds = [...(await findOutsiders(tx, wish))].sort();
+  for (let start = 0; start < userIds.length; start += batchRows) {
+    await insertMembers(tx, subjectId, userIds.slice(start, start + batchRows));
+  }
+  if (userIds.length === 0) return 0;
+  const record = { action: 'group.members-added', orgId, actor: null, subjectId, origin } as const;
+  const changes = { members: { before: [], after: userIds } };
+  await appendAudit(tx, services, { ...record, details: { userIds, imported: true }, changes });
+  return userIds.length;
 }

@@ -39,6 +39,19 @@ export function selectGroupByName(read: Reader, orgId: string, nameKey: string):
   return activeGroups(read, orgId).where('name_key', '=', nameKey).selectAll().executeTakeFirst();
 }
 
+/** Groups that have an id, or a folded name, deleted ones too, and those that came with the organization. */
+export function selectGroupsLike(
+  read: Reader,
+  like: { readonly orgId: string; readonly id: string | null; readonly nameKey: string },
+): Promise<StoredGroup[]> {
+  return read
+    .selectFrom('user_groups')
+    .where('org_id', '=', like.orgId)
+    .where((eb) => eb.or([eb('id', '=', like.id), eb('name_key', '=', like.nameKey), eb('is_system', '=', 1)]))
+    .selectAll()
+    .execute();
+}
+
 /** The groups of one person. */
 export function selectGroupsOf(read: Reader, orgId: string, userId: string) {
   return activeGroups(read, orgId)

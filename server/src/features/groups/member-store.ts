@@ -108,6 +108,17 @@ export async function selectActiveIds(read: Reader, orgId: string, ids: readonly
   return rows.map((row) => row.id);
 }
 
+/** The members of a group among some people. */
+export async function selectMembersAmong(read: Reader, groupId: string, ids: readonly string[]): Promise<string[]> {
+  const rows = await read
+    .selectFrom('group_members')
+    .where('group_id', '=', groupId)
+    .where('user_id', 'in', ids)
+    .select('user_id')
+    .execute();
+  return rows.map((row) => row.user_id);
+}
+
 /** Makes all of some people members of a group; who is one already stays one. Answers the ids of those who were not. */
 export async function insertMissingMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<string[]> {
   const rows = await tx

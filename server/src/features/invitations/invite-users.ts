@@ -62,7 +62,7 @@ export const inviteUsers = endpoint({
     // Rule: INVITE-16.
     const mayGroup = caller.kind === 'session' || caller.scopes.has('usergroup:write');
     if (groupIds !== undefined && !mayGroup) throw refuseScope(['usergroup:write']);
-    services.limits.count('invite', caller.userId);
+    await services.limits.count('invite', caller.userId);
     const invitations = await prepare(services, { caller, emails, groupIds: groupIds ?? [], origin });
     await sendInvitations(services, invitations, startedMs);
     return { message: 'Invite sent successfully' };

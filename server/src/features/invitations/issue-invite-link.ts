@@ -32,7 +32,7 @@ export const issueInviteLink = endpoint({
   },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId, userId } = caller;
-    services.limits.count('invite', userId);
+    await services.limits.count('invite', userId);
     const link = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);

@@ -21,7 +21,7 @@ export const resendInvite = endpoint({
   async handle(services, { caller, params: { id }, origin }) {
     const startedMs = performance.now();
     const { orgId, userId } = caller;
-    services.limits.count('invite', userId);
+    await services.limits.count('invite', userId);
     const invitations = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);

@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { exportJWK, generateKeyPair, importJWK, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptSignIn, beginSignIn } from '../../../test/sign-in.ts';
+import { readSigningKeys, writeSigningKeys } from '../../../test/stored-keys.ts';
 import { password, TestApp } from '../../../test/test-app.ts';
 
 const path = '//.well-known/jwks.json';
@@ -30,7 +29,7 @@ describe('GET /.well-known/jwks.json', () => {
         },
       ],
     });
-    const stored = JSON.parse(readFileSync(join(app.dataDir, 'signing-keys.json'), 'utf8'));
+    const stored = await readSigningKeys(app);
     expect(JSON.stringify(body)).not.toContain(stored.keys[0].d);
   });
 
@@ -50,11 +49,10 @@ describe('GET /.well-known/jwks.json', () => {
     const begun = await beginSignIn(app, email);
     const [earlier] = (await app.nobody.get(path)).body.keys;
     await app.stop();
-    const file = join(app.dataDir, 'signing-keys.json');
-    const stored = JSON.parse(readFileSync(file, 'utf8'));
+    const stored = await readSigningKeys(app);
     const { privateKey } = await generateKeyPair('Ed25519', { extractable: true });
     const keys = [{ ...(await exportJWK(privateKey)), kid: 'the-next-one' }, ...stored.keys];
-    writeFileSync(file, JSON.stringify({ keys }), { mode: 0o600 });
+    await writeSigningKeys(app, { keys });
 
     const rotated = await TestApp.start({ DATA_DIR: app.dataDir }, app.clock);
     try {

@@ -10,7 +10,7 @@ const jwk = z.object({
   use: z.string(),
 });
 
-/** Rule: AUTH-35. */
+/** Rules: AUTH-35, AUTH-59. */
 export const getJwks = endpoint({
   method: 'GET',
   path: '/.well-known/jwks.json',
@@ -20,6 +20,6 @@ export const getJwks = endpoint({
   policy: { who: 'anyone' },
   response: { 200: z.object({ keys: z.array(jwk) }) },
   async handle({ keys }) {
-    return { keys: [...keys.publicKeys] };
+    return { keys: [...(await keys.publicKeys())] };
   },
 });

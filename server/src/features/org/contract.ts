@@ -62,7 +62,7 @@ export async function foundOrganization(
   const orgId = services.newId();
   const organization = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, nowMs);
   if (!(await insertOrganization(tx, organization))) throw new RefusedError('organizationExists');
-  await createDefaultGroups(tx, services, orgId);
+  await createDefaultGroups(tx, services, { orgId });
   await createSignInSteps(tx, orgId, nowMs);
   await appendEvents(tx, services, [orgCreated(organization)]);
   const newcomer = { orgId, email: profile.contactEmail, fullName: adminFullName };
@@ -73,6 +73,43 @@ export async function foundOrganization(
   const record = { action: 'org.created', orgId, actor: { userId }, subjectId: orgId, origin, changes } as const;
   await appendAudit(tx, services, record);
   return organization;
+}
+
+/** An organization as a dump tells of it. */
+export interface ImportedOrganization {
+  readonly id: string;
+  readonly profile: OrganizationProfile;
+  readonly onboardingStatus: StoredOrganization['onboarding_status'];
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}
+
+/**
+ * Sets the system up with the organization of a dump: it, its groups, how people sign in. Nobody is in it yet: an
+ * administrator has to come in the same transaction. Throws `organizationExists` when there is one. Rule: CLI-17.
+ * @param groupIds of the groups that come with an organization, as far as the dump knows them
+ */
+export async function foundImportedOrganization(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly organization: ImportedOrganization;
+    readonly groupIds: Readonly<Partial<Record<'admin' | 'everyone' | 'standard', string>>>;
+    readonly origin: Origin;
+  },
+): Promise<{ readonly slug: string }> {
+  const { organization: given, groupIds, origin } = wish;
+  const { id: orgId, profile, createdAt } = given;
+  const row = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, createdAt);
+  const organization = { ...row, onboarding_status: given.onboardingStatus };
+  if (!(await insertOrganization(tx, organization))) throw new RefusedError('organizationExists');
+  await createDefaultGroups(tx, services, { orgId, ids: groupIds, createdAt });
+  await createSignInSteps(tx, orgId, services.clock.now());
+  await appendEvents(tx, services, [orgCreated(organization)]);
+  const changes = changesBetween(null, auditedOrganization(organization));
+  const record = { action: 'org.created', orgId, actor: null, subjectId: orgId, origin, changes } as const;
+  await appendAudit(tx, services, { ...record, details: { imported: true } });
+  return { slug: organization.slug };
 }
 
 /** The organization of this system as its operator sees it. */

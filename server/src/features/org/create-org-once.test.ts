@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tablesOf } from '../../../test/statement-watch.ts';
 import { organization, TestApp } from '../../../test/test-app.ts';
@@ -44,7 +43,7 @@ describe('POST /org, more than once', () => {
     for (const { body } of refused) expect(body.error.code).toBe('CONFLICT');
 
     const { contactEmail } = winner?.body ?? {};
-    const tables = tablesOf(join(app.dataDir, 'latchkey.db'));
+    const tables = tablesOf(app);
     const counts = Object.fromEntries(Object.entries(tables).map(([table, rows]) => [table, rows.length]));
     expect(counts).toMatchObject({
       organizations: 1,

@@ -1,8 +1,7 @@
-import Sqlite from 'better-sqlite3';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jpegMarkers, noise, onePixel, plain } from '../../../test/made-pictures.ts';
-import { watchStatements } from '../../../test/statement-watch.ts';
+import { diskError, watchStatements } from '../../../test/statement-watch.ts';
 import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
 
 const imageBytesLimit = 102_400;
@@ -118,15 +117,15 @@ describe.each([
     expect(await whole()).toEqual(before);
   });
 
-  it.each(['SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_READONLY'])(
-    '503: %s at any point of storing it leaves everything as it was (STORE-1)',
+  it.each(['full', 'broken', 'read-only'] as const)(
+    '503: a disk that is %s at any point of storing it leaves everything as it was (STORE-1)',
     async (failure) => {
       await admin.upload(path, await made('green'));
       const sent = await made('red');
       for (const point of [/^insert into "pictures"/, /^insert into "audit_log"/, /^commit$/]) {
         const before = await whole();
         const stop = watchStatements((sql) => {
-          if (point.test(sql)) throw new Sqlite.SqliteError('no room', failure);
+          if (point.test(sql)) throw diskError(failure);
         });
         const answer = await admin.upload(path, sent);
         stop();

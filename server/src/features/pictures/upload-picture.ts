@@ -19,7 +19,7 @@ const response = { 201: pictureAnswer };
 /** Stores what becomes of an uploaded picture, in place of the one before. Rules: PICTURE-8 to PICTURE-17. */
 async function store(services: Services, { caller, bytes, ownerId, who, origin }: Upload): Promise<Uint8Array> {
   const { orgId } = caller;
-  services.limits.count('upload', caller.userId);
+  await services.limits.count('upload', caller.userId);
   const picture = await services.pictures.compress(bytes, caller.userId);
   const content = picture.toString('base64');
   await services.db.transaction(async (tx) => {

@@ -44,7 +44,7 @@ export const issueToken = endpoint({
     if (body.grant_type !== 'client_credentials') throw new RefusedError('grantUnsupported');
     const scopes = grantedScopes(body.scope, client.scopes);
     if (!scopes) throw new RefusedError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
-    limits.count('serviceToken', client.id);
+    await limits.count('serviceToken', client.id);
     const iat = Math.floor(clock.now() / second);
     // Whoever reads the token is not to think it good for longer than its client is.
     const seconds = Math.min(serviceTokenMs / second, Math.floor(client.endsAtMs / second) - iat);

@@ -96,15 +96,15 @@ export const authenticateUser = endpoint({
   async handle(services, { headers, body, origin }) {
     const { db, limits, metrics } = services;
     const { id, email } = await readSignIn(services, headers['x-session-token'], body.email);
-    limits.trySignIn(email, origin.network);
+    await limits.trySignIn(email, origin.network);
     const organization = await selectActiveOrganization(db.read);
     const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
     const signIn =
       organization && (await openSignIn(services, { id, orgId: organization.id, userId: person?.id ?? null }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const userId = method === 'none' ? null : (person?.id ?? null);
-    const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch((error) => {
-      limits.signInUndecided(email, origin.network);
+    const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch(async (error) => {
+      await limits.signInUndecided(email, origin.network);
       throw error;
     });
     if (!organization || !person || !signIn || !proof) {
@@ -112,8 +112,8 @@ export const authenticateUser = endpoint({
       throw noteRefusal(services, { orgId: organization?.id ?? null, userId: person?.id ?? null, method, origin });
     }
     // Who has taken one step of several has not earned more guesses at the next.
-    if (signIn.isLast) limits.signInSucceeded(email, origin.network);
-    else limits.signInUndecided(email, origin.network);
+    if (signIn.isLast) await limits.signInSucceeded(email, origin.network);
+    else await limits.signInUndecided(email, origin.network);
     const stage = { signIn, person, proof, method, origin };
     return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
   },

@@ -24,9 +24,9 @@ async function requirePassword(
   const { limits, db } = services;
   const { network } = origin;
   // Whoever found a session open must not learn its owner's password by trying.
-  limits.trySignIn(email, network);
-  const proof = await provePassword(services, id, given).catch((error) => {
-    limits.signInUndecided(email, network);
+  await limits.trySignIn(email, network);
+  const proof = await provePassword(services, id, given).catch(async (error) => {
+    await limits.signInUndecided(email, network);
     throw error;
   });
   if (!proof) {
@@ -35,7 +35,7 @@ async function requirePassword(
     await db.transaction((tx) => appendAudit(tx, services, { ...record, origin, details }));
     throw refuseSignIn();
   }
-  limits.signInSucceeded(email, network);
+  await limits.signInSucceeded(email, network);
   return proof;
 }
 

@@ -64,12 +64,12 @@ const spreadMs = 300;
  * Does what depends on who has an address when the answer is on its way, so that all addresses get the same one in the same
  * time. Throws `tooManyRequests` for a network that asks too often. Rules: AUTH-41, PASSWORD-7.
  */
-export function behindAnswer(
+export async function behindAnswer(
   { limits, background }: Services,
   { requestId, network }: Origin,
   { what, work }: { readonly what: string; readonly work: (origin: Origin) => Promise<void> },
-): void {
-  limits.count('recovery', networkOf(network));
+): Promise<void> {
+  await limits.count('recovery', networkOf(network));
   background.run(what, () => work({ requestId, network }), spreadMs);
 }
 

@@ -36,7 +36,7 @@ export const refreshSession = endpoint({
     const known = await selectRefreshToken(db.read, hash);
     const organization = await selectActiveOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
-    if (judgeRefresh(known, services.clock.now()) === 'good') services.limits.count('refresh', known.user_id);
+    if (judgeRefresh(known, services.clock.now()) === 'good') await services.limits.count('refresh', known.user_id);
     const person = await selectActivePerson(db.read, known.user_id);
     if (!person) throw unauthorized.invalid();
     const pair = await signTokenPair(services, person, organization.accountType);

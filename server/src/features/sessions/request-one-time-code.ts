@@ -20,7 +20,7 @@ interface Wish {
 async function makeCode(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
-    if (!person || !services.limits.tryCount('codeMail', person.id)) return null;
+    if (!person) return null;
     const code = await issueCode(tx, services, person.id);
     await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: person.id, origin });
     return { person, code };
@@ -30,8 +30,11 @@ async function makeCode(services: Services, { organization: { id: orgId }, email
 /** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49. */
 async function sendCode(services: Services, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'otp');
-  const made = organization && (await makeCode(services, { organization, email, origin }));
-  if (!organization || !made) return;
+  if (!organization) return;
+  const known = await selectRecoverable(services.db.read, organization.id, email);
+  if (!known || !(await services.limits.tryCount('codeMail', known.id))) return;
+  const made = await makeCode(services, { organization, email, origin });
+  if (!made) return;
   const { fullName, mailTo } = made.person;
   const names = { organization: organization.name, fullName };
   const letter = oneTimeCodeMail({ ...names, code: made.code.expose(), expiresIn: '10 minutes' });
@@ -48,7 +51,7 @@ export const requestOneTimeCode = endpoint({
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {
-    behindAnswer(services, origin, { what: 'one-time code', work: (from) => sendCode(services, email, from) });
+    await behindAnswer(services, origin, { what: 'one-time code', work: (from) => sendCode(services, email, from) });
     return { message: 'If somebody here has this e-mail address, a mail with a code is on its way' };
   },
 });

@@ -21,7 +21,7 @@ interface Wish {
 async function makeLink(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
-    if (!person || !services.limits.tryCount('recoveryMail', person.id)) return null;
+    if (!person) return null;
     const wishes = [{ orgId, userId: person.id }];
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes });
@@ -34,8 +34,11 @@ async function makeLink(services: Services, { organization: { id: orgId }, email
 /** Sends a link to whoever has an address, and to nobody else. Rules: AUTH-49, PASSWORD-8. */
 async function recover(services: Services, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'password');
-  const made = organization && (await makeLink(services, { organization, email, origin }));
-  if (!organization || !made) return;
+  if (!organization) return;
+  const known = await selectRecoverable(services.db.read, organization.id, email);
+  if (!known || !(await services.limits.tryCount('recoveryMail', known.id))) return;
+  const made = await makeLink(services, { organization, email, origin });
+  if (!made) return;
   const { person, link } = made;
   const letter = passwordResetMail({
     organization: organization.name,
@@ -56,7 +59,10 @@ export const requestPasswordReset = endpoint({
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {
-    behindAnswer(services, origin, { what: 'recovery of a password', work: (from) => recover(services, email, from) });
+    await behindAnswer(services, origin, {
+      what: 'recovery of a password',
+      work: (from) => recover(services, email, from),
+    });
     return {
       message: 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way',
     };

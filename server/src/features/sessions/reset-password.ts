@@ -39,7 +39,7 @@ export const resetPassword = endpoint({
       return selectActivePerson(tx, userId);
     });
     // Whoever forgot the password has tried some: that must not keep the right one waiting.
-    if (person) limits.forgive(person.email, origin.network);
+    if (person) await limits.forgive(person.email, origin.network);
     return { data: 'password reset' };
   },
 });

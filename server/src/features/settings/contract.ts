@@ -28,7 +28,10 @@ export function encryptMailSettings(encryption: Encryption, settings: MailSettin
 }
 
 /** Mail settings that are stored; `null` where they cannot be read with the present key. */
-export async function decryptMailSettings(encryption: Encryption, content: string): Promise<MailSettings | null> {
+export async function decryptMailSettings(
+  encryption: Pick<Encryption, 'decrypt'>,
+  content: string,
+): Promise<MailSettings | null> {
   const text = await encryption.decrypt(purpose, content);
   if (text === null) return null;
   const { login, ...settings } = storedForm.parse(JSON.parse(text.expose()));
@@ -52,7 +55,10 @@ export function encryptOidcSettings(encryption: Encryption, settings: OidcSettin
 }
 
 /** Settings of single sign-on that are stored; `null` where they cannot be read with the present key. */
-export async function decryptOidcSettings(encryption: Encryption, content: string): Promise<OidcSettings | null> {
+export async function decryptOidcSettings(
+  encryption: Pick<Encryption, 'decrypt'>,
+  content: string,
+): Promise<OidcSettings | null> {
   const text = await encryption.decrypt(oidcPurpose, content);
   if (text === null) return null;
   const { clientSecret, ...settings } = storedOidcForm.parse(JSON.parse(text.expose()));
@@ -71,7 +77,7 @@ interface ReaderParts {
   /** The present configuration: the same object as long as nothing changes. */
   readonly config: () => Config;
   readonly db: Database;
-  readonly encryption: Encryption;
+  readonly encryption: Pick<Encryption, 'decrypt'>;
 }
 
 /** Where the value of a setting comes from. */
@@ -80,7 +86,7 @@ interface SettingSource<T> {
   /** What environment or file say; `null`: nothing. Rule: CONFIG-23. */
   readonly configured: (config: Config) => T | null;
   /** What is stored; `null` where it cannot be read. */
-  readonly decrypt: (encryption: Encryption, content: string) => Promise<T | null>;
+  readonly decrypt: (encryption: Pick<Encryption, 'decrypt'>, content: string) => Promise<T | null>;
   /** What the configuration adds to what is stored. */
   readonly completed: (stored: T, config: Config) => T;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nextTurn, secondConnection } from '../../../test/second-connection.ts';
+import { dropSharedKeys } from '../../../test/stored-keys.ts';
 import { type Client, TestApp } from '../../../test/test-app.ts';
 import { Secret } from '../../secret.ts';
 import { encryptMailSettings } from './contract.ts';
@@ -144,6 +145,7 @@ describe('GET /settings/smtp', () => {
   it('200: what cannot be read with another key counts as unset, and says so; setting it anew mends it (AUDIT-6, CONFIG-7)', async () => {
     const { dataDir } = app;
     await app.stop();
+    dropSharedKeys(app);
     app = await TestApp.start({ DATA_DIR: dataDir, ENCRYPTION_KEY: '0123456789abcdef'.repeat(4) });
     admin = await app.signIn('ada@example.com');
     const note = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
+import { takeNumbers } from '../../db/counters.ts';
 import { endpoint } from '../../http/endpoint.ts';
 
-/** Rules: CONFIG-12, CONFIG-25 to CONFIG-27, SERVICE-6. */
+/** Rules: CONFIG-12, CONFIG-25 to CONFIG-27, NODE-5, SERVICE-6. */
 export const reloadConfig = endpoint({
   method: 'POST',
   path: '/users/updateAppConfig',
@@ -18,7 +19,11 @@ export const reloadConfig = endpoint({
   async handle(services, { caller, origin }) {
     const { authBackendUrl, communicationBackendUrl, frontendUrl } = services.reloadConfig();
     const record = { action: 'config.reloaded', orgId: null, actor: caller, subjectId: null, origin } as const;
-    await services.db.transaction((tx) => appendAudit(tx, services, record));
+    await services.db.transaction(async (tx) => {
+      // The other nodes see it count up, and read theirs anew.
+      if (services.db.isShared) await takeNumbers(tx, 'reload');
+      await appendAudit(tx, services, record);
+    });
     return {
       message: 'Configuration updated successfully',
       config: { authBackend: authBackendUrl, communicationBackend: communicationBackendUrl, frontendUrl },

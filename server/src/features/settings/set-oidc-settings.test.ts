@@ -10,6 +10,7 @@ import {
   RunningClock,
 } from '../../../test/oidc-server.ts';
 import { storedRows } from '../../../test/second-connection.ts';
+import { dropSharedKeys } from '../../../test/stored-keys.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 
 const path = '/settings/oidc';
@@ -216,6 +217,7 @@ describe('PUT /settings/oidc', () => {
     await admin.put(path, good);
     const { environment, dataDir } = app;
     await app.stop();
+    dropSharedKeys(app);
     const other = { ...environment, DATA_DIR: dataDir, ENCRYPTION_KEY: '0123456789abcdef'.repeat(4) };
     app = await TestApp.start(other, new RunningClock());
     admin = await app.signIn('ada@example.com');

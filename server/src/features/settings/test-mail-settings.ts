@@ -39,7 +39,7 @@ export const testMailSettings = endpoint({
   async handle(services, { caller, origin }) {
     const { db } = services;
     const { userId, orgId } = caller;
-    services.limits.count('testMail', userId);
+    await services.limits.count('testMail', userId);
     const to = await db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       return (await selectActivePerson(tx, userId))?.email ?? '';

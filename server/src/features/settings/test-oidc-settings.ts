@@ -15,7 +15,7 @@ export const testOidcSettings = endpoint({
   async handle(services, { caller, origin }) {
     const { oidc, db, limits } = services;
     const { orgId, userId } = caller;
-    limits.count('testMail', userId);
+    await limits.count('testMail', userId);
     const client = await oidc.client();
     if (!client) throw new RefusedError('oidcNotConfigured');
     await db.transaction((tx) => services.confirm(tx, caller, 'admin'));

@@ -111,11 +111,13 @@ export function noteRefusal(services: Services, refusal: SignInRefusal): Refused
   const { db, limits, background } = services;
   const { orgId, userId: subjectId, method } = refusal;
   const { requestId, network } = refusal.origin;
-  if (orgId === null || !limits.tryCount('refusedSignIn', 'all')) return refuseSignIn();
+  if (orgId === null) return refuseSignIn();
   const what = { action: 'sign-in.refused', outcome: 'failure', orgId, actor: null, subjectId } as const;
   const details = { method: method === 'none' ? null : method, reason: reasonOf(refusal) };
   const record = { ...what, origin: { requestId, network }, details };
-  background.run('record of a refused sign-in', () => db.transaction((tx) => appendAudit(tx, services, record)));
+  background.run('record of a refused sign-in', async () => {
+    if (await limits.tryCount('refusedSignIn', 'all')) await db.transaction((tx) => appendAudit(tx, services, record));
+  });
   return refuseSignIn();
 }
 

@@ -34,7 +34,7 @@ export const startSignIn = endpoint({
     }),
   },
   async handle({ db, clock, keys, newId, limits, config }, { body, origin }) {
-    limits.count('signInStart', networkOf(origin.network));
+    await limits.count('signInStart', networkOf(origin.network));
     const organization = await selectActiveOrganization(db.read);
     const allowedMethods = [...(await firstMethods(db.read, organization?.id))];
     const id = newId();

@@ -84,7 +84,7 @@ export const completeOidc = endpoint({
   response: { 302: z.undefined() },
   async handle(services, { headers, query, origin }) {
     const { config, keys, oidc, limits, metrics, log } = services;
-    limits.count('signInStart', networkOf(origin.network));
+    await limits.count('signInStart', networkOf(origin.network));
     const client = await oidc.client();
     const kept = await keys.unseal(readFlowCookie(headers.cookie) ?? '');
     const flow = client && flowOf(kept, { settings: client.settings, state: query['state'] });

@@ -17,7 +17,7 @@ export const startOidc = endpoint({
   query: z.object({ signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers') }),
   response: { 302: z.undefined() },
   async handle({ oidc, keys, clock, config, limits, metrics, log }, { query: { signIn: signInId }, origin }) {
-    limits.count('signInStart', networkOf(origin.network));
+    await limits.count('signInStart', networkOf(origin.network));
     const client = await oidc.client();
     const fail = (error: string) => new WithHeaders(undefined, { location: signInPage(config.frontendUrl, { error }) });
     if (!client) return fail('not_configured');

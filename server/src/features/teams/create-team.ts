@@ -44,7 +44,7 @@ export const createTeam = endpoint({
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const { orgId, userId } = caller;
-      services.limits.count('team', userId);
+      await services.limits.count('team', userId);
       const { name, description = null, members: named = [] } = body;
       const { id, nowMs } = { id: services.newId(), nowMs: services.clock.now() };
       const own = { id, org_id: orgId, name, description, created_by: userId, created_at: nowMs, updated_at: nowMs };

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addManyUsers } from '../../../test/many-users.ts';
 import { secondConnection } from '../../../test/second-connection.ts';
 import { watchStatements } from '../../../test/statement-watch.ts';
+import { planOf } from '../../../test/store-plans.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 
 describe('GET /users/graph/list', () => {
@@ -55,15 +56,9 @@ describe('GET /users/graph/list', () => {
     const own = seen.filter((sql) => /from "users"/.test(sql) && /"is_deleted"/.test(sql));
     expect(own).toHaveLength(2);
     const store = secondConnection(app);
-    const plans = own.map((sql) => {
-      const args = Array.from(sql.matchAll(/\?/g), () => 1);
-      return store
-        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-        .all(...args)
-        .map((row) => (row as { detail: string }).detail);
-    });
+    const plans = own.map((sql) => planOf(store, sql));
     store.close();
-    expect(plans.flat().join('\n')).toContain('users_by_name');
-    expect(plans.flat().join('\n')).not.toMatch(/SCAN users(?! USING)/);
+    expect(plans.map(({ text }) => text).join('\n')).toContain('users_by_name');
+    expect(plans.flatMap(({ scans }) => scans).filter((step) => !/USING|Index/.test(step))).toEqual([]);
   });
 });

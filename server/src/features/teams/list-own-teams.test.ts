@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addManyUsers } from '../../../test/many-users.ts';
 import { secondConnection } from '../../../test/second-connection.ts';
 import { watchStatements } from '../../../test/statement-watch.ts';
+import { planOf } from '../../../test/store-plans.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
@@ -77,15 +78,9 @@ describe.each(['/users/teams/list', '/teams/user/teams'])('GET %s', (path) => {
     stop();
     expect(counts).toEqual([3, 3, 3]);
     const store = secondConnection(app);
-    const plans = own.flatMap((sql) => {
-      const args = Array.from(sql.matchAll(/\?/g), () => 1);
-      return store
-        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
-        .all(...args)
-        .map((row) => (row as { detail: string }).detail);
-    });
+    const plans = own.map((sql) => planOf(store, sql));
     store.close();
-    expect(plans.filter((detail) => /^SCAN (?!\(subquery|placed)/.test(detail))).toEqual([]);
-    expect(plans.join('\n')).toContain('team_members_of_user');
+    expect(plans.flatMap(({ scans }) => scans)).toEqual([]);
+    expect(plans.map(({ text }) => text).join('\n')).toContain('team_members_of_user');
   });
 });

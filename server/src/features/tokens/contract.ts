@@ -236,6 +236,6 @@ export async function listTokens(
   page: { readonly offset: number; readonly limit: number },
 ) {
   const total = await countTokens(read, filter);
-  const tokens = await selectTokenPage(read, filter, page);
+  const tokens = await selectTokenPage(read, filter, { ...page, total });
   return { total, tokens: tokens.map(toAdminTokenItem) };
 }

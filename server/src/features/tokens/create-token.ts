@@ -59,7 +59,7 @@ export const createToken = endpoint({
     const { config, clock, newId, limits } = services;
     const creator = caller.kind === 'token' ? caller : null;
     const scopes = scopesFor(asked, config.scopes.names, creator?.scopes ?? config.scopes.names);
-    limits.count('mint', caller.userId);
+    await limits.count('mint', caller.userId);
     const nowMs = clock.now();
     const wantedMs = expiryDays === 'never' ? null : nowMs + expiryDays * day;
     const token = {

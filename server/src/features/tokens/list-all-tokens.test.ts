@@ -100,6 +100,15 @@ describe('GET /personal-access-tokens/admin', () => {
     expect(named(await admin.get(`${path}?userId=${'f'.repeat(24)}`))).toEqual([]);
   });
 
+  it.each([1, 2, 3, 4, 5, 6])('200: pages of %i make the whole list, in its order (PAT-18, PAT-19)', async (limit) => {
+    const whole = ['removedOwners', 'theirs', 'mine', 'revoked', 'expired'];
+    const walked: string[] = [];
+    for (let page = 1; page <= Math.ceil(whole.length / limit) + 1; page += 1) {
+      walked.push(...named(await admin.get(`${path}?status=all&limit=${limit}&page=${page}`)));
+    }
+    expect(walked).toEqual(whole);
+  });
+
   it('200: pages follow each other without gap or overlap, and end (PAT-18, PAT-19)', async () => {
     const pages = await Promise.all([1, 2, 3, 4].map((page) => admin.get(`${path}?status=all&limit=2&page=${page}`)));
     expect(pages.map(named)).toEqual([['removedOwners', 'theirs'], ['mine', 'revoked'], ['expired'], []]);

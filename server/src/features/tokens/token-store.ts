@@ -122,13 +122,26 @@ export async function countTokens(read: Reader, filter: TokenFilter): Promise<nu
   return row.total;
 }
 
-/** One page of tokens with their owners, newest first. The page is cut on the index, and only its rows are read. */
+/** Where a page stands in the index: counted from the end that is nearer, because everything before it is gone through. */
+function nearerEnd({ offset, limit, total }: { offset: number; limit: number; total: number }) {
+  const count = Math.max(0, Math.min(limit, total - offset));
+  const after = total - offset - count;
+  return count > 0 && after < offset
+    ? { direction: 'asc' as const, skipped: after, count }
+    : { direction: 'desc' as const, skipped: offset, count };
+}
+
+/**
+ * One page of tokens with their owners, newest first. The page is cut on the index, and only its rows are read.
+ * @param place `total`: how many the filter leaves in all
+ */
 export function selectTokenPage(
   read: Reader,
   filter: TokenFilter,
-  { offset, limit }: { offset: number; limit: number },
+  place: { offset: number; limit: number; total: number },
 ): Promise<StoredTokenWithOwner[]> {
-  const page = filtered(read, filter).select('id').orderBy('id', 'desc').limit(limit).offset(offset);
+  const { direction, skipped, count } = nearerEnd(place);
+  const page = filtered(read, filter).select('id').orderBy('id', direction).limit(count).offset(skipped);
   return read
     .selectFrom('personal_access_tokens as t')
     .innerJoin('users as u', 'u.id', 't.user_id')

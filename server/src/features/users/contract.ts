@@ -1,5 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug, takeNumbers } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -7,12 +9,22 @@ import { RefusedError } from '../../errors.ts';
 import { appendEvents } from '../../events/outbox.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { forgetCodes } from '../codes/contract.ts';
 import { isInDefaultGroup, joinDefaultGroup, joinDefaultGroupTogether, leaveAllGroups } from '../groups/contract.ts';
+import { endLinks } from '../links/contract.ts';
+import { setPassword } from '../passwords/contract.ts';
 import { endCredentials } from '../sessions/contract.ts';
 import { leaveAllTeams } from '../teams/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
-import { deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
-import { insertUser, insertUsers, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
+import { type ImportedPerson, importedUserRow, type PersonPlan, planAll } from './imported-person.ts';
+import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
+import { updatedPayload } from './user-change.ts';
+import { insertUsers, selectAnyUsersByIds, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
+
+/** What it takes to write with an audit row. */
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
 
 interface Newcomer {
   readonly orgId: string;
@@ -31,15 +43,40 @@ export async function addPerson(
   services: Pick<Services, 'clock' | 'newId'>,
   { syncAction, ...newcomer }: Newcomer & { readonly syncAction: 'none' | 'immediate' },
 ): Promise<StoredUser> {
-  const { orgId, email, fullName } = newcomer;
-  const id = services.newId();
-  const user = newUserRow({ ...newcomer, id, slug: await nextSlug(tx, 'user') }, services.clock.now());
-  await insertUser(tx, user);
-  await joinDefaultGroup(tx, { orgId, userId: id, type: 'everyone' });
-  await appendEvents(tx, services, [
-    { eventType: 'userAdded', payload: { orgId, userId: id, email, fullName, syncAction } },
-  ]);
+  const { orgId } = newcomer;
+  const user = newUserRow(
+    { ...newcomer, id: services.newId(), slug: await nextSlug(tx, 'user') },
+    services.clock.now(),
+  );
+  await insertNewcomers(tx, services, { orgId, users: [user], syncAction });
   return user;
+}
+
+/** Writes people who are new, whom as many statements as it takes put into `everyone`, and tells of those who are active. */
+async function insertNewcomers(
+  tx: Tx,
+  services: Pick<Services, 'clock' | 'newId'>,
+  wish: {
+    readonly orgId: string;
+    readonly users: readonly StoredUser[];
+    readonly syncAction: 'none' | 'immediate';
+  },
+): Promise<void> {
+  const { orgId, users, syncAction } = wish;
+  for (let start = 0; start < users.length; start += batchRows) {
+    // There may be thousands: readers get their turn.
+    if (start > 0) await setImmediate();
+    const some = users.slice(start, start + batchRows);
+    await insertUsers(tx, some);
+    const active = some.filter((user) => user.is_deleted === 0);
+    const userIds = active.map(({ id }) => id);
+    if (active.length > 0) await joinDefaultGroupTogether(tx, { orgId, userIds, type: 'everyone' });
+    const events = active.map(({ id: userId, email, full_name: fullName }) => ({
+      eventType: 'userAdded' as const,
+      payload: { orgId, userId, email, fullName, syncAction },
+    }));
+    if (active.length > 0) await appendEvents(tx, services, events);
+  }
 }
 
 /**
@@ -63,19 +100,7 @@ export async function addPeople(
     const number = first + place;
     return newUserRow({ ...newcomer(number, place), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
   });
-  for (let start = 0; start < count; start += batchRows) {
-    const some = users.slice(start, start + batchRows);
-    const ids = some.map(({ id }) => id);
-    await insertUsers(tx, some);
-    await joinDefaultGroupTogether(tx, { orgId, userIds: ids, type: 'everyone' });
-    const events = some.map(({ id: userId, email, full_name: fullName }) => ({
-      eventType: 'userAdded' as const,
-      payload: { orgId, userId, email, fullName, syncAction: 'immediate' as const },
-    }));
-    await appendEvents(tx, services, events);
-    // There may be a thousand: readers get their turn.
-    await setImmediate();
-  }
+  await insertNewcomers(tx, services, { orgId, users, syncAction: 'immediate' });
   return users.map(({ id }) => id);
 }
 
@@ -132,4 +157,88 @@ export async function requirePerson(read: Reader, orgId: string, id: string): Pr
 /** Whoever has one of some addresses, deleted or not, or gets recovery mail there. */
 export function findHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
   return selectHoldersOfEmails(read, orgId, emails);
+}
+
+/**
+ * Writes what somebody is after a change: whoever moves to another address loses the links and codes that went to the
+ * earlier one; everybody is told the full current set. Rules: USER-27, USER-43.
+ * @param by whose change it is; `null`: the operator's
+ */
+export async function changePerson(
+  tx: Tx,
+  services: WritingServices,
+  change: {
+    readonly before: StoredUser;
+    readonly after: StoredUser;
+    readonly by: Principal | null;
+    readonly origin: Origin;
+    readonly details: Readonly<Record<string, unknown>>;
+  },
+): Promise<void> {
+  const { before, after, by, origin, details } = change;
+  const { id: userId, org_id: orgId } = after;
+  await updateUser(tx, after);
+  if (after.email !== before.email) {
+    await endLinks(tx, { userId, nowMs: services.clock.now(), reason: 'email-changed' });
+    await forgetCodes(tx, userId);
+  }
+  await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
+  const changes = changesBetween(auditedUser(before), auditedUser(after));
+  const record = { action: 'user.updated', orgId, actor: by, subjectId: userId, origin } as const;
+  await appendAudit(tx, services, { ...record, details, changes });
+}
+
+/**
+ * What is to become of people whom a file tells of, in their order; no two of them have an id or an address in common.
+ * Rules: CLI-16, CLI-17.
+ */
+export async function planPeople(
+  read: Reader,
+  {
+    orgId,
+    people,
+    nowMs,
+  }: { readonly orgId: string; readonly people: readonly ImportedPerson[]; readonly nowMs: number },
+): Promise<readonly PersonPlan[]> {
+  const ids = people.flatMap(({ id }) => id ?? []);
+  const emails = people.map(({ email }) => email);
+  const present = await selectAnyUsersByIds(read, ids);
+  return planAll(people, { present, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
+}
+
+/**
+ * Adds people whom a file tells of; ids and addresses must be free. Whoever is active gets into `everyone` and is told
+ * of. Rules: CLI-17, CLI-19.
+ * @returns the ids, in their order
+ */
+export async function addImportedPeople(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly orgId: string;
+    readonly people: readonly ImportedPerson[];
+    readonly origin: Origin;
+    readonly syncAction: 'none' | 'immediate';
+  },
+): Promise<readonly string[]> {
+  const { orgId, people, origin, syncAction } = wish;
+  const nowMs = services.clock.now();
+  const first = await takeNumbers(tx, 'user', people.length);
+  const rows = people.map((person, place) => {
+    const made = { id: person.id ?? services.newId(), orgId, slug: `user-${first + place}`, nowMs };
+    return importedUserRow(person, made);
+  });
+  await insertNewcomers(tx, services, { orgId, users: rows, syncAction });
+  const act = { action: 'user.created', orgId, actor: null, origin, details: { imported: true } } as const;
+  const records = rows.map((user) => ({
+    ...act,
+    subjectId: user.id,
+    changes: changesBetween(null, auditedUser(user)),
+  }));
+  await appendAudit(tx, services, ...records);
+  for (const [place, { passwordHash, isDeleted }] of people.entries()) {
+    const userId = rows[place]?.id;
+    if (passwordHash && !isDeleted && userId) await setPassword(tx, { userId, passwordHash, nowMs });
+  }
+  return rows.map(({ id }) => id);
 }

@@ -1,20 +1,16 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
-import { appendEvents } from '../../events/outbox.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { emailChangedMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { forgetCodes } from '../codes/contract.ts';
-import { endLinks } from '../links/contract.ts';
-import { auditedUser, type StoredUser, toUserRecord, userRecord } from './user.ts';
-import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
-import { selectHolderOfEmail, selectUserById, updateUser as writeUser } from './user-store.ts';
+import { changePerson } from './contract.ts';
+import { type StoredUser, toUserRecord, userRecord } from './user.ts';
+import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-change.ts';
+import { selectHolderOfEmail, selectUserById } from './user-store.ts';
 
 const params = z.object({ id: id.describe('Of the user') });
 const response = { 200: userRecord };
@@ -30,7 +26,7 @@ interface Edit {
 async function announceMove({ db, mail, limits }: Services, before: StoredUser, newEmail: string): Promise<void> {
   const organization = (await selectActiveOrganization(db.read))?.name;
   // Whoever moves to and fro would have us write to anybody.
-  if (organization === undefined || !limits.tryCount('emailNotice', before.id)) return;
+  if (organization === undefined || !(await limits.tryCount('emailNotice', before.id))) return;
   const letter = emailChangedMail({ organization, newEmail });
   const earlier = new Set([before.email, before.recovery_email ?? before.email]);
   for (const to of earlier) if (to !== newEmail) mail.sendLater('notice of a changed e-mail', { to, ...letter });
@@ -47,15 +43,8 @@ async function edit(services: Services, { caller, params: { id }, body: change, 
     const isMoving = after.email !== before.email;
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
     if (holder) throw new RefusedError('emailTaken');
-    await writeUser(tx, after);
-    if (isMoving) {
-      await endLinks(tx, { userId: id, nowMs: services.clock.now(), reason: 'email-changed' });
-      await forgetCodes(tx, id);
-    }
-    await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload(after) }]);
-    const changes = changesBetween(auditedUser(before), auditedUser(after));
-    const record = { action: 'user.updated', orgId, actor: caller, subjectId: id, origin } as const;
-    await appendAudit(tx, services, { ...record, details: { fields: Object.keys(change) }, changes });
+    const details = { fields: Object.keys(change) };
+    await changePerson(tx, services, { before, after, by: caller, origin, details });
     return { before, after };
   });
   if (before.email !== after.email) await announceMove(services, before, after.email);

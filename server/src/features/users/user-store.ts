@@ -157,14 +157,15 @@ export function selectAnyUserById(read: Reader, id: string): Promise<StoredUser 
   return read.selectFrom('users').where('id', '=', id).selectAll().executeTakeFirst();
 }
 
+/** The users among some ids, deleted or not, wherever they belong. */
+export async function selectAnyUsersByIds(read: Reader, ids: readonly string[]): Promise<StoredUser[]> {
+  if (ids.length === 0) return [];
+  return read.selectFrom('users').where('id', 'in', ids).selectAll().execute();
+}
+
 /** An active user by id, wherever it belongs. */
 export function selectUserById(read: Reader, id: string): Promise<StoredUser | undefined> {
   return read.selectFrom('users').where('id', '=', id).where('is_deleted', '=', 0).selectAll().executeTakeFirst();
-}
-
-/** Adds a user. */
-export async function insertUser(tx: Tx, user: StoredUser): Promise<void> {
-  await tx.insertInto('users').values(user).execute();
 }
 
 /** Adds users, as many as one statement takes. */

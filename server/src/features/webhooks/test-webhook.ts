@@ -22,7 +22,7 @@ export const testWebhook = endpoint({
   async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
     const { db, clock, config, newId } = services;
     const { orgId, userId } = caller;
-    services.limits.count('testMail', userId);
+    await services.limits.count('testMail', userId);
     const webhook = await db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const found = await requireWebhook(tx, services, subjectId);

@@ -1,0 +1,138 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type AuditVerdict, verifyAudit } from '../../../server/src/audit/verify-audit.ts';
+import { systemClock } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { type BackupFacts, type UnpackedBackup, unpackBackup } from '../../../server/src/db/backup-file.ts';
+import { writeBeside } from '../../../server/src/db/beside.ts';
+import { holdDataDir, prepareDataDir, storeFile } from '../../../server/src/db/data-dir.ts';
+import { migrate, schemaVersion } from '../../../server/src/db/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite.ts';
+import type { Progress } from '../../../server/src/db/store-copy.ts';
+import {
+  type Carried,
+  carryOver,
+  goOnAlone,
+  type Revocation,
+  type Revoked,
+  recordRestored,
+  revokeRestored,
+} from '../../../server/src/features/restoring/contract.ts';
+import { idGenerator } from '../../../server/src/ids.ts';
+import { operator } from '../operator-store.ts';
+import { type KeyPlan, planKeys, requireSameEncryption, writeKeys } from './backup-keys.ts';
+import { copyPresent, takePresentStore } from './present-store.ts';
+import { replaceStore } from './replace-store.ts';
+import { noJournal, refuseCarrying, requireSchema } from './restore-refusals.ts';
+
+interface RestoreWish {
+  readonly from: string;
+  /** Takes nothing over from the present store. */
+  readonly isAlone: boolean;
+  readonly revoke: Revocation;
+  /** Whether a back-up of an earlier schema may be migrated. */
+  readonly mayMigrate: boolean;
+  readonly progress: Progress;
+}
+
+/** What restoring did. */
+export interface RestoredStore {
+  readonly facts: BackupFacts;
+  /** `null`: nothing was taken over from the store of before. */
+  readonly carried: Carried | null;
+  readonly revoked: Revoked;
+  readonly keys: KeyPlan;
+  readonly audit: AuditVerdict;
+  /** Where the store of before is kept; `null`: there was none. */
+  readonly keptAside: string | null;
+}
+
+const services = { clock: systemClock, newId: idGenerator(systemClock), metrics: { countActivity: () => {} } };
+
+async function bringUpToDate(staging: string): Promise<void> {
+  const db = openSqlite(staging);
+  try {
+    await migrate(db, systemClock);
+  } finally {
+    await db.close();
+  }
+}
+
+async function verify(staging: string, progress: Progress): Promise<AuditVerdict> {
+  const db = openSqlite(staging);
+  try {
+    return await verifyAudit(db, { progress });
+  } finally {
+    await db.close();
+  }
+}
+
+interface Parts {
+  readonly facts: BackupFacts;
+  readonly staging: string;
+  /** The file of the present store's copy; `null`: nothing is taken over. */
+  readonly journal: string | null;
+}
+
+/** Makes of the store of the back-up what is to take the place of the present one, in one transaction. */
+function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreWish) {
+  return writeBeside(join(staging, storeFile), journal, async (tx) => {
+    const carried = journal === null ? null : await carryOver(tx, services, facts.schema);
+    if (typeof carried === 'string') throw refuseCarrying(carried);
+    if (carried === null) await goOnAlone(tx);
+    const revoked = await revokeRestored(tx, services, { wish: revoke, origin: operator });
+    const details = {
+      madeAt: facts.madeAt,
+      carried: carried?.ended ?? null,
+      leftBehind: carried?.leftBehind ?? null,
+      events: carried?.events ?? 0,
+      revoked,
+    };
+    await recordRestored(tx, services, { details, origin: operator });
+    return { carried, revoked };
+  });
+}
+
+async function restoreInto(config: Config, staging: string, wish: RestoreWish): Promise<RestoredStore> {
+  const { isAlone, mayMigrate, progress } = wish;
+  const { dataDir } = config;
+  const file = join(staging, storeFile);
+  const { facts, keys }: UnpackedBackup = unpackBackup(resolve(wish.from), file, progress);
+  requireSchema(facts, mayMigrate);
+  if (facts.schema < schemaVersion) await bringUpToDate(staging);
+  const plan = planKeys(config, keys);
+  const present = takePresentStore(config);
+  try {
+    const copy = isAlone ? null : await copyPresent(present, staging, progress);
+    if (copy && 'problem' in copy) throw noJournal(copy.problem);
+    if (copy === null) requireSameEncryption(config, plan);
+    const prepared = await prepare({ facts, staging, journal: copy?.file ?? null }, wish);
+    const audit = await verify(staging, progress);
+    writeKeys(config, keys, plan);
+    const keptAside = replaceStore(file, dataDir, present.isThere);
+    return { facts, ...prepared, keys: plan, audit, keptAside };
+  } finally {
+    present.held?.release();
+  }
+}
+
+/**
+ * Puts the store of a back-up in the place of the present one, while no server runs on the directory. What ended since the
+ * back-up stays so, as far as the present store knows it. Whatever ends it half way, the directory has the one store or the
+ * other, whole. Throws StartupError and CommandError; then nothing has changed. Rules: CLI-26 to CLI-29.
+ */
+export async function restoreBackup(config: Config, wish: RestoreWish): Promise<RestoredStore> {
+  prepareDataDir(config.dataDir);
+  const hold = holdDataDir(config.dataDir);
+  const staging = join(config.dataDir, 'restoring');
+  const clear = () => rmSync(staging, { recursive: true, force: true });
+  try {
+    // Of one that was cut short; nobody else is here.
+    clear();
+    mkdirSync(staging, { mode: 0o700 });
+    return await restoreInto(config, staging, wish);
+  } finally {
+    clear();
+    hold.release();
+  }
+}

@@ -1,0 +1,28 @@
+import { type Command, command } from '../command.ts';
+
+const shells = {
+  bash: { script: 'bashCompletion', use: 'Put source <(latchkey completion bash) into ~/.bashrc.' },
+  zsh: { script: 'zshCompletion', use: 'Put source <(latchkey completion zsh) into ~/.zshrc, after compinit.' },
+  fish: { script: 'fishCompletion', use: 'Put latchkey completion fish | source into ~/.config/fish/config.fish.' },
+} as const;
+
+/**
+ * The commands that print a script for a shell. Rule: CLI-23.
+ * @param commands every command that is to be completed
+ */
+export function completions(commands: () => readonly Command[]): readonly Command[] {
+  return Object.entries(shells).map(([shell, { script, use }]) =>
+    command({
+      name: `completion ${shell}`,
+      summary: `Print the script that completes command lines in ${shell}`,
+      details: `${use} It is made of this release's commands: after an upgrade it is read anew by a new shell.`,
+      examples: [`completion ${shell}`],
+      options: {},
+      async run() {
+        const made = await import('../completion.ts');
+        const text = made[script](commands());
+        return { data: { shell, script: text }, words: text.trimEnd() };
+      },
+    }),
+  );
+}

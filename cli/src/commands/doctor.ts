@@ -1,0 +1,40 @@
+import { command } from '../command.ts';
+import type { Check } from '../doctor/check.ts';
+import { CommandError } from '../failures.ts';
+import { flag, storeOptions } from '../options.ts';
+
+const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: '-' } as const;
+
+function listed(checks: readonly Check[]): string {
+  const column = (words: readonly string[]) => Math.max(...words.map(({ length }) => length)) + 2;
+  const [nameWidth, markWidth] = [column(checks.map(({ name }) => name)), column(Object.values(marks))];
+  return checks
+    .map(({ name, state, message, cure }) => {
+      const line = `${name.padEnd(nameWidth)}${marks[state].padEnd(markWidth)}${message}`;
+      return cure === null ? line : `${line}\n${' '.repeat(nameWidth + markWidth)}→ ${cure}`;
+    })
+    .join('\n');
+}
+
+/** Rules: CLI-21, CLI-22. */
+export const doctor = command({
+  name: 'doctor',
+  summary: 'Look at everything that this instance needs, and tell what is wrong and what to do about it',
+  details:
+    'Configuration, store, files, server, clock, disk, mail server, broker, single sign-on, connector backend and events. ' +
+    'It may run beside a server or without one, as the user and with the environment of the server. It changes nothing and ' +
+    'sends nothing: of the mail server and the others it asks whether they would take it. Ends with 1 when something failed.',
+  examples: ['doctor', 'doctor --deep --data-dir /var/lib/latchkey', 'doctor --json'],
+  options: {
+    ...storeOptions,
+    deep: flag('go through the whole store and the whole audit log, however long that takes'),
+  },
+  async run({ dataDir, deep }, surroundings) {
+    const { examineInstance } = await import('../doctor/examine.ts');
+    const checks = await examineInstance({ dataDir, isDeep: deep }, surroundings);
+    const words = listed(checks);
+    const failures = checks.filter(({ state }) => state === 'failed').map(({ name }) => name);
+    if (failures.length === 0) return { data: { checks }, words };
+    throw new CommandError('failed', `Failed: ${failures.join(', ')}`, { more: { checks }, words });
+  },
+});

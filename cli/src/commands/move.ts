@@ -1,0 +1,88 @@
+import { resolve } from 'node:path';
+import type { Outcome } from '../command.ts';
+import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import type { Moved } from '../move/move-store.ts';
+import { flag, storeOptions, text } from '../options.ts';
+import type { Surroundings } from '../surroundings.ts';
+
+const shownDigits = 16;
+
+/** What the operator does next, whose server has an encryption key of its own or one that the configuration gives. */
+function nextSteps(dataDir: string, hasKey: boolean): readonly string[] {
+  const place = resolve(dataDir);
+  const key = hasKey ? 'ENCRYPTION_KEY as it is' : `ENCRYPTION_KEY_FILE=${place}/encryption-key`;
+  return [
+    `Stop the server that runs on ${place}: it reads the old store, and learns of no revocation any more`,
+    `Start the server with DATABASE_URL, set to the address that was given here, and ${key}; every node needs the same key`,
+    `Keep ${place} as the way back: latchkey move --back`,
+  ];
+}
+
+function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly string[]): Outcome {
+  const { move: _id, ...moved } = mark;
+  const tables = mark.tables.map(({ table, rows, digest }) => `  ${table}: ${rows} ${digest.slice(0, shownDigits)}`);
+  const counters = Object.entries(mark.counters).map(([name, value]) => `${name} ${value}`);
+  const words = [
+    isResumed ? `Finished the move to ${mark.to} of ${mark.movedAt}` : `Moved to ${mark.to} in ${seconds} s`,
+    'Rows and the beginnings of their digests, the same on both sides:',
+    ...tables,
+    `Counters: ${counters.join(', ')}`,
+    `Signing keys: ${mark.signingKeys}`,
+    'Next:',
+    ...next.map((step, place) => `  ${place + 1}. ${step}`),
+  ];
+  return { data: { moved: { ...moved, isResumed, seconds }, next }, words: words.join('\n') };
+}
+
+async function goBack({ ask }: Surroundings, dataDir: string, yes: boolean): Promise<Outcome> {
+  const { isMoved, unmarkMoved } = await import('../../../server/src/db/moved.ts');
+  if (!isMoved(dataDir)) throw new CommandError('refused', `The store in ${dataDir} was not moved: it is in use`);
+  const warning = 'What was written since the move is not in the embedded store, revocations too';
+  if (!yes) {
+    const answer = await ask(`${warning}. No server may run on the database any more. Type back to use it again: `);
+    if (answer === null) throw new CommandError('refused', `${warning}: confirm it with --yes, or at a terminal`);
+    if (answer.trim() !== 'back') throw new CommandError('refused', 'That is not back: nothing was changed');
+  }
+  unmarkMoved(dataDir);
+  const words = `The store in ${dataDir} is used again, as it was at the move. Unset DATABASE_URL and start the server.`;
+  return { data: { back: { dataDir } }, words };
+}
+
+/** Rules: CLI-30, CLI-31, CLI-32. */
+export const move = command({
+  name: 'move',
+  summary: 'Move the embedded store into PostgreSQL',
+  details:
+    'May run beside the server: it goes on answering reads and checking tokens, and answers 503 to writes, until the move ' +
+    'has ended and for as long as it goes on running. The database must be empty. Every table is copied, read again and ' +
+    'compared by its number of rows and a digest; the signing keys go into the database, encrypted with the encryption ' +
+    'key. The embedded store stays as it is, marked as moved. Without --to it is moved to DATABASE_URL, which keeps a ' +
+    'password out of the list of processes.',
+  examples: [
+    'move --to postgres://latchkey@db.example.com/latchkey',
+    'move --data-dir /var/lib/latchkey --json',
+    'move --back --data-dir /var/lib/latchkey',
+  ],
+  options: {
+    ...storeOptions,
+    to: text('address', 'the database, as postgres://user:password@host:5432/latchkey'),
+    force: flag('throw away what a move that was cut short left in the database, and begin anew'),
+    back: flag('have the embedded store used again, as it was when it was moved'),
+    yes: flag('with --back: do not ask'),
+  },
+  async run({ dataDir, to, force, back, yes }, surroundings) {
+    if (back && (to !== null || force)) throw new CommandError('usage', '--back stands without --to and --force');
+    if (yes && !back) throw new CommandError('usage', '--yes is for --back');
+    const { moveConfig } = await import('../operator-store.ts');
+    const config = moveConfig(surroundings, { dataDir, to });
+    if (back) return goBack(surroundings, config.dataDir, yes);
+    if (config.databaseUrl === null) throw new CommandError('usage', 'say where to: --to, or DATABASE_URL');
+    const { moveStore } = await import('../move/move-store.ts');
+    const startedMs = performance.now();
+    const { progress } = surroundings;
+    const moved = await moveStore({ config, to: config.databaseUrl, restart: force, progress });
+    const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
+    return outcome(moved, seconds, nextSteps(config.dataDir, config.encryptionKey !== null));
+  },
+});

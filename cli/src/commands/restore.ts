@@ -1,0 +1,71 @@
+import type { RestoredStore } from '../backup/restore-backup.ts';
+import { command } from '../command.ts';
+import { flag, neededText, oneOf, storeOptions } from '../options.ts';
+
+function counts(of: object): string {
+  const some = Object.entries(of).filter(([, count]) => count !== 0);
+  return some.length === 0 ? 'nothing' : some.map(([name, count]) => `${name} ${String(count)}`).join(', ');
+}
+
+function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredStore, from: string): string {
+  const lines = [
+    `Restored ${from} of ${facts.madeAt}`,
+    carried
+      ? `Ended since, and ended in it: ${counts(carried.ended)}`
+      : 'Nothing was taken over from the store of before: what ended since the back-up counts again, unless it is ended here.',
+    ...(carried
+      ? [`Made since, and not in it: ${counts(carried.leftBehind)}`, `Consumers are told by ${carried.events} events`]
+      : []),
+    `Ended by --revoke: ${counts(revoked)}`,
+    ...(keys.written.length > 0 ? [`Keys from the back-up: ${keys.written.join(', ')}`] : []),
+    ...(keys.kept.length > 0
+      ? [`Keys that were there, other than those of the back-up, stay: ${keys.kept.join(', ')}`]
+      : []),
+    audit.ok
+      ? `The audit log is sound: ${audit.head.sequence}:${audit.head.hash}`
+      : `The audit log is broken at record ${audit.sequence}: latchkey audit verify tells more`,
+    keptAside === null ? 'There was no store before.' : `The store of before is in ${keptAside}`,
+  ];
+  return lines.join('\n');
+}
+
+/** Rules: CLI-26 to CLI-29. */
+export const restore = command({
+  name: 'restore',
+  summary: 'Put a back-up in the place of the store',
+  details:
+    'While no server runs on the directory. What was revoked, ended, deleted or changed since the back-up stays so, as the ' +
+    'present store knows it: tokens, sessions, links, users, passwords, addresses, services, webhooks. Both logs go on, and ' +
+    'consumers of events are told what is different. Where the present store is gone, damaged or another one, nobody knows ' +
+    'what ended since: then it takes --without-journal, best with --revoke. The present store is kept aside.',
+  examples: [
+    'restore --from /backups/latchkey-1.lkb',
+    'restore --from /backups/latchkey-1.lkb --without-journal --revoke tokens',
+  ],
+  options: {
+    ...storeOptions,
+    from: neededText('file', 'that latchkey backup wrote'),
+    revoke: oneOf(
+      ['none', 'sessions', 'tokens', 'all'],
+      'none',
+      'also end every session and link; with tokens, every token and service too; with all, every password too',
+    ),
+    withoutJournal: flag('take nothing over from the present store'),
+    migrate: flag("bring a back-up of an earlier release to this release's schema"),
+  },
+  async run({ dataDir, from, revoke, withoutJournal, migrate }, surroundings) {
+    const { operatorConfig } = await import('../operator-store.ts');
+    const { restoreBackup } = await import('../backup/restore-backup.ts');
+    const { requireEmbedded } = await import('../backup/require-embedded.ts');
+    const config = operatorConfig(surroundings, dataDir);
+    requireEmbedded(config, dataDir, `pg_restore --clean --if-exists --dbname="$DATABASE_URL" ${from}`);
+    const restored = await restoreBackup(config, {
+      from,
+      revoke,
+      isAlone: withoutJournal,
+      mayMigrate: migrate,
+      progress: surroundings.progress,
+    });
+    return { data: { restored: { from, ...restored } }, words: wordsOf(restored, from) };
+  },
+});

@@ -1,0 +1,34 @@
+/** `skipped`: there is nothing to look at, or it cannot be looked at because of something else. */
+type State = 'ok' | 'warning' | 'failed' | 'skipped';
+
+/** What was found out about one thing. Rule: CLI-21. */
+export interface Check {
+  readonly name: string;
+  readonly state: State;
+  /** One line; what is wrong, where something is. Holds no secret. */
+  readonly message: string;
+  /** One line: what to do about it; `null` where nothing is wrong. */
+  readonly cure: string | null;
+}
+
+/** What was found out, without its name. */
+export type Finding = Omit<Check, 'name'>;
+
+export const fine = (message: string): Finding => ({ state: 'ok', message, cure: null });
+export const skipped = (message: string): Finding => ({ state: 'skipped', message, cure: null });
+export const warning = (message: string, cure: string): Finding => ({ state: 'warning', message, cure });
+export const failed = (message: string, cure: string): Finding => ({ state: 'failed', message, cure });
+
+/** What an error says, on one line. */
+export function messageOf(error: unknown): string {
+  const { message } = error instanceof Error ? error : { message: String(error) };
+  return message.replace(/\s+/g, ' ').trim();
+}
+
+/** A size as people read it. */
+export function shownBytes(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  const power = bytes < 1_000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  const amount = bytes / 1_000 ** power;
+  return `${power === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[power]}`;
+}

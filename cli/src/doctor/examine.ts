@@ -1,0 +1,119 @@
+import { second, systemClock } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import type { Database } from '../../../server/src/db/database.ts';
+import { selectLatest } from '../../../server/src/db/store-check.ts';
+import { operatorConfig } from '../operator-store.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
+import { checkDisk, checkFiles, judgeClock } from './machine-checks.ts';
+import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
+import { checkServer } from './server-check.ts';
+import { checkAudit, checkEvents, checkIntegrity, checkStore } from './store-checks.ts';
+
+/** Longer than each step of a check may take by itself. */
+const waitMsMax = 30 * second;
+
+interface Wish {
+  readonly dataDir: string | null;
+  /** Whether to go through everything, however long it takes. */
+  readonly isDeep: boolean;
+}
+
+/** What a check found, and what later ones need of it. */
+interface Found<T> {
+  readonly finding: Finding;
+  readonly value: T;
+}
+
+/** Runs one check; whatever it throws, or waits for too long, is a finding, too. Rule: CLI-22. */
+async function attempt<T>(
+  name: string,
+  check: () => Found<T> | Promise<Found<T>>,
+  waitMs = waitMsMax,
+): Promise<{ readonly check: Check; readonly value: T | null }> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Found<null>>((resolve) => {
+    const finding = failed('Nothing came of it in time', 'Look what keeps it waiting, and run this again');
+    if (Number.isFinite(waitMs)) timer = setTimeout(() => resolve({ finding, value: null }), waitMs);
+  });
+  try {
+    const { finding, value } = await Promise.race([Promise.resolve().then(check), late]);
+    return { check: { name, ...finding }, value };
+  } catch (error) {
+    const finding = failed(messageOf(error), 'Do what it says, and run this again');
+    return { check: { name, ...finding }, value: null };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function examine(name: string, check: () => Finding | Promise<Finding>, waitMs = waitMsMax): Promise<Check> {
+  return (await attempt(name, async () => ({ finding: await check(), value: null }), waitMs)).check;
+}
+
+/** Checks that need the store. */
+async function examineStore(
+  db: Database | null,
+  { isDeep }: Wish,
+  { progress }: Surroundings,
+): Promise<readonly Check[]> {
+  const withStore = (check: (store: Database) => Promise<Finding>) => async () =>
+    db ? check(db) : skipped('There is no store to look into');
+  const events = await examine('events', withStore(checkEvents));
+  const audit = async (store: Database) =>
+    isDeep ? checkAudit(store, progress) : skipped('Going through the audit log takes a while: --deep does');
+  return [events, await examine('audit log', withStore(audit), Number.POSITIVE_INFINITY)];
+}
+
+/** Checks of others that are reached over the network, all at the same time. */
+async function examineOutside(config: Config, db: Database | null): Promise<readonly Check[]> {
+  const subject = { config, db };
+  return Promise.all([
+    examine('mail', () => checkMail(subject)),
+    examine('broker', () => checkBroker(subject)),
+    examine('single sign-on', () => checkSignOn(subject)),
+    examine('connector', () => checkConnector(subject)),
+  ]);
+}
+
+/** Checks of this machine, and of the server on it. */
+async function examineMachine(config: Config, db: Database | null): Promise<readonly Check[]> {
+  const { dataDir } = config;
+  const server = await attempt('server', () => checkServer(config));
+  const clock = await examine('clock', async () =>
+    judgeClock({
+      nowMs: systemClock.now(),
+      latestMs: db && (await selectLatest(db.read)),
+      serverAheadMs: server.value,
+    }),
+  );
+  const files = await examine('files', () => checkFiles(dataDir));
+  return [files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
+}
+
+async function examineAll(config: Config, wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {
+  const { check: store, value: db } = await attempt('store', () => checkStore(config));
+  try {
+    const integrity = await examine('integrity', () => checkIntegrity(config, wish.isDeep));
+    const machine = await examineMachine(config, db);
+    const outside = await examineOutside(config, db);
+    return [store, integrity, ...machine, ...outside, ...(await examineStore(db, wish, surroundings))];
+  } finally {
+    await db?.close();
+  }
+}
+
+/**
+ * Looks at everything that an instance needs, and answers what was found. It changes and sends nothing. Rules: CLI-21,
+ * CLI-22.
+ */
+export async function examineInstance(wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {
+  let config: Config;
+  try {
+    config = operatorConfig(surroundings, wish.dataDir);
+  } catch (error) {
+    return [{ name: 'configuration', ...failed(messageOf(error), 'Correct it; nothing else was looked at') }];
+  }
+  const read = fine(`Every variable has an allowed value; the public address is ${config.baseUrl}`);
+  return [{ name: 'configuration', ...read }, ...(await examineAll(config, wish, surroundings))];
+}

@@ -1,0 +1,76 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { encryptionKeyFile } from '../../../server/src/access/encryption.ts';
+import { signingKeyFile } from '../../../server/src/access/key-place.ts';
+import { second, toTimestamp } from '../../../server/src/clock.ts';
+import { type Finding, failed, fine, shownBytes, skipped, warning } from './check.ts';
+
+const gigabyte = 1_000_000_000;
+const freeBytesMin = 0.2 * gigabyte;
+const freeBytesAdvised = 2 * gigabyte;
+/** Before this release there was nothing to run. */
+const yearMin = 2026;
+const yearMax = 2100;
+const aheadMsMax = 60 * second;
+const apartMsAdvised = 2 * second;
+const apartMsMax = 30 * second;
+
+/** What room on a disk means. Rule: CLI-21. */
+export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; readonly place: string }): Finding {
+  const found = `${shownBytes(freeBytes)} free at ${place}`;
+  if (freeBytes < freeBytesMin) return failed(found, 'Make room at once: without it nothing more can be stored');
+  if (freeBytes < freeBytesAdvised) return warning(found, 'Make room soon, or move DATA_DIR to a larger disk');
+  return fine(found);
+}
+
+/** The nearest directory that is there: the data directory may be made only later. */
+function directoryAt(path: string): string {
+  const above = dirname(path);
+  return existsSync(path) || above === path ? path : directoryAt(above);
+}
+
+/** How much room the data directory has. */
+export async function checkDisk(dataDir: string): Promise<Finding> {
+  const place = directoryAt(resolve(dataDir));
+  const { bavail, bsize } = await statfs(place);
+  return judgeSpace({ freeBytes: bavail * bsize, place });
+}
+
+/** Whether the files of a data directory are their owner's alone. Rule: CLI-21. */
+export function checkFiles(dataDir: string): Finding {
+  if (!existsSync(dataDir)) return skipped(`DATA_DIR ${dataDir} is not there yet`);
+  const secret = new RegExp(`^(${signingKeyFile}|${encryptionKeyFile}(\\.next)?)$`);
+  const open = readdirSync(dataDir)
+    .filter((name) => secret.test(name) || name.startsWith('latchkey.db'))
+    .filter((name) => ((statSync(join(dataDir, name), { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0);
+  const cure = `Run chmod 600 on it: ${open.map((name) => join(dataDir, name)).join(' ')}`;
+  const found = `Others on this machine may read ${open.join(', ')}`;
+  if (open.some((name) => secret.test(name))) return failed(`${found}; no server starts like that`, cure);
+  if (open.length > 0) return warning(found, cure);
+  return fine(`The files in ${dataDir} are their owner's alone`);
+}
+
+interface Moments {
+  readonly nowMs: number;
+  /** The latest moment in the store; `null`: not known. */
+  readonly latestMs: number | null;
+  /** How far a running server is ahead; `null`: none was asked. */
+  readonly serverAheadMs: number | null;
+}
+
+/** What the clock of this machine means, by itself and against others. Rule: CLI-21. */
+export function judgeClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding {
+  const cure = 'Set the clock, best by NTP (systemd-timesyncd, chrony), before a server starts';
+  const year = new Date(nowMs).getUTCFullYear();
+  const now = toTimestamp(nowMs);
+  if (year < yearMin || year > yearMax) return failed(`This machine says that it is ${now}`, cure);
+  if (latestMs !== null && latestMs > nowMs + aheadMsMax) {
+    return failed(`This machine says ${now}, but the store has something done at ${toTimestamp(latestMs)}`, cure);
+  }
+  if (serverAheadMs === null) return fine(`This machine says ${now}`);
+  const apart = `The clocks of this machine and of the server are ${(Math.abs(serverAheadMs) / second).toFixed(1)} s apart`;
+  if (Math.abs(serverAheadMs) > apartMsMax) return failed(apart, cure);
+  if (Math.abs(serverAheadMs) > apartMsAdvised) return warning(apart, cure);
+  return fine(`This machine says ${now}, and so does the server`);
+}

@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type Encryption,
+  encryptionKeyFile,
+  encryptionWith,
+  readEncryptionKey,
+} from '../../../server/src/access/encryption.ts';
+import { second, systemClock } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import type { Database } from '../../../server/src/db/database.ts';
+import { checkBroker as connectToBroker } from '../../../server/src/events/broker.ts';
+import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/contract.ts';
+import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
+import { openOidc } from '../../../server/src/sso/open-oidc.ts';
+import { type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
+
+const waitMs = 5 * second;
+
+/** What the checks are about. */
+export interface Subject {
+  readonly config: Config;
+  /** `null` where there is none that can be read. */
+  readonly db: Database | null;
+}
+
+type SettingReader<T> = typeof mailSettingsReader extends (parts: infer P) => unknown
+  ? (parts: P) => () => Promise<T | null>
+  : never;
+
+/** The key that the servers have; none is made here. */
+function presentKey({ dataDir, encryptionKey }: Config): Encryption | null {
+  const file = join(dataDir, encryptionKeyFile);
+  const key = encryptionKey ?? (existsSync(file) ? readEncryptionKey(file) : null);
+  return key && encryptionWith(key);
+}
+
+/** What an administrator stored; `unreadable` with the present key; `null`: nothing. */
+async function stored<T>({ config, db }: Subject, reader: SettingReader<T>): Promise<T | 'unreadable' | null> {
+  if (db === null) return null;
+  let isUnreadable = false;
+  const encryption: Pick<Encryption, 'decrypt'> = {
+    decrypt: async (purpose, content) => {
+      const text = (await presentKey(config)?.decrypt(purpose, content)) ?? null;
+      isUnreadable = text === null;
+      return text;
+    },
+  };
+  const value = await reader({ config: () => config, db, encryption })();
+  return isUnreadable ? 'unreadable' : value;
+}
+
+const unreadable = (what: string): Finding =>
+  failed(
+    `What is stored of ${what} cannot be read with the present encryption key`,
+    'Give ENCRYPTION_KEY, or the file encryption-key, that it was stored with; or store it anew',
+  );
+
+/** Whether the mail server takes a connection and the sign-in; nothing is sent. Rule: CLI-21. */
+export async function checkMail(subject: Subject): Promise<Finding> {
+  const server = subject.config.mailServer ?? (await stored(subject, mailSettingsReader));
+  if (server === 'unreadable') return unreadable('the mail server');
+  if (server === null) return skipped('No mail server is configured: invitations and links are handed over by hand');
+  const place = `${server.host}:${server.port} (${server.security})`;
+  const problem = await checkMailServer(server, { waitMs });
+  if (problem === null) return fine(`${place} takes ${server.login ? 'our sign-in' : 'a connection'}`);
+  const cure = 'Correct SMTP_URL or the stored settings (address, security, sign-in), or the mail server';
+  return failed(`${place} does not work: ${problem}`, cure);
+}
+
+/** Whether the broker can be connected to. Rule: CLI-21. */
+export async function checkBroker({ config }: Subject): Promise<Finding> {
+  const { eventsUrl } = config;
+  if (eventsUrl === null) return skipped('No broker is configured: events are in the log, and go to webhooks');
+  const kind = /^\w+/.exec(eventsUrl.expose())?.[0] ?? 'broker';
+  try {
+    await connectToBroker({ url: eventsUrl });
+    return fine(`The broker of EVENTS_URL (${kind}) takes our connection`);
+  } catch (error) {
+    const cure = 'Start the broker, or correct EVENTS_URL; events wait in the log meanwhile';
+    return failed(`The broker of EVENTS_URL (${kind}) does not: ${messageOf(error)}`, cure);
+  }
+}
+
+/** Whether the provider of single sign-on describes itself. Rule: CLI-21. */
+export async function checkSignOn(subject: Subject): Promise<Finding> {
+  const settings = subject.config.oidc ?? (await stored(subject, oidcSettingsReader));
+  if (settings === 'unreadable') return unreadable('single sign-on');
+  if (settings === null) return skipped('No provider of single sign-on is configured');
+  try {
+    await openOidc(settings, { clock: systemClock, timeoutSeconds: waitMs / second }).check();
+    return fine(`${settings.issuer} describes itself as it should`);
+  } catch (error) {
+    const cure = 'Correct OIDC_ISSUER or the stored settings, or the provider; people may sign in otherwise';
+    return failed(`${settings.issuer} cannot be used: ${messageOf(error)}`, cure);
+  }
+}
+
+/** Whether the connector backend answers at all; a credential it gets none. Rule: CLI-21. */
+export async function checkConnector({ config: { connectorUrl } }: Subject): Promise<Finding> {
+  if (connectorUrl === null) return skipped('No connector backend is configured: teams are kept in this store');
+  const cure = 'Start the connector backend, or correct CONNECTOR_BACKEND_URL';
+  try {
+    const { status, body } = await fetch(connectorUrl, { redirect: 'manual', signal: AbortSignal.timeout(waitMs) });
+    await body?.cancel();
+    if (status < 500) return fine(`The connector backend answers at ${connectorUrl}`);
+    return warning(`The connector backend at ${connectorUrl} answers ${status}`, cure);
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    return failed(`The connector backend at ${connectorUrl} does not answer: ${messageOf(cause)}`, cure);
+  }
+}

@@ -1,0 +1,81 @@
+import { selectAuditEnd } from '../../../server/src/audit/audit-events.ts';
+import { auditFaults, verifyAudit } from '../../../server/src/audit/verify-audit.ts';
+import { hour, minute, systemClock } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { holdsStore } from '../../../server/src/db/data-dir.ts';
+import type { Database } from '../../../server/src/db/database.ts';
+import { requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { checkStoreFile } from '../../../server/src/db/store-check.ts';
+import { auditStream } from '../../../server/src/events/envelope.ts';
+import { readNewest } from '../../../server/src/events/event-log.ts';
+import { isOutletOf } from '../../../server/src/events/outlet.ts';
+import { countLetters, selectRelays } from '../../../server/src/events/relay-store.ts';
+import { openStore } from '../operator-store.ts';
+import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } from './check.ts';
+
+/** A larger file takes long to go through, which --deep does all the same. */
+const wholeBytesMax = 256_000_000;
+const behindAdvised = 1_000;
+
+/**
+ * Opens the store and looks whether it has this release's schema. It makes and migrates none. Rule: CLI-21.
+ * @returns as `value` the store, to be closed; `null`: it cannot be used
+ */
+export async function checkStore(
+  config: Config,
+): Promise<{ readonly finding: Finding; readonly value: Database | null }> {
+  const place = config.databaseUrl ? 'The database of DATABASE_URL' : `The store in ${config.dataDir}`;
+  let db: Database | null = null;
+  try {
+    db = await openStore(config);
+    await requireCurrentSchema(db);
+    return { value: db, finding: fine(`${place} is there, with this release's schema`) };
+  } catch (error) {
+    await db?.close();
+    return {
+      value: null,
+      finding: failed(messageOf(error), 'Do what it says; a new store is made by starting a server'),
+    };
+  }
+}
+
+/** Whether the file of the embedded store is sound. Rule: CLI-21. */
+export function checkIntegrity({ databaseUrl, dataDir }: Config, isDeep: boolean): Finding {
+  if (databaseUrl) return skipped('PostgreSQL looks after its own files');
+  if (!holdsStore(dataDir)) return skipped('There is no store to look into');
+  const cure = 'Stop the server and restore a backup; keep the damaged files until that has worked';
+  const { bytes, isWhole, damage, strays } = checkStoreFile(dataDir, isDeep ? Number.POSITIVE_INFINITY : wholeBytesMax);
+  if (damage.length > 0) return failed(`The store is damaged: ${damage.join('; ')}`, cure);
+  if (strays.length > 0) return failed(`Rows refer to rows that are not there, in ${strays.join(', ')}`, cure);
+  if (!isWhole) return skipped(`${shownBytes(bytes)} take a while to go through: --deep does`);
+  return fine(`No page of the store is damaged (${shownBytes(bytes)})`);
+}
+
+/** Whether events get where they should. Rule: CLI-21. */
+export async function checkEvents({ read }: Database): Promise<Finding> {
+  const [newest, auditEnd, letters] = [await readNewest(read), await selectAuditEnd(read), await countLetters(read)];
+  const problems: string[] = [];
+  const relays = await selectRelays(read);
+  for (const { name, position, failing_since: failingMs, last_error: reason } of relays) {
+    const behind = (isOutletOf(auditStream, name) ? auditEnd : newest) - position;
+    const dead = letters.get(name) ?? 0;
+    if (dead > 0) problems.push(`${name} has set ${dead} events aside`);
+    const minutes = failingMs === null ? 0 : Math.round((systemClock.now() - failingMs) / minute);
+    if (failingMs !== null) problems.push(`${name} fails since ${minutes} minutes (${reason ?? 'unknown'})`);
+    else if (behind > behindAdvised) problems.push(`${name} is ${behind} events behind`);
+  }
+  if (problems.length === 0) return fine(`${newest} events; ways out: ${relays.length}, none behind or failing`);
+  const isLong = relays.some(({ failing_since: ms }) => ms !== null && systemClock.now() - ms > hour);
+  const cure =
+    'See GET /api/v1/events/relays and /events/dead-letters: mend what refuses them, then ask for them again';
+  return (isLong ? failed : warning)(problems.join('; '), cure);
+}
+
+/** Whether the audit log is what was written. Rules: AUDIT-11, CLI-21. */
+export async function checkAudit(db: Database, progress: (done: number, total: number) => void): Promise<Finding> {
+  const verdict = await verifyAudit(db, { progress });
+  if (verdict.ok) return fine(`The audit log is sound: ${verdict.records} records`);
+  const { sequence, fault } = verdict;
+  const cure = 'Find out who could write to the store; compare a backup: latchkey audit verify --help';
+  return failed(`The audit log is broken at record ${sequence}: ${auditFaults[fault]}`, cure);
+}

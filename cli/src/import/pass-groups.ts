@@ -1,0 +1,99 @@
+import type { Reader, Tx } from '../../../server/src/db/database.ts';
+import { selectKnownPeople } from '../../../server/src/db/people.ts';
+import {
+  addImportedGroup,
+  findOutsiders,
+  joinImportedGroup,
+  planImportedGroup,
+} from '../../../server/src/features/groups/contract.ts';
+import { foldCase } from '../../../server/src/text/plain-text.ts';
+import { operator } from '../operator-store.ts';
+import { atOnce, type Pass, step } from './pass.ts';
+import type { ImportedGroup, Staged } from './staging.ts';
+
+type Plan = Awaited<ReturnType<typeof planImportedGroup>>;
+
+function* chunks(ids: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < ids.length; start += atOnce) yield ids.slice(start, start + atOnce);
+}
+
+/** Those of some ids that come with the file as active people and are not here yet, and those that nobody has anywhere. */
+async function newAmong({ services, staging }: Pass, userIds: readonly string[]) {
+  const here = new Set((await selectKnownPeople(services.db.read, userIds)).map(({ id }) => id));
+  const absent = userIds.filter((id) => !here.has(id));
+  const coming = staging.withIds('users', absent);
+  const known = new Set(coming.map(({ id }) => id));
+  return {
+    newcomers: coming.filter(({ content }) => !content.person.isDeleted).length,
+    unknown: absent.filter((id) => !known.has(id)),
+  };
+}
+
+/** How many members a group does not have yet; `null`, once that was told, where somebody is unknown. */
+async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<number | null> {
+  let joining = 0;
+  for (const userIds of chunks(record.content.userIds)) {
+    const { newcomers, unknown } = await newAmong(pass, userIds);
+    if (unknown.length > 0) {
+      const message = `names ${unknown.length} of whom nobody is in the file or here, such as ${unknown[0]}`;
+      pass.staging.reject('groups', record, { field: 'users', message });
+      return null;
+    }
+    const outsiders = await findOutsiders(pass.services.db.read, { orgId: pass.orgId, groupId, userIds });
+    joining += newcomers + outsiders.length;
+  }
+  return joining;
+}
+
+/** Puts the members into a group, in as many transactions as it takes. */
+async function writeMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<number> {
+  const { services, orgId } = pass;
+  let joined = 0;
+  for (const userIds of chunks(record.content.userIds)) {
+    const wish = { orgId, groupId, userIds, origin: operator };
+    joined += await step(pass, async (_, tx) => (tx ? joinImportedGroup(tx, services, wish) : 0));
+  }
+  return joined;
+}
+
+/** The group as it is here; one that is new is made. */
+async function groupOf(
+  { services, orgId }: Pass,
+  { content: { group } }: Staged<'groups'>,
+  { read, tx }: { readonly read: Reader; readonly tx: Tx | null },
+): Promise<{ readonly plan: Plan; readonly groupId: string }> {
+  const plan = await planImportedGroup(read, orgId, group);
+  if (plan.what === 'same') return { plan, groupId: plan.groupId };
+  const isMade = plan.what === 'add' && tx !== null;
+  return { plan, groupId: isMade ? await addImportedGroup(tx, services, { orgId, group, origin: operator }) : '' };
+}
+
+/** Whether it is made with the organization, and not by itself. */
+export function comesWithOrganization({ type, name }: ImportedGroup): boolean {
+  return type === 'admin' || type === 'everyone' || (type === 'standard' && foldCase(name) === 'standard');
+}
+
+async function passGroup(pass: Pass, record: Staged<'groups'>): Promise<void> {
+  const { tally, staging, isWriting } = pass;
+  const { plan, groupId } = await step(pass, (read, tx) => groupOf(pass, record, { read, tx }));
+  if (plan.what === 'refuse') staging.reject('groups', record, plan);
+  if (plan.what === 'leave') tally.skip('groups', plan.reason);
+  if (plan.what === 'refuse' || plan.what === 'leave') return;
+  // Everybody is in `everyone` anyhow.
+  const isFull = record.content.group.type === 'everyone';
+  const joining = isFull ? 0 : await (isWriting ? writeMembers : checkMembers)(pass, record, groupId);
+  if (joining === null) return;
+  const isNew = plan.what === 'add' && !comesWithOrganization(record.content.group);
+  tally.count('groups', isNew ? 'created' : 'unchanged');
+  tally.memberships += joining;
+}
+
+/** Goes through the groups of a dump. Rule: CLI-17. */
+export async function passGroups(pass: Pass): Promise<void> {
+  for (const batch of pass.staging.batches('groups', atOnce)) {
+    for (const record of batch) {
+      await passGroup(pass, record);
+      pass.advance(1);
+    }
+  }
+}

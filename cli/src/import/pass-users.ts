@@ -1,0 +1,139 @@
+import type { Reader, Tx } from '../../../server/src/db/database.ts';
+import { findOutsiders, joinImportedGroup } from '../../../server/src/features/groups/contract.ts';
+import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/contract.ts';
+import { foldCase } from '../../../server/src/text/plain-text.ts';
+import { operator } from '../operator-store.ts';
+import { atOnce, type Pass, step } from './pass.ts';
+import type { GroupsByName } from './pass-group-names.ts';
+import type { ImportedPerson, Staged } from './staging.ts';
+
+type Batch = readonly Staged<'users'>[];
+type Plan = Awaited<ReturnType<typeof planPeople>>[number];
+
+/** What becomes of one record. */
+interface Planned {
+  readonly record: Staged<'users'>;
+  readonly person: ImportedPerson;
+  readonly plan: Plan;
+}
+
+/** The people of some records, each with the password that the file has for it. */
+function peopleOf({ staging }: Pass, batch: Batch): readonly ImportedPerson[] {
+  const ids = batch.flatMap(({ id }) => id ?? []);
+  const hashes = new Map(staging.withIds('credentials', ids).map(({ id, content }) => [id, content.passwordHash]));
+  return batch.map(({ id, content }) => {
+    const passwordHash = id === null ? undefined : hashes.get(id);
+    return passwordHash === undefined ? content.person : { ...content.person, passwordHash };
+  });
+}
+
+/** A group that the file names and nobody knows is a problem of the record. Rule: CLI-16. */
+function unknownGroup({ content }: Staged<'users'>, groups: GroupsByName): string | null {
+  return content.groups.find((name) => !groups.has(foldCase(name))) ?? null;
+}
+
+function count(pass: Pass, { record, person, plan }: Planned): void {
+  const { tally, staging } = pass;
+  switch (plan.what) {
+    case 'add':
+      tally.count('users', 'created');
+      if (person.passwordHash !== undefined && !person.isDeleted) tally.passwords += 1;
+      break;
+    case 'change':
+      tally.count('users', 'updated');
+      break;
+    case 'same':
+      tally.count('users', 'unchanged');
+      break;
+    case 'leave':
+      tally.skip('users', plan.reason);
+      break;
+    case 'refuse':
+      staging.reject('users', record, plan);
+      break;
+  }
+}
+
+/** Writes what was planned; answers the ids of the people by the numbers of their records. */
+async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<ReadonlyMap<number, string>> {
+  const { services, orgId } = pass;
+  const added = planned.filter(({ plan }) => plan.what === 'add');
+  const wish = { orgId, people: added.map(({ person }) => person), origin: operator, syncAction: 'immediate' as const };
+  const ids = added.length > 0 ? await addImportedPeople(tx, services, wish) : [];
+  const userIds = new Map(added.map(({ record }, place) => [record.number, ids[place] ?? '']));
+  for (const { plan } of planned) {
+    if (plan.what !== 'change') continue;
+    const { before, after, fields } = plan;
+    const details = { fields, imported: true };
+    await changePerson(tx, services, { before, after, by: null, origin: operator, details });
+  }
+  return userIds;
+}
+
+/** Of the records of which the people are here, who they are. */
+function presentIds(planned: readonly Planned[]): ReadonlyMap<number, string> {
+  return new Map(
+    planned.flatMap(({ record, plan }): readonly [number, string][] => {
+      if (plan.what === 'same') return [[record.number, plan.userId]];
+      return plan.what === 'change' ? [[record.number, plan.after.id]] : [];
+    }),
+  );
+}
+
+/** Who is to be in a group, by its folded name: ids, and how many have none yet. */
+function wishesOf(planned: readonly Planned[], ids: ReadonlyMap<number, string>) {
+  const wishes = new Map<string, { readonly userIds: string[]; newcomers: number }>();
+  for (const { record, plan } of planned) {
+    if (plan.what === 'leave' || plan.what === 'refuse') continue;
+    for (const name of record.content.groups.map(foldCase)) {
+      const wish = wishes.get(name) ?? { userIds: [], newcomers: 0 };
+      const userId = ids.get(record.number);
+      if (userId === undefined) wish.newcomers += 1;
+      else wish.userIds.push(userId);
+      wishes.set(name, wish);
+    }
+  }
+  return wishes;
+}
+
+async function joinGroups(
+  pass: Pass,
+  { read, tx, groups }: { readonly read: Reader; readonly tx: Tx | null; readonly groups: GroupsByName },
+  wishes: ReturnType<typeof wishesOf>,
+): Promise<void> {
+  const { services, orgId, tally } = pass;
+  for (const [name, { userIds, newcomers }] of wishes) {
+    const group = groups.get(name);
+    if (!group || group.type === 'everyone') continue;
+    const wish = { orgId, groupId: group.id, userIds, origin: operator };
+    const joined = tx ? await joinImportedGroup(tx, services, wish) : (await findOutsiders(read, wish)).length;
+    tally.memberships += joined + newcomers;
+  }
+}
+
+/** Goes through the people of a file. @param groups those that the file names */
+export async function passUsers(pass: Pass, groups: GroupsByName): Promise<void> {
+  const { staging, orgId, nowMs } = pass;
+  for (const batch of staging.batches('users', atOnce)) {
+    const known = batch.filter((record) => {
+      if (unknownGroup(record, groups) === null) return true;
+      staging.reject('users', record, { field: 'groups', message: 'names a group that is not here' });
+      return false;
+    });
+    if (known.length > 0) {
+      const planned = await step(pass, async (read, tx) => {
+        const people = peopleOf(pass, known);
+        const plans = await planPeople(read, { orgId, people, nowMs });
+        const all = known.flatMap((record, place): readonly Planned[] => {
+          const [person, plan] = [people[place], plans[place]];
+          return person && plan ? [{ record, person, plan }] : [];
+        });
+        const added = tx ? await write(pass, tx, all) : new Map<number, string>();
+        await joinGroups(pass, { read, tx, groups }, wishesOf(all, new Map([...presentIds(all), ...added])));
+        return all;
+      });
+      for (const one of planned) count(pass, one);
+    }
+    pass.advance(batch.length);
+  }
+}

@@ -1,0 +1,115 @@
+/** What an import brings in. */
+export const imported = ['users', 'groups', 'tokens'] as const;
+
+/** One of them. */
+export type Imported = (typeof imported)[number];
+
+/** What becomes of a record. `skipped`: it stays as it is here; `invalid`: there is a problem with it. */
+type Fate = 'created' | 'updated' | 'unchanged' | 'skipped' | 'invalid';
+
+/** What is wrong with a record, and where. It holds no value of the record. */
+export interface Problem {
+  /** Such as `line 7`. */
+  readonly place: string;
+  readonly field: string;
+  readonly message: string;
+}
+
+const fates: readonly Fate[] = ['created', 'updated', 'unchanged', 'skipped', 'invalid'];
+const problemsListed = 100;
+const problemsShown = 20;
+
+type Counts = Record<Imported, Record<Fate, number>>;
+
+function noCounts(): Counts {
+  const none = () => ({ created: 0, updated: 0, unchanged: 0, skipped: 0, invalid: 0 });
+  return { users: none(), groups: none(), tokens: none() };
+}
+
+/** What one pass over the records came to. */
+export class Tally {
+  readonly counts = noCounts();
+  /** People who join a group. */
+  memberships = 0;
+  passwords = 0;
+  /** Why records are skipped, and how many are. */
+  readonly reasons = new Map<string, number>();
+
+  count(kind: Imported, fate: Fate, number = 1): void {
+    this.counts[kind][fate] += number;
+  }
+
+  skip(kind: Imported, reason: string): void {
+    this.count(kind, 'skipped');
+    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+  }
+
+  /** Whether the store differs afterwards. */
+  get isChange(): boolean {
+    const isWritten = imported.some((kind) => this.counts[kind].created + this.counts[kind].updated > 0);
+    return isWritten || this.memberships > 0;
+  }
+}
+
+/** All that an import has to tell of a file. */
+export class Report {
+  readonly problems: Problem[] = [];
+  problemCount = 0;
+  /** Records with a problem. */
+  readonly invalid: Record<Imported, number> = { users: 0, groups: 0, tokens: 0 };
+  /** What is not imported by design, and how many of it there are. */
+  readonly left = new Map<string, number>();
+
+  /** Notes what is wrong with a record. */
+  problem(...problems: readonly Problem[]): void {
+    this.problemCount += problems.length;
+    for (const problem of problems) if (this.problems.length < problemsListed) this.problems.push(problem);
+  }
+
+  leave(what: string): void {
+    this.left.set(what, (this.left.get(what) ?? 0) + 1);
+  }
+
+  /** For programs. */
+  toData(tally: Tally) {
+    const { users, groups, tokens } = tally.counts;
+    const { invalid } = this;
+    return {
+      users: { ...users, invalid: invalid.users },
+      groups: { ...groups, invalid: invalid.groups },
+      tokens: { ...tokens, invalid: invalid.tokens },
+      memberships: tally.memberships,
+      passwords: tally.passwords,
+      skipped: Object.fromEntries(tally.reasons),
+      left: Object.fromEntries(this.left),
+      problems: { count: this.problemCount, listed: this.problems },
+    };
+  }
+
+  /** For people. */
+  toWords(tally: Tally): string {
+    const counts = imported.flatMap((kind) => {
+      const all = { ...tally.counts[kind], invalid: this.invalid[kind] };
+      const named = fates.filter((fate) => all[fate] > 0).map((fate) => `${all[fate]} ${fate}`);
+      return named.length > 0 ? [`${kind}: ${named.join(', ')}`] : [];
+    });
+    const rest = [
+      ...(tally.memberships > 0 ? [`members joining groups: ${tally.memberships}`] : []),
+      ...(tally.passwords > 0 ? [`passwords taken over: ${tally.passwords}`] : []),
+      ...[...tally.reasons].map(([reason, number]) => `skipped, ${reason}: ${number}`),
+      ...[...this.left].map(([what, number]) => `left out, ${what}: ${number}`),
+    ];
+    return [...counts, ...rest, ...this.#problemWords()].join('\n');
+  }
+
+  #problemWords(): readonly string[] {
+    if (this.problemCount === 0) return [];
+    const shown = this.problems.slice(0, problemsShown);
+    const more = this.problemCount - shown.length;
+    return [
+      `problems: ${this.problemCount}`,
+      ...shown.map(({ place, field, message }) => `  ${place}: ${field} ${message}`),
+      ...(more > 0 ? [`  and ${more} more; --json lists up to ${problemsListed}`] : []),
+    ];
+  }
+}

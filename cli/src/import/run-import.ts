@@ -1,0 +1,132 @@
+import { day } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { selectActiveOrganization } from '../../../server/src/db/organization.ts';
+import { readOrganizationState } from '../../../server/src/features/org/contract.ts';
+import type { Outcome } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { withConfiguredStore } from '../operator-store.ts';
+import { refused } from '../refusals.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { type Founding, findFounding, found } from './found-organization.ts';
+import type { Pass, Store } from './pass.ts';
+import { passGroupNames } from './pass-group-names.ts';
+import { passGroups } from './pass-groups.ts';
+import { passTokens } from './pass-tokens.ts';
+import { passUsers } from './pass-users.ts';
+import { Report, Tally } from './report.ts';
+import { Staging } from './staging.ts';
+
+/** What is to be imported, and how. */
+export interface ImportWish {
+  readonly file: string;
+  /** Whether only to tell what would be done. */
+  readonly isDry: boolean;
+  readonly isSkippingInvalid: boolean;
+  /** Whether to make the groups that a file names and that are not here. */
+  readonly isMakingGroups: boolean;
+  /** Whether an organization may be made of what the file holds. */
+  readonly mayFound: boolean;
+  /** Reads the file. */
+  readonly stage: (staging: Staging) => Promise<unknown>;
+}
+
+/** An import under way. */
+interface Import {
+  readonly wish: ImportWish;
+  readonly services: Store;
+  readonly staging: Staging;
+  readonly founding: Founding | null;
+  readonly rules: Pick<Pass, 'orgId' | 'nowMs' | 'keptSinceMs' | 'advance'>;
+}
+
+/** Goes through all records once. */
+async function go({ wish, services, staging, founding, rules }: Import, isWriting: boolean): Promise<Tally> {
+  const tally = new Tally();
+  if (isWriting && founding) await found(services, founding, { staging, tally });
+  const pass = { ...rules, isWriting, services, staging, tally };
+  await passUsers(pass, await passGroupNames(pass, wish.isMakingGroups));
+  await passGroups(pass);
+  await passTokens(pass);
+  return tally;
+}
+
+function outcome(wish: ImportWish, report: Report, tally: Tally): Outcome {
+  const changed = wish.isDry ? 'This would be done, and nothing was written' : 'Imported';
+  const unchanged = wish.isDry ? 'Nothing would be changed' : 'Nothing was changed: all of it is here already';
+  const { isChange } = tally;
+  const data = { file: wish.file, dryRun: wish.isDry, changed: isChange && !wish.isDry, ...report.toData(tally) };
+  return { data, words: `${isChange ? changed : unchanged}\n${report.toWords(tally)}`.trim() };
+}
+
+/** Ends the command with the report as the reason. */
+function problems(kind: 'refused' | 'failed', message: string, { data, words }: Outcome): CommandError {
+  const [, ...lines] = words.split('\n');
+  return new CommandError(kind, message, { more: { report: data }, words: lines.join('\n') });
+}
+
+/** Ends the command where there are problems and no leave to skip them. Rule: CLI-18. */
+function requireNoProblem(wish: ImportWish, report: Report, tally: Tally): void {
+  if (report.problemCount === 0 || wish.isSkippingInvalid) return;
+  const message = `There are problems with ${wish.file}: nothing was written. --skip-invalid leaves out the records that have one`;
+  throw problems('refused', message, outcome({ ...wish, isDry: true }, report, tally));
+}
+
+async function checkAndWrite(all: Import): Promise<Outcome> {
+  const { wish, staging } = all;
+  const { report } = staging;
+  const checked = await go(all, false);
+  requireNoProblem(wish, report, checked);
+  const told = report.problemCount;
+  if (wish.isDry) return outcome(wish, report, checked);
+  const done = outcome(wish, report, await go(all, true));
+  if (report.problemCount === told) return done;
+  throw problems('failed', 'Some records were not written, since others changed the store meanwhile', done);
+}
+
+/** The organization that is here, or what to make it of. */
+async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging) {
+  const here = await selectActiveOrganization(db.read);
+  if (here) return { orgId: here.id, founding: null };
+  if (await readOrganizationState(db.read)) throw refused('organizationDeleted');
+  if (!wish.mayFound) throw refused('noOrganization');
+  try {
+    const founding = findFounding(staging);
+    return { orgId: founding.organization.id, founding };
+  } catch (error) {
+    // What is missing may be what there is a problem with.
+    requireNoProblem(wish, staging.report, new Tally());
+    throw error;
+  }
+}
+
+/**
+ * Brings the records of a file into the store: reads and checks all of them first, and then writes them, in transactions
+ * of bounded size, beside a running server or not. Ends the command where there are problems, with what they are. Rules:
+ * CLI-16 to CLI-20.
+ */
+export async function runImport(
+  config: Config,
+  { progress }: Pick<Surroundings, 'progress'>,
+  wish: ImportWish,
+): Promise<Outcome> {
+  const staging = new Staging(new Report());
+  try {
+    return await withConfiguredStore(config, async (services) => {
+      await wish.stage(staging);
+      const { orgId, founding } = await organizationFor(services, wish, staging);
+      const records = staging.count('users') + staging.count('groups') + staging.count('tokens');
+      const total = wish.isDry ? records : records * 2;
+      let done = 0;
+      const advance = (count: number) => {
+        done += count;
+        progress(Math.min(done, total), total);
+      };
+      const nowMs = services.clock.now();
+      const keptSinceMs = nowMs - config.tokenRetentionDays * day;
+      const rules = { orgId, nowMs, keptSinceMs, advance };
+      return checkAndWrite({ wish, services, staging, founding, rules });
+    });
+  } finally {
+    staging.close();
+  }
+}

@@ -1,0 +1,115 @@
+import { type KeptRecord, openScratch } from '../../../server/src/db/scratch.ts';
+import type { addImportedGroup } from '../../../server/src/features/groups/contract.ts';
+import type { planTokens } from '../../../server/src/features/imported-tokens/contract.ts';
+import type { foundImportedOrganization } from '../../../server/src/features/org/contract.ts';
+import type { planPeople } from '../../../server/src/features/users/contract.ts';
+import { type Imported, imported, type Problem, type Report } from './report.ts';
+
+/** A person of a file. */
+export type ImportedPerson = Parameters<typeof planPeople>[1]['people'][number];
+/** A group of a file. */
+export type ImportedGroup = Parameters<typeof addImportedGroup>[2]['group'];
+/** A token of a dump. */
+type ImportedToken = Parameters<typeof planTokens>[1]['tokens'][number];
+/** The organization of a dump. */
+export type ImportedOrganization = Parameters<typeof foundImportedOrganization>[2]['organization'];
+
+/** What is read of a file, by kind. */
+interface Contents {
+  readonly organization: ImportedOrganization;
+  /** With the names of the groups that the person is to be in, where the file says them there. */
+  readonly users: { readonly person: ImportedPerson; readonly groups: readonly string[] };
+  /** The hash of somebody's password. */
+  readonly credentials: { readonly passwordHash: string };
+  /** With the ids of its members. */
+  readonly groups: { readonly group: ImportedGroup; readonly userIds: readonly string[] };
+  readonly tokens: ImportedToken;
+}
+
+type Kind = keyof Contents;
+
+/** A record that is valid in itself. */
+export interface Staged<K extends Kind> {
+  readonly number: number;
+  readonly place: string;
+  readonly id: string | null;
+  readonly content: Contents[K];
+}
+
+/** What the records of a kind are told apart by, beside their ids. */
+const keyFields: Readonly<Record<Kind, string>> = {
+  organization: '_id',
+  users: 'email',
+  credentials: 'userId',
+  groups: 'name',
+  tokens: 'tokenHash',
+};
+
+const isImported = (kind: Kind): kind is Imported => (imported as readonly string[]).includes(kind);
+
+/** The records of one file between reading and writing: on disk, so that there may be millions. */
+export class Staging {
+  readonly #scratch = openScratch();
+  readonly report: Report;
+
+  constructor(report: Report) {
+    this.report = report;
+  }
+
+  /** Keeps a record; one that has id or key of another is a problem. */
+  put<K extends Kind>(kind: K, record: Omit<Staged<K>, 'number'> & { readonly key: string | null }): void {
+    const { place, id, key, content } = record;
+    const earlier = this.#scratch.add({ kind, place, id, key, content: JSON.stringify(content) });
+    if (earlier === null) return;
+    this.refuse(kind, {
+      place,
+      field: keyFields[kind],
+      message: `${id === null ? '' : 'or its id '}is that of ${earlier}, too`,
+    });
+  }
+
+  /** Tells what is wrong with a record, which counts as one that is invalid. */
+  refuse(kind: Kind, ...problems: readonly Problem[]): void {
+    if (isImported(kind)) this.report.invalid[kind] += 1;
+    this.report.problem(...problems);
+  }
+
+  /** Tells what is wrong with a record that was kept, and forgets it. */
+  reject(kind: Kind, { number, place }: Staged<Kind>, problem: Omit<Problem, 'place'>): void {
+    this.#scratch.drop(number);
+    this.refuse(kind, { place, ...problem });
+  }
+
+  drop({ number }: Staged<Kind>): void {
+    this.#scratch.drop(number);
+  }
+
+  count(kind: Kind): number {
+    return this.#scratch.count(kind);
+  }
+
+  /** The records of a kind in the order of the file, in batches, none of them empty. */
+  *batches<K extends Kind>(kind: K, size: number): Generator<readonly Staged<K>[]> {
+    for (let last = 0; ; ) {
+      const found = this.#scratch.after(kind, last, size);
+      last = found.at(-1)?.number ?? 0;
+      if (found.length === 0) return;
+      yield found.map((record) => this.#toStaged<K>(record));
+    }
+  }
+
+  /** Those of a kind that have one of some ids. */
+  withIds<K extends Kind>(kind: K, ids: readonly string[]): readonly Staged<K>[] {
+    return this.#scratch.withIds(kind, ids).map((record) => this.#toStaged<K>(record));
+  }
+
+  close(): void {
+    this.#scratch.close();
+  }
+
+  #toStaged<K extends Kind>(record: KeptRecord): Staged<K> {
+    const { number, place, id } = record;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `put` kept under this very kind
+    return { number, place, id, content: JSON.parse(record.content) as Contents[K] };
+  }
+}

@@ -1,0 +1,157 @@
+import { randomInt } from 'node:crypto';
+import { systemClock, toTimestamp } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { requireStore } from '../../../server/src/db/data-dir.ts';
+import type { Database, Tx } from '../../../server/src/db/database.ts';
+import { insertSharedKeys } from '../../../server/src/db/key-store.ts';
+import { migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { copyTable, digestTable, type TableDigest } from '../../../server/src/db/move/move-rows.ts';
+import {
+  addressWords,
+  analyzeTables,
+  claimTarget,
+  emptyTables,
+  finishMove,
+  requireOwnMove,
+  selectCounters,
+  unfinishedMove,
+} from '../../../server/src/db/move/move-target.ts';
+import { describeTables, type MovedTable } from '../../../server/src/db/move/moved-tables.ts';
+import { type MovedMark, markMoved, readMoved } from '../../../server/src/db/moved.ts';
+import { openPostgres } from '../../../server/src/db/postgres.ts';
+import { openSqlite } from '../../../server/src/db/sqlite.ts';
+import type { Secret } from '../../../server/src/secret.ts';
+import { CommandError } from '../failures.ts';
+import { readMovedKeys } from './moved-keys.ts';
+
+type Progress = (done: number, total: number) => void;
+const moveMax = 2 ** 48 - 1;
+
+/** What is to be moved, and where to. */
+export interface MoveWish {
+  readonly config: Config;
+  readonly to: Secret;
+  /** Whether an unfinished move into the same database may be begun anew. */
+  readonly restart: boolean;
+  readonly progress: Progress;
+}
+
+/** A move that took place. */
+export interface Moved {
+  readonly mark: MovedMark;
+  /** Whether only the last step was left to be done. */
+  readonly isResumed: boolean;
+}
+
+interface Move {
+  readonly wish: MoveWish;
+  readonly target: Database;
+  /** Which one it is. */
+  readonly move: number;
+}
+
+/** The step between the two stores, where neither is in use: whoever is cut short here has to run it again. */
+async function finish(target: Database, move: number): Promise<void> {
+  try {
+    await finishMove(target, move);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError(
+      'failed',
+      `Everything is copied, but the last step failed (${reason}): run the same command again, which does only that, or go back with latchkey move --back`,
+      { cause: error },
+    );
+  }
+}
+
+/** Ends a move whose last step was not done. */
+async function resume(target: Database, mark: MovedMark): Promise<Moved> {
+  if ((await unfinishedMove(target)) !== mark.move) {
+    throw new CommandError(
+      'refused',
+      `The store was moved to ${mark.to} on ${mark.movedAt} already: latchkey move --back has it be used again`,
+    );
+  }
+  await finish(target, mark.move);
+  return { mark, isResumed: true };
+}
+
+function requireSame({ name }: MovedTable, here: TableDigest, there: TableDigest): void {
+  if (here.rows === there.rows && here.digest === there.digest) return;
+  const told = ({ rows, digest }: TableDigest) => `${rows} rows, digest ${digest}`;
+  throw new CommandError(
+    'failed',
+    `The table ${name} is not the same in the database: here ${told(here)}; there ${told(there)}. Nothing was moved`,
+  );
+}
+
+/** Copies every table and reads it again; answers what was the same on both sides. */
+async function copyTables({ wish, target }: Move, source: Tx, tables: readonly MovedTable[]) {
+  const total = 2 * tables.reduce((sum, { rows }) => sum + rows, 0);
+  let done = 0;
+  const advance = (rows: number) => {
+    done += rows;
+    wish.progress(done, total);
+  };
+  const copied: { readonly table: MovedTable; readonly read: TableDigest }[] = [];
+  for (const table of tables) copied.push({ table, read: await copyTable({ source, target, advance }, table) });
+  await analyzeTables(target, tables);
+  for (const { table, read } of copied) requireSame(table, read, await digestTable(target.read, table, advance));
+  return copied.map(({ table, read }) => ({ table: table.name, ...read }));
+}
+
+/** The move itself: the transaction writes nothing, but as long as it lasts nobody else does either. */
+async function moveFrozen(source: Tx, { wish, target, move }: Move): Promise<MovedMark> {
+  const { config, to } = wish;
+  const keys = await readMovedKeys(config, source);
+  const tables = await describeTables(source);
+  await emptyTables(target, tables);
+  const digests = await copyTables({ wish, target, move }, source, tables);
+  if (keys !== null) await insertSharedKeys(target, keys.content, systemClock.now());
+  await requireOwnMove(target, move);
+  const mark = {
+    to: addressWords(to),
+    movedAt: toTimestamp(systemClock.now()),
+    move,
+    tables: digests,
+    counters: await selectCounters(target.read),
+    signingKeys: keys?.count ?? 0,
+  };
+  markMoved(config.dataDir, mark);
+  await finish(target, move);
+  return mark;
+}
+
+async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
+  const { config, restart } = wish;
+  const move = 1 + randomInt(moveMax);
+  const source = openSqlite(config.dataDir);
+  try {
+    await requireCurrentSchema(source);
+    // Before the database is touched; what counts is what they are once nobody changes them.
+    await readMovedKeys(config, source.read);
+    await claimTarget(target, { move, restart });
+    await migrate(target, systemClock);
+    const mark = await source.transaction((tx) => moveFrozen(tx, { wish, target, move }));
+    return { mark, isResumed: false };
+  } finally {
+    await source.close();
+  }
+}
+
+/**
+ * Moves the embedded store into an empty database, and takes it out of use there. Whatever ends it half way, exactly one
+ * of the two is in use, or neither until it is run again. Ends the command, or throws StartupError, where it cannot be
+ * done; the embedded store is used as before then. Rules: CLI-30, CLI-31, CLI-32.
+ */
+export async function moveStore(wish: MoveWish): Promise<Moved> {
+  const { dataDir } = wish.config;
+  requireStore(dataDir);
+  const mark = readMoved(dataDir);
+  const target = await openPostgres(wish.to, null, 'move');
+  try {
+    return mark === null ? await moveAll(wish, target) : await resume(target, mark);
+  } finally {
+    await target.close();
+  }
+}

@@ -1,0 +1,43 @@
+import { openEncryption } from '../../../server/src/access/encryption.ts';
+import { type KeyPlace, keyFile } from '../../../server/src/access/key-place.ts';
+import { keyPlaceOf } from '../../../server/src/access/store-key-place.ts';
+import { type Clock, systemClock } from '../../../server/src/clock.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import { holdsStore, prepareDataDir } from '../../../server/src/db/data-dir.ts';
+import type { Database } from '../../../server/src/db/database.ts';
+import { hasSchema, migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { openPostgres } from '../../../server/src/db/postgres.ts';
+import { openSqlite } from '../../../server/src/db/sqlite.ts';
+
+async function openDatabase({ databaseUrl, dataDir }: Config): Promise<{ db: Database; isNew: boolean }> {
+  if (databaseUrl) {
+    const db = await openPostgres(databaseUrl);
+    return { db, isNew: !(await hasSchema(db)) };
+  }
+  const isNew = !holdsStore(dataDir);
+  if (isNew) prepareDataDir(dataDir);
+  return { db: openSqlite(dataDir), isNew };
+}
+
+/** Opens the store of the configuration, which is made where there is none. Throws StartupError for one of another schema. */
+export async function openSeedStore(config: Config): Promise<Database> {
+  const { db, isNew } = await openDatabase(config);
+  try {
+    await (isNew ? migrate(db, systemClock) : requireCurrentSchema(db));
+    return db;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** Where the keys are that a token is signed with. */
+export function seedKeys(
+  { db, clock }: { readonly db: Database; readonly clock: Clock },
+  { dataDir, encryptionKey: key }: Config,
+): KeyPlace {
+  // Only a shared store keeps them encrypted; the key for that is made at the first start of a server elsewhere.
+  if (!db.isShared) return keyFile(dataDir);
+  prepareDataDir(dataDir);
+  return keyPlaceOf({ db, clock, dataDir, encryption: openEncryption({ dataDir, key }) });
+}

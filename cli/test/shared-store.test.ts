@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PostgresPlace } from '../../server/test/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { latchkey } from './command-process.ts';
+
+beforeAll(ensureServerIsBuilt);
+vi.setConfig({ testTimeout: 120_000 });
+
+let place: PostgresPlace;
+beforeEach(async () => {
+  place = await PostgresPlace.make();
+});
+afterEach(() => place.remove());
+
+const key = 'f0e1d2c3b4a5968778695a4b3c2d1e0f'.repeat(2);
+
+describe('commands with DATABASE_URL', () => {
+  it('0: work on that store, beside a server, and --data-dir names an embedded one all the same (CLI-33)', () =>
+    withDirectory(async (directory) => {
+      const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: join(directory, 'node') };
+      const run = async (...args: string[]) => {
+        const { code, stdout, stderr } = await latchkey([...args, '--json'], { environment });
+        expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' });
+        return JSON.parse(stdout);
+      };
+      const seeded = await run('seed', '--users', '5', '--tokens', '3', '--print-token');
+      const server = await ServerProcess.start({ ...environment, RATE_LIMIT: 'off' });
+      const read = async () => (await server.call('GET', '/org', { token: seeded.token })).status;
+      expect(await read()).toBe(200);
+      expect(await run('org', 'status')).toMatchObject({ organization: { activeUsers: 6 } });
+      expect(await run('migrate')).toEqual({ schema: { from: expect.any(Number), to: expect.any(Number) } });
+      const { service } = await run('service', 'create', '--name', 'x', '--scopes', 'USER_LOOKUP');
+      expect((await run('service', 'list')).services).toMatchObject([{ clientId: service.clientId }]);
+      expect(await run('audit', 'verify')).toMatchObject({ ok: true });
+      const { tokens } = await run('token', 'list', '--search', 'Seeded', '--limit', '100');
+      expect(tokens).toHaveLength(4);
+      const { jti } = JSON.parse(Buffer.from(seeded.token.split('.')[1], 'base64url').toString());
+      await run('token', 'revoke', '--id', jti);
+      expect(await read()).toBe(401);
+      expect((await server.end('SIGTERM')).code).toBe(0);
+
+      const dataDir = join(directory, 'embedded');
+      await run('seed', '--users', '2', '--data-dir', dataDir);
+      expect(existsSync(join(dataDir, 'latchkey.db'))).toBe(true);
+      expect(await run('org', 'status', '--data-dir', dataDir)).toMatchObject({ organization: { activeUsers: 3 } });
+      expect(await run('org', 'status')).toMatchObject({ organization: { activeUsers: 6 } });
+    }));
+
+  it('1: make no store, and nothing in the database, but for seed (CLI-7, CLI-33)', () =>
+    withDirectory(async (directory) => {
+      const environment = { DATABASE_URL: place.url, DATA_DIR: directory };
+      for (const args of [
+        ['org', 'status'],
+        ['migrate'],
+        ['token', 'list'],
+        ['audit', 'verify'],
+        ['service', 'list'],
+      ]) {
+        const { code, stderr } = await latchkey(args, { environment });
+        expect({ code, stderr }, args.join(' ')).toEqual({
+          code: 1,
+          stderr: 'latchkey: DATABASE_URL names a database that holds no store: give the one that the server uses\n',
+        });
+      }
+      expect(await place.run("select 1 from information_schema.tables where table_schema = 'public'")).toEqual([]);
+    }));
+});

@@ -1,0 +1,43 @@
+import { debianPackages } from './brokers.mjs';
+import { clockRows } from './clock.mjs';
+import { damageRows } from './damage.mjs';
+import { diskRows } from './disk-troubles.mjs';
+import { planOfEvents } from './events-drill.mjs';
+import { failoverRows } from './failover.mjs';
+import { loadRows } from './load.mjs';
+import { postgresPackage } from './postgres.mjs';
+import { tracer } from './power-cuts.mjs';
+import { upgradeRows } from './upgrades.mjs';
+
+/** Rows as a drill declares them, those of the wanted ids, ready to be run. */
+const planOf =
+  (rows) =>
+  ({ only, short, seconds }, { entry, tell }) =>
+    rows
+      .filter((row) => only.includes(row.id) && !(short && row.isLong))
+      .map(({ run, isLong: _, ...row }) => ({
+        row: { ...row, kind: 'check' },
+        run: () => run({ entry, tell, short, seconds }),
+      }));
+
+/**
+ * Every drill by its name: the `ids` of its rows, the Debian `packages` that some of them need, and `plan`, which answers
+ * what is to be run, in order: what the table says of it, and what does it.
+ */
+export const drills = {
+  events: {
+    ids: ['R1', 'R2', 'D5'],
+    packages: (only) => [...debianPackages, ...(only.includes('D5') ? [tracer] : [])],
+    plan: planOfEvents,
+  },
+  disk: { ids: ['R4', 'D4'], packages: (only) => (only.includes('D4') ? [tracer] : []), plan: planOf(diskRows) },
+  damage: { ids: ['D6'], packages: () => [], plan: planOf(damageRows) },
+  clock: { ids: ['D7'], packages: () => [], plan: planOf(clockRows) },
+  load: {
+    ids: ['R9', 'D8', 'R7'],
+    packages: (only) => (only.includes('R7') ? debianPackages : []),
+    plan: planOf(loadRows),
+  },
+  failover: { ids: ['R3', 'D3'], packages: () => [postgresPackage], plan: planOf(failoverRows) },
+  upgrade: { ids: ['R10'], packages: () => [], plan: planOf(upgradeRows) },
+};

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { Nats, startBroker } from './brokers.mjs';
+import { Callers, tally } from './callers.mjs';
+import { until } from './kills.mjs';
+import { compareMessages } from './ledger.mjs';
+import { temporaryFolder } from './processes.mjs';
+import { Service } from './service.mjs';
+
+const stopMsMax = 10_000;
+let made = 0;
+
+function mixed() {
+  made += 1;
+  const email = `late-${made}@example.com`;
+  return made % 4 === 0 ? { method: 'POST', path: '/users', body: { fullName: `Late ${made}`, email } } : { path: '/org' };
+}
+
+/** What the store holds after the process has ended. */
+function inStore(dataDir, work) {
+  const store = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
+  try {
+    return work(store);
+  } finally {
+    store.close();
+  }
+}
+
+/** R7: SIGTERM while everybody asks; once a token was used, and once users were made, that is written and sent. */
+export async function stopUnderLoad({ entry, short }) {
+  const broker = await startBroker(Nats);
+  const dataDir = join(temporaryFolder(), 'data');
+  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url } });
+  const faults = [];
+  const done = [];
+  await service.start();
+  const token = await service.found();
+  for (let time = 1; time <= (short ? 1 : 5); time += 1) {
+    const callers = new Callers({ service, token });
+    const lastUsedMs = () =>
+      inStore(dataDir, (store) =>
+        store.prepare('SELECT coalesce(max(last_used_at), 0) FROM personal_access_tokens').pluck().get(),
+      );
+    // From here on it is not written for a minute, unless the process ends.
+    const fromMs = Date.now();
+    await callers.call({ path: '/org' });
+    await until('the last use is written', () => lastUsedMs() >= fromMs);
+    callers.take();
+    const stop = callers.crowd(40, mixed);
+    await sleep(600);
+    const usedMs = Date.now();
+    await sleep(150);
+    const stoppedMs = performance.now();
+    service.signal('SIGTERM');
+    const { code, signal } = await service.child.ended;
+    const tookMs = performance.now() - stoppedMs;
+    await stop();
+    const calls = callers.take();
+    callers.close();
+    if (code !== 0) faults.push(`it ended with ${code ?? signal}`);
+    if (tookMs > stopMsMax) faults.push(`it took ${Math.round(tookMs)} ms to end`);
+    const before = calls.filter(({ sentMs }) => sentMs < stoppedMs);
+    const bad = before.filter(({ status }) => !/^20[01]$/.test(status));
+    if (bad.length > 0) faults.push(`of those who asked before it: ${tally(bad)}`);
+    const strange = calls.filter(({ status }) => !/^(20[01]|503|ECONNREFUSED|ECONNRESET)$/.test(status));
+    if (strange.length > 0) faults.push(`of those who asked after it: ${tally(strange)}`);
+    const acknowledged = calls.filter(({ status }) => status === '201').length;
+    if (lastUsedMs() < usedMs) faults.push(`the last use is ${usedMs - lastUsedMs()} ms older than it was`);
+    // Before the next process could send anything.
+    const messages = await broker.messages('entity-events');
+    await service.start();
+    const events = await service.events();
+    const users = inStore(dataDir, (store) => store.prepare('SELECT count(*) FROM users').pluck().get());
+    if (events.length !== users + 1) faults.push(`${users} users are told of by ${events.length} events`);
+    if (users <= acknowledged) faults.push(`${acknowledged} users were acknowledged, ${users} are there`);
+    const { lost, invented, disordered } = compareMessages(messages, events);
+    faults.push(...lost, ...invented, ...disordered);
+    done.push(`${Math.round(tookMs)} ms`);
+  }
+  await service.stop();
+  await broker.close();
+  return { faults, done: `${done.length} times, ended after ${done.join(', ')}` };
+}

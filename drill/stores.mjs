@@ -1,0 +1,51 @@
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { PostgresServer } from './postgres.mjs';
+import { freePort, removeFolder, temporaryFolder } from './processes.mjs';
+
+/** The store in the data directory. */
+const embedded = {
+  env: {},
+  /** How far events were written, and how far `relay` has marked them, in what a service left. */
+  async look(dataDir, relay) {
+    const folder = temporaryFolder();
+    try {
+      cpSync(dataDir, folder, { recursive: true });
+      const store = new Sqlite(join(folder, 'latchkey.db'));
+      const committed = store.prepare('SELECT coalesce(max(sequence), 0) FROM outbox').pluck().get();
+      const marked = store.prepare('SELECT position FROM relays WHERE name = ?').pluck().get(relay);
+      store.close();
+      return { committed, marked: marked ?? 0 };
+    } finally {
+      removeFolder(folder);
+    }
+  },
+  async close() {},
+};
+
+/** A PostgreSQL of its own. */
+async function startPostgres() {
+  const server = new PostgresServer(await freePort());
+  server.make();
+  await server.start();
+  await server.run('create database latchkey');
+  return {
+    env: { DATABASE_URL: `postgres://postgres@${server.address}/latchkey`, ENCRYPTION_KEY: encryptionKey },
+    async look(_, relay) {
+      const [row] = await server.run(
+        `select (select coalesce(max(sequence), 0)::int from outbox) as committed,
+                (select position::int from relays where name = '${relay}') as marked`,
+        'latchkey',
+      );
+      return { committed: row.committed, marked: row.marked ?? 0 };
+    },
+    close: () => server.close(),
+  };
+}
+
+/** What every node of a store in PostgreSQL is given. */
+export const encryptionKey = '4c61746368646f6f72206b6579206f66206120647269'.padEnd(64, '70');
+
+/** By the name that `--store` gives it, what starts a store: the variables of its services, `look` and `close`. */
+export const stores = { sqlite: async () => embedded, postgres: startPostgres };

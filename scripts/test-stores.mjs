@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { seenOnPostgres } from './seen-on-postgres.mjs';
+import { root } from './steps.mjs';
+
+/** Whatever reaches these by its imports touches a store. */
+const storeMakers = ['server/test/test-store.ts'];
+/** Whatever reaches these is about PostgreSQL, and runs there only. */
+const postgresMakers = ['server/test/postgres-place.ts', 'server/test/two-nodes.ts'];
+
+/** What is about the embedded store itself, or about what is there only beside it, and why. */
+const embeddedOnly = {
+  'server/src/access/rotate-encryption.test.ts': 'the key file of the data directory',
+  'server/src/db/write-health.test.ts': 'whether the embedded store writes',
+  'server/src/http/load-gate.test.ts': 'a load on the process, whatever its store',
+  'server/src/db/batch-reader.test.ts': 'how SQLite reads lists',
+  'server/src/db/migrate.test.ts': 'migrations of SQLite, and of stores of earlier releases',
+  'server/src/db/sqlite.test.ts': 'the embedded store itself',
+  'server/src/db/sqlite-files.test.ts': 'its files',
+  'server/test/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
+  'server/test/data-dir-modes.test.ts': 'the modes of its files',
+  'server/test/data-dir.test.ts': 'its file, damaged and unreadable',
+  'server/test/list-memory.test.ts': 'how much memory SQLite takes for a list',
+  'server/test/org-full-disk.test.ts': 'a full disk below SQLite',
+  'server/test/upgrade.test.ts': 'a store of the first release, which was SQLite',
+};
+
+/** What touches a store that has no part in what is proved, and takes long. */
+const storeIsNoMatter = {
+  'server/test/abuse-connector.test.ts': 'the connector, which asks no store',
+  'server/test/abuse-http.test.ts': 'what is refused before any store is asked',
+  'server/test/abuse-picture-shapes.test.ts': 'pictures that are refused before any store is asked',
+  'server/test/abuse-slow.test.ts': 'connections that are closed before any store is asked',
+  'server/test/connector-command.test.ts': 'the connector, which asks no store',
+  'server/test/connector-directory.test.ts': 'the connector, which asks no store',
+  'server/test/connector-operations.test.ts': 'the connector, which asks no store',
+  'server/test/docs-browser.test.ts': 'a page in a browser',
+  'server/test/reset-page-browser.test.ts': 'a page in a browser',
+};
+
+/** Commands with `--data-dir` work on an embedded store; those with DATABASE_URL have test files of their own. */
+const ofCommand = 'a command on a data directory';
+
+const importing = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm;
+const imports = new Map();
+
+/** The files of this project that a file imports, types left out. */
+function importsOf(file) {
+  const known = imports.get(file);
+  if (known) return known;
+  const text = readFileSync(join(root, file), 'utf8').replace(/^import type [^;]+;/gm, '');
+  const found = [...text.matchAll(importing)].map(([, first, second]) => join(dirname(file), first ?? second));
+  imports.set(file, found);
+  return found;
+}
+
+function reaches(file, makers, seen = new Set()) {
+  if (makers.includes(file)) return true;
+  if (seen.has(file) || !file.endsWith('.ts')) return false;
+  seen.add(file);
+  return importsOf(file).some((imported) => reaches(imported, makers, seen));
+}
+
+function testFiles() {
+  return ['server/test', 'server/src', 'cli']
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts') && !entry.parentPath.includes('node_modules'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort((a, b) => (a < b ? -1 : 1));
+}
+
+/** Which test files run on which store, and why those that touch a store run on the embedded one only. */
+export function testStores() {
+  const all = testFiles();
+  const reasons = { ...embeddedOnly, ...storeIsNoMatter };
+  const gone = [...Object.keys(reasons), ...seenOnPostgres].filter((file) => !all.includes(file));
+  if (gone.length > 0) throw new Error(`The lists of test files name what is not there: ${gone.join(', ')}`);
+  const touching = all.filter((file) => reaches(file, storeMakers));
+  const postgresOnly = touching.filter((file) => reaches(file, postgresMakers));
+  for (const file of touching) if (file.startsWith('cli/') && !postgresOnly.includes(file)) reasons[file] = ofCommand;
+  const both = touching.filter((file) => !(file in reasons));
+  const isSeen = (file) => seenOnPostgres.has(file) || postgresOnly.includes(file);
+  return { all, onPostgres: both.filter(isSeen), postgresOnly, notYet: both.filter((file) => !isSeen(file)), reasons };
+}
+
+/** A file that could not even be loaded counts as one failure, as it does in the sum. */
+function countOf(modules) {
+  const states = modules.flatMap((module) => {
+    const tests = [...module.children.allTests()].map((test) => test.result().state);
+    return tests.length === 0 && module.state() === 'failed' ? ['failed'] : tests;
+  });
+  const passed = states.filter((state) => state === 'passed').length;
+  return { passed, failed: states.filter((state) => state === 'failed').length };
+}
+
+/** Tells at the end of a run what ran on which store, and what did not run on PostgreSQL, and why. */
+export const storeCounts = {
+  onTestRunEnd(modules) {
+    const projects = new Set(modules.map(({ project }) => project.name));
+    const lines = Array.from(projects, (name) => {
+      const own = modules.filter(({ project }) => project.name === name);
+      const { passed, failed } = countOf(own);
+      return `${name}: ${passed} passed, ${failed} failed, in ${own.length} files`;
+    });
+    const { reasons, notYet } = testStores();
+    const ran = new Set(modules.map(({ moduleId }) => relative(root, moduleId)));
+    const apart = Object.entries(reasons).filter(([file]) => ran.has(file));
+    if (apart.length > 0) lines.push(`of these, ${apart.length} that touch a store are for the embedded one only:`);
+    for (const [file, reason] of apart) lines.push(`  ${file}: ${reason}`);
+    if (projects.has('postgres') && notYet.length > 0) {
+      lines.push(`NOT YET on PostgreSQL, where they touch a store: ${notYet.length} files:`, `  ${notYet.join(' ')}`);
+    }
+    process.stdout.write(`\n${lines.join('\n')}\n`);
+  },
+};

@@ -1,0 +1,99 @@
+import type { Failures } from './slow-down.ts';
+
+/** How many keys are remembered of each thing counted; the oldest are forgotten first. */
+const keysMax = 50_000;
+
+/** What is counted, and by whom. */
+export interface LimitKey {
+  readonly what: string;
+  readonly key: string;
+}
+
+/** The acts of a window. */
+export interface ActWindow {
+  readonly count: number;
+  /** In milliseconds since 1970. */
+  readonly endsMs: number;
+}
+
+/** When an act is, and how long the window is that it may open; both in milliseconds. */
+export interface ActTime {
+  readonly nowMs: number;
+  readonly windowMs: number;
+}
+
+/** Where acts and failures are counted: in this process, or for all nodes together. */
+export interface LimitCounts {
+  /** Counts one act, in a window that begins with the key's first act. */
+  countAct(of: LimitKey, time: ActTime): Promise<ActWindow>;
+  /**
+   * Puts what `change` answers in the place of the failures of some keys, in their order; `undefined` are none. Nobody
+   * changes them in between, and what `change` throws leaves them as they were.
+   */
+  changeFailures(
+    keys: readonly LimitKey[],
+    change: (known: readonly (Failures | undefined)[]) => readonly (Failures | undefined)[],
+  ): Promise<void>;
+}
+
+/** Remembers something by key, up to a number of keys. */
+export class BoundedMap<V> {
+  readonly #byKey = new Map<string, V>();
+
+  get(key: string): V | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Forgets what was remembered first, where there is too much. */
+  set(key: string, value: V): void {
+    this.#byKey.delete(key);
+    this.#byKey.set(key, value);
+    if (this.#byKey.size <= keysMax) return;
+    const [oldest] = this.#byKey.keys();
+    if (oldest !== undefined) this.#byKey.delete(oldest);
+  }
+
+  delete(key: string): void {
+    this.#byKey.delete(key);
+  }
+}
+
+/** Adds one act to a window, or to a new one where that is over. */
+export function withAct(known: ActWindow | undefined, { nowMs, windowMs }: ActTime): ActWindow {
+  // A clock that was set back must not hold anybody back for longer than a window.
+  const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs;
+  return isOpen ? { count: known.count + 1, endsMs: known.endsMs } : { count: 1, endsMs: nowMs + windowMs };
+}
+
+/** Maps of their own for each thing counted, so that many keys of one make nothing of another be forgotten. */
+class MapsByWhat<V> {
+  readonly #maps = new Map<string, BoundedMap<V>>();
+
+  of(what: string): BoundedMap<V> {
+    const known = this.#maps.get(what) ?? new BoundedMap<V>();
+    this.#maps.set(what, known);
+    return known;
+  }
+}
+
+/** Counts in this process alone. Each call has its effect before it returns its promise. */
+export function countsInMemory(): LimitCounts {
+  const windows = new MapsByWhat<ActWindow>();
+  const failures = new MapsByWhat<Failures>();
+  return {
+    async countAct({ what, key }, time) {
+      const map = windows.of(what);
+      const window = withAct(map.get(key), time);
+      map.set(key, window);
+      return window;
+    },
+    async changeFailures(keys, change) {
+      const changed = change(keys.map(({ what, key }) => failures.of(what).get(key)));
+      for (const [place, { what, key }] of keys.entries()) {
+        const value = changed[place];
+        if (value) failures.of(what).set(key, value);
+        else failures.of(what).delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { minute } from '../clock.ts';
+import type { Database } from '../db/database.ts';
+import { StoreBusyError } from '../db/failures.ts';
+import { changeCounts, deleteCountsBefore, type StoredCount, upsertAct } from '../db/limit-store.ts';
+import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey } from './limit-counts.ts';
+import type { Failures } from './slow-down.ts';
+
+/** A failure counts for an hour, and no window is as long. */
+const keptMs = 60 * minute;
+const triesMax = 4;
+/** Whoever tries to sign in a lot waits for the same row again and again: the store's connections are for others, too. */
+const changesAtOnce = 2;
+const changesWaitingMax = 128;
+
+/** What somebody typed in as an address is nobody's business, and may be as long as they like. */
+function nameOf({ what, key }: LimitKey): string {
+  return createHash('sha256').update(`${what} ${key}`).digest('base64url');
+}
+
+const isConflict = (error: unknown) =>
+  error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
+
+/** Does again what an engine refused because of what others did at the same time. */
+async function despiteOthers(work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!isConflict(error) || tries >= triesMax) throw error;
+      await setTimeout(tries * 10);
+    }
+  }
+}
+
+function toFailures(row: StoredCount | undefined): Failures | undefined {
+  return row && { count: row.count, lastMs: row.last_at, earlierMs: row.earlier_at, blockedUntilMs: row.until_at };
+}
+
+function toCount(key: string, { count, lastMs, earlierMs, blockedUntilMs }: Failures): StoredCount {
+  return { key, count, last_at: lastMs, earlier_at: earlierMs, until_at: blockedUntilMs };
+}
+
+/**
+ * Counts for all nodes that share a store. Whoever is over an allowance is remembered here until the window ends, so that
+ * who goes on trying writes nothing. Rule: NODE-4.
+ * @param allowanceOf how many acts of a kind are free in a window
+ */
+export function countsInStore(db: Database, allowanceOf: (what: string) => number): LimitCounts {
+  const over = new BoundedMap<ActWindow>();
+  const changes = pLimit(changesAtOnce);
+  return {
+    async countAct(of, { nowMs, windowMs }) {
+      const key = nameOf(of);
+      const known = over.get(key);
+      if (known && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs) return known;
+      const { count, until_at: endsMs } = await upsertAct(db, { key, nowMs, windowMs });
+      if (count > allowanceOf(of.what)) over.set(key, { count, endsMs });
+      return { count, endsMs };
+    },
+    async changeFailures(keys, change) {
+      if (changes.pendingCount >= changesWaitingMax) throw new StoreBusyError('too many sign-ins wait to be counted');
+      const names = keys.map(nameOf);
+      const changeOnce = () =>
+        changeCounts(db, names, (known) => {
+          const changed = change(names.map((name) => toFailures(known.get(name))));
+          return names.flatMap((name, place) => {
+            const failures = changed[place];
+            return failures ? [toCount(name, failures)] : [];
+          });
+        });
+      await changes(() => despiteOthers(changeOnce));
+    },
+  };
+}
+
+/** Removes counts that hold nobody back any more; answers how many there were. */
+export async function pruneLimits(db: Database, nowMs: number): Promise<number> {
+  return db.isShared ? deleteCountsBefore(db.read, nowMs - keptMs) : 0;
+}

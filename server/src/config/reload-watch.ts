@@ -1,0 +1,58 @@
+import type { Logger } from 'pino';
+import { second } from '../clock.ts';
+import { readCounter } from '../db/counters.ts';
+import type { Database } from '../db/database.ts';
+import type { LiveConfig } from './live-config.ts';
+
+const lookEveryMs = second;
+
+interface WatchParts {
+  readonly db: Pick<Database, 'read' | 'freshen' | 'commitMark'>;
+  readonly live: Pick<LiveConfig, 'reload'>;
+  readonly log: Logger;
+}
+
+/**
+ * Reads the configuration of this node anew within about a second after any node was told to. A wrong one is told and
+ * changes nothing here. Rules: NODE-5, CONFIG-27.
+ * @returns what stops it
+ */
+export async function watchReloads({ db, live, log }: WatchParts): Promise<() => void> {
+  let known = await readCounter(db.read, 'reload');
+  let mark: number | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+
+  async function look(): Promise<void> {
+    await db.freshen();
+    const present = db.commitMark();
+    if (present === mark) return;
+    const count = await readCounter(db.read, 'reload');
+    mark = present;
+    if (count === known || isStopped) return;
+    known = count;
+    try {
+      live.reload();
+      log.info('the configuration was read anew, as another node was told to');
+    } catch (error) {
+      log.error({ reason: error instanceof Error ? error.message : String(error) }, 'the old configuration stays');
+    }
+  }
+
+  function schedule(): void {
+    timer = setTimeout(() => {
+      // The store's own troubles are told by whoever needs something of it.
+      look()
+        .catch((error: unknown) => log.debug({ err: error }, 'reloads of other nodes could not be looked for'))
+        .finally(() => {
+          if (!isStopped) schedule();
+        });
+    }, lookEveryMs).unref();
+  }
+
+  schedule();
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}

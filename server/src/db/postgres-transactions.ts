@@ -1,0 +1,70 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
+import pLimit, { type LimitFunction } from 'p-limit';
+import { second } from '../clock.ts';
+import type { Tx } from './database.ts';
+import { StoreBusyError } from './failures.ts';
+import { codeOf } from './postgres-connection.ts';
+import type { Tables } from './tables.ts';
+
+/** One that writes, and one that waits for its turn: whoever reads shall find a connection. */
+const writersMax = 2;
+/** How long a transaction waits until it may begin: for its turn in this process, and then for other processes. */
+const beginMsMax = 2.5 * second;
+/** Whoever waited for less has about as long as any session waits for a lock. */
+const shortWaitMs = 0.2 * second;
+const triesMax = 5;
+const markMax = 2 ** 48 - 1;
+
+/** Refused because of what others did at the same time: nothing was kept, and it may be done again. */
+const repeatable = new Set(['40001', '40P01']);
+
+interface Attempt<T> {
+  readonly work: (tx: Tx) => Promise<T>;
+  /** Until when it has to have begun, of `performance.now()`. */
+  readonly untilMs: number;
+}
+
+function attempt<T>(read: Kysely<Tables>, { work, untilMs }: Attempt<T>): Promise<T> {
+  return read
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (tx) => {
+      const leftMs = Math.max(1, Math.ceil(untilMs - performance.now()));
+      if (leftMs < beginMsMax - shortWaitMs) await sql`set local lock_timeout = ${sql.lit(leftMs)}`.execute(tx);
+      await sql`update writer set mark = ${randomInt(markMax)} where id = 1`.execute(tx);
+      return work(tx);
+    });
+}
+
+/** Does `work` when it is its turn. When that has not come within `msMax`, throws StoreBusyError and never does it. */
+function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      reject(new StoreBusyError('too many transactions wait'));
+    }, msMax);
+    turns(async () => {
+      clearTimeout(timer);
+      if (!isLate) resolve(await work());
+    }).catch(reject);
+  });
+}
+
+/** Runs transactions one after another, those again that others were in the way of. */
+export function transactions(read: Kysely<Tables>) {
+  const turns = pLimit(writersMax);
+  return async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+    const untilMs = performance.now() + beginMsMax;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs }));
+      } catch (error) {
+        if (!repeatable.has(codeOf(error)) || tries >= triesMax) throw error;
+        await sleep(tries * 10);
+      }
+    }
+  };
+}

@@ -1,0 +1,41 @@
+import {
+  type ColumnDefinitionNode,
+  DataTypeNode,
+  type KyselyPlugin,
+  OperationNodeTransformer,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  RawNode,
+} from 'kysely';
+
+/** Says in PostgreSQL's words what the queries say in SQLite's. */
+class Words extends OperationNodeTransformer {
+  /** Text is compared and sorted by its bytes, as SQLite does, whatever the database's own language is. */
+  protected override transformColumnDefinition(node: ColumnDefinitionNode): ColumnDefinitionNode {
+    const made = super.transformColumnDefinition(node);
+    const { dataType } = made;
+    const isText = DataTypeNode.is(dataType) && dataType.dataType === 'text';
+    return isText ? { ...made, dataType: RawNode.createWithSql('text collate "C"') } : made;
+  }
+
+  protected override transformRaw(node: RawNode): RawNode {
+    const made = super.transformRaw(node);
+    const [first, ...others] = made.sqlFragments;
+    return first?.startsWith('instr(')
+      ? { ...made, sqlFragments: [first.replace('instr(', 'strpos('), ...others] }
+      : made;
+  }
+}
+
+/** What is to be said otherwise to PostgreSQL, and to whatever speaks its protocol. */
+export class PostgresWords implements KyselyPlugin {
+  readonly #words = new Words();
+
+  transformQuery({ node }: PluginTransformQueryArgs) {
+    return this.#words.transformNode(node);
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs) {
+    return result;
+  }
+}

@@ -1,0 +1,88 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import { batchRows } from '../../db/batches.ts';
+import type { Reader, Tx } from '../../db/database.ts';
+import { RefusedError } from '../../errors.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { revokeToken } from '../tokens/contract.ts';
+import { auditedToken, type ImportedToken, importedTokenRow, planToken, type TokenPlan } from './imported-token.ts';
+import { insertImportedTokens, selectEndedIds, selectOwners, selectPresentTokens } from './imported-token-store.ts';
+
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
+
+/**
+ * What is to become of some tokens of a dump, in their order; no two of them have an id or a hash in common. Rules:
+ * CLI-17, CLI-20.
+ * @param knows of people who are not here yet: whether they come with the same dump
+ */
+export async function planTokens(
+  read: Reader,
+  wish: {
+    readonly tokens: readonly ImportedToken[];
+    readonly nowMs: number;
+    readonly keptSinceMs: number;
+    readonly knows: (userIds: readonly string[]) => readonly string[];
+  },
+): Promise<readonly TokenPlan[]> {
+  const { tokens, nowMs, keptSinceMs, knows } = wish;
+  const ids = tokens.map(({ id }) => id);
+  const present = await selectPresentTokens(read, { ids, hashes: tokens.map(({ hash }) => hash) });
+  const userIds = [...new Set(tokens.map(({ userId }) => userId))];
+  const owners = [...knows(userIds).map((id) => ({ id, isErased: false })), ...(await selectOwners(read, userIds))];
+  const here = {
+    byId: new Map(present.map((token) => [token.id, token])),
+    byHash: new Map(present.map((token) => [token.hash, token])),
+    endedIds: new Set(await selectEndedIds(read, ids)),
+    owners: new Map(owners.map((owner) => [owner.id, owner])),
+    nowMs,
+    keptSinceMs,
+  };
+  return tokens.map((token) => planToken(token, here));
+}
+
+/** Adds tokens of a dump, as they were there; ids and hashes must be free. Rules: CLI-19, CLI-20. */
+export async function addImportedTokens(
+  tx: Tx,
+  services: WritingServices,
+  {
+    orgId,
+    tokens,
+    origin,
+  }: { readonly orgId: string; readonly tokens: readonly ImportedToken[]; readonly origin: Origin },
+): Promise<void> {
+  for (let start = 0; start < tokens.length; start += batchRows) {
+    const some = tokens.slice(start, start + batchRows);
+    await insertImportedTokens(
+      tx,
+      some.map((token) => importedTokenRow(token, orgId)),
+    );
+    const records = some.map((token) => {
+      const { id: subjectId, userId: ownerId } = token;
+      const made = auditedToken(token);
+      const about = { action: 'token.created', orgId, actor: null, subjectId, ownerId, origin } as const;
+      return { ...about, details: { ...made, imported: true }, changes: changesBetween(null, made) };
+    });
+    await appendAudit(tx, services, ...records);
+  }
+}
+
+/**
+ * Revokes a token that a dump tells of as revoked, with its descendants here; one that has ended meanwhile stays as it
+ * is. Rule: CLI-20.
+ */
+export async function revokeImportedToken(
+  tx: Tx,
+  services: WritingServices,
+  { orgId, token, origin }: { readonly orgId: string; readonly token: ImportedToken; readonly origin: Origin },
+): Promise<void> {
+  const reason = token.revoked?.reason ?? '';
+  try {
+    await revokeToken(tx, services, { tokenId: token.id, orgId, ownerId: null, reason, actor: null, origin });
+  } catch (error) {
+    // It descends from one that was revoked a moment ago.
+    if (!(error instanceof RefusedError && error.refusal === 'notFound')) throw error;
+  }
+}

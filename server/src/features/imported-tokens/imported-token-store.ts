@@ -1,0 +1,39 @@
+import type { Reader, Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/tables.ts';
+import type { PresentToken } from './imported-token.ts';
+
+/** Tokens that have one of some ids or one of some hashes. */
+export async function selectPresentTokens(
+  read: Reader,
+  { ids, hashes }: { readonly ids: readonly string[]; readonly hashes: readonly string[] },
+): Promise<PresentToken[]> {
+  const having = (column: 'id' | 'hash', values: readonly string[]) =>
+    read
+      .selectFrom('personal_access_tokens')
+      .where(column, 'in', values)
+      .select(['id', 'hash', 'user_id as userId', 'revoked_at as revokedAt', 'expires_at as expiresAt'])
+      .execute();
+  return [...(await having('id', ids)), ...(await having('hash', hashes))];
+}
+
+/** Those of some ids under which a token was revoked, whether it is still there or not. */
+export async function selectEndedIds(read: Reader, ids: readonly string[]): Promise<string[]> {
+  const rows = await read
+    .selectFrom('audit_log')
+    .where('subject_id', 'in', ids)
+    .where('action', '=', 'token.revoked')
+    .select('subject_id')
+    .execute();
+  return rows.flatMap(({ subject_id: id }) => id ?? []);
+}
+
+/** The users among some ids, deleted ones too, and whether their data was erased. */
+export async function selectOwners(read: Reader, ids: readonly string[]) {
+  const rows = await read.selectFrom('users').where('id', 'in', ids).select(['id', 'erased_at as erasedAt']).execute();
+  return rows.map(({ id, erasedAt }) => ({ id, isErased: erasedAt !== null }));
+}
+
+/** Adds tokens, as many as one statement takes. */
+export async function insertImportedTokens(tx: Tx, rows: readonly NewRow<'personal_access_tokens'>[]): Promise<void> {
+  await tx.insertInto('personal_access_tokens').values(rows).execute();
+}

@@ -1,0 +1,176 @@
+import type { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+import { type addressAnswer, storedAddress } from '../../text/plain-text.ts';
+import { newUserRow, type StoredUser } from './user.ts';
+import { applyChange, type UserChange } from './user-change.ts';
+
+/** A person as a file tells of one, valid in itself. What is absent the file does not say; `null` it says there is not. */
+export interface ImportedPerson {
+  /** Kept. Absent: the file knows people by their addresses alone. */
+  readonly id?: string | undefined;
+  /** Normalized. */
+  readonly email: string;
+  readonly fullName?: string | undefined;
+  /** The full name of whoever is new, where the file says none. */
+  readonly newFullName?: string | undefined;
+  readonly firstName?: string | null | undefined;
+  readonly middleName?: string | null | undefined;
+  readonly lastName?: string | null | undefined;
+  readonly mobile?: string | null | undefined;
+  readonly designation?: string | null | undefined;
+  readonly address?: z.output<typeof addressAnswer> | null | undefined;
+  readonly hasLoggedIn?: boolean | undefined;
+  readonly isDeleted?: boolean | undefined;
+  readonly deletedBy?: string | null | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt?: number | undefined;
+  /** Milliseconds since 1970; of somebody who is here already, what the file says counts only when it is newer. */
+  readonly updatedAt?: number | undefined;
+  /** Of the password, argon2id in PHC string form; taken for somebody new alone. */
+  readonly passwordHash?: string | undefined;
+}
+
+/** What is to become of somebody whom a file tells of. */
+export type PersonPlan =
+  | { readonly what: 'add' }
+  | {
+      readonly what: 'change';
+      readonly before: StoredUser;
+      readonly after: StoredUser;
+      readonly fields: readonly string[];
+    }
+  | { readonly what: 'same'; readonly userId: string }
+  /** It stays as it is here. */
+  | { readonly what: 'leave'; readonly reason: string }
+  | { readonly what: 'refuse'; readonly field: string; readonly message: string };
+
+/** Who is here already that has to do with a person of a file. */
+interface Present {
+  readonly sameId: StoredUser | undefined;
+  /** Who has the address, or gets recovery mail there: first whoever is not `sameId`. */
+  readonly holder: StoredUser | undefined;
+  readonly nowMs: number;
+}
+
+type Field = keyof UserChange;
+
+const columns = [
+  ['email', 'email'],
+  ['fullName', 'full_name'],
+  ['firstName', 'first_name'],
+  ['middleName', 'middle_name'],
+  ['lastName', 'last_name'],
+  ['mobile', 'mobile'],
+  ['designation', 'designation'],
+] as const satisfies readonly (readonly [Field, keyof StoredUser])[];
+
+/** What the file says otherwise; nobody stops having signed in. */
+function changeOf(before: StoredUser, person: ImportedPerson): UserChange | null {
+  const different = columns.filter(
+    ([field, column]) => person[field] !== undefined && person[field] !== before[column],
+  );
+  const change: UserChange = Object.fromEntries(different.map(([field]) => [field, person[field]]));
+  if (person.address !== undefined && storedAddress(person.address) !== before.address) change.address = person.address;
+  if (person.hasLoggedIn && before.has_logged_in === 0) change.hasLoggedIn = true;
+  return Object.keys(change).length === 0 ? null : change;
+}
+
+/** The plan to change somebody, or the refusal where first and last name would make too long a full name. */
+function toChange(before: StoredUser, change: UserChange, nowMs: number): PersonPlan {
+  try {
+    const after = applyChange(before, change, { nowMs, byToken: false });
+    return { what: 'change', before, after, fields: Object.keys(change) };
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    return { what: 'refuse', field: 'fullName', message: 'would be too long, made of first and last name' };
+  }
+}
+
+const addressTaken = { what: 'refuse', field: 'email' } as const;
+
+function planById(person: ImportedPerson, before: StoredUser, holder: StoredUser | undefined): PersonPlan {
+  const same = { what: 'same', userId: before.id } as const;
+  if (before.erased_at !== null) return { what: 'leave', reason: 'users whose data was erased here' };
+  const isDeleted = before.is_deleted === 1;
+  if (isDeleted && !person.isDeleted) return { what: 'leave', reason: 'users who are deleted here' };
+  if (!isDeleted && person.isDeleted)
+    return { what: 'leave', reason: 'users who are deleted in the file, and not here' };
+  if (isDeleted || (person.updatedAt ?? 0) <= before.updated_at) return same;
+  const change = changeOf(before, person);
+  if (!change) return same;
+  if (change.email !== undefined && holder && holder.id !== before.id) {
+    return { ...addressTaken, message: 'belongs to another user here' };
+  }
+  return toChange(before, change, person.updatedAt ?? before.updated_at);
+}
+
+function planByEmail(person: ImportedPerson, holder: StoredUser, nowMs: number): PersonPlan {
+  if (holder.email !== person.email) return { ...addressTaken, message: "is where another user's recovery mail goes" };
+  if (holder.is_deleted === 1) return { ...addressTaken, message: 'belongs to a deleted user: restore that one' };
+  const change = changeOf(holder, person);
+  return change ? toChange(holder, change, nowMs) : { what: 'same', userId: holder.id };
+}
+
+/** What somebody new is called. */
+function nameOf({ fullName, newFullName }: ImportedPerson): string | undefined {
+  return fullName ?? newFullName;
+}
+
+function planPerson(person: ImportedPerson, { sameId, holder, nowMs }: Present): PersonPlan {
+  if (sameId) return planById(person, sameId, holder);
+  if (holder && person.id === undefined) return planByEmail(person, holder, nowMs);
+  if (holder) return { ...addressTaken, message: 'belongs to another user here' };
+  if (nameOf(person) === undefined) return { what: 'refuse', field: 'fullName', message: 'is missing' };
+  return { what: 'add' };
+}
+
+/** Decides what is to become of people of a file, in their order. Rules: CLI-16, CLI-17, USER-10, USER-33. */
+export function planAll(
+  people: readonly ImportedPerson[],
+  here: {
+    /** Who has one of their ids, deleted or not. */
+    readonly present: readonly StoredUser[];
+    /** Who has one of their addresses, deleted or not, or gets recovery mail there. */
+    readonly having: readonly StoredUser[];
+    readonly nowMs: number;
+  },
+): readonly PersonPlan[] {
+  const { present, having, nowMs } = here;
+  const byId = new Map(present.map((user) => [user.id, user]));
+  const holders = new Map<string, StoredUser[]>();
+  for (const user of having) {
+    for (const email of new Set([user.email, user.recovery_email ?? user.email])) {
+      holders.set(email, [...(holders.get(email) ?? []), user]);
+    }
+  }
+  return people.map((person) => {
+    const sameId = person.id === undefined ? undefined : byId.get(person.id);
+    const some = holders.get(person.email) ?? [];
+    return planPerson(person, { sameId, holder: some.find(({ id }) => id !== person.id) ?? some[0], nowMs });
+  });
+}
+
+/** The row of somebody new whom a file tells of. */
+export function importedUserRow(
+  person: ImportedPerson,
+  made: { readonly id: string; readonly orgId: string; readonly slug: string; readonly nowMs: number },
+): StoredUser {
+  const { id, orgId, slug, nowMs } = made;
+  const { email, mobile = null, designation = null } = person;
+  const fullName = nameOf(person) ?? email;
+  const createdAt = person.createdAt ?? nowMs;
+  const updatedAt = Math.max(createdAt, person.updatedAt ?? createdAt);
+  const hasLoggedIn = person.hasLoggedIn === true && !person.isDeleted;
+  return {
+    ...newUserRow({ id, orgId, slug, email, fullName, mobile, designation }, createdAt),
+    first_name: person.firstName ?? null,
+    middle_name: person.middleName ?? null,
+    last_name: person.lastName ?? null,
+    address: storedAddress(person.address),
+    has_logged_in: hasLoggedIn ? 1 : 0,
+    signed_in_at: hasLoggedIn ? updatedAt : null,
+    is_deleted: person.isDeleted ? 1 : 0,
+    deleted_by: person.isDeleted ? (person.deletedBy ?? null) : null,
+    updated_at: updatedAt,
+  };
+}

@@ -1,0 +1,71 @@
+// Asks PostgreSQL for tests that wait for the answer: see store-connection.ts.
+import { workerData } from 'node:worker_threads';
+import pg from 'pg';
+
+const { port, turn } = workerData;
+const clients = new Map();
+
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, Number);
+types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+/** Whoever writes leaves another mark, as the service itself does, so that no node goes on with what it kept. */
+const marking = `update writer set mark = floor(random() * 281474976710655)::bigint where id = 1`;
+
+async function open(number, connectionString) {
+  const client = new pg.Client({ connectionString, types, lock_timeout: 5_000, statement_timeout: 15_000 });
+  client.on('error', () => {});
+  await client.connect();
+  clients.set(number, { client, isIn: false });
+}
+
+async function write(entry, text, values) {
+  const { client } = entry;
+  if (entry.isIn) return client.query(text, values);
+  await client.query('begin');
+  try {
+    await client.query(marking);
+    const result = await client.query(text, values);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
+  }
+}
+
+async function ask({ number, text, values }) {
+  const entry = clients.get(number);
+  const [word = ''] = text.trim().toLowerCase().split(/\s/, 1);
+  if (word === 'begin') {
+    await entry.client.query('begin');
+    entry.isIn = true;
+    return entry.client.query(marking);
+  }
+  if (word === 'commit' || word === 'rollback') {
+    entry.isIn = false;
+    return entry.client.query(word);
+  }
+  if (['select', 'explain', 'show', 'set'].includes(word)) return entry.client.query(text, values);
+  return write(entry, text, values);
+}
+
+async function answer(request) {
+  const { number, kind, url } = request;
+  if (kind === 'open') return open(number, url);
+  if (kind !== 'close') return ask(request);
+  await clients.get(number)?.client.end();
+  clients.delete(number);
+}
+
+port.on('message', async (request) => {
+  try {
+    const result = await answer(request);
+    const last = Array.isArray(result) ? result.at(-1) : result;
+    port.postMessage({ rows: last?.rows ?? [], changes: last?.rowCount ?? 0 });
+  } catch (error) {
+    port.postMessage({ message: error.message, code: error.code });
+  }
+  Atomics.store(turn, 0, 1);
+  Atomics.notify(turn, 0);
+});
