@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { minute } from '../clock.ts';
 import type { Database } from '../db/database.ts';
+import { despiteOthers } from '../db/despite-others.ts';
 import { StoreBusyError } from '../db/failures.ts';
 import { changeCounts, deleteCountsBefore, type StoredCount, upsertAct } from '../db/limit-store.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey } from './limit-counts.ts';
@@ -18,22 +18,6 @@ const changesWaitingMax = 128;
 /** What somebody typed in as an address is nobody's business, and may be as long as they like. */
 function nameOf({ what, key }: LimitKey): string {
   return createHash('sha256').update(`${what} ${key}`).digest('base64url');
-}
-
-const isConflict = (error: unknown) =>
-  error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
-
-/** Does again what an engine refused because of what others did at the same time. */
-async function despiteOthers(work: () => Promise<void>): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (!isConflict(error) || tries >= triesMax) throw error;
-      await setTimeout(tries * 10);
-    }
-  }
 }
 
 function toFailures(row: StoredCount | undefined): Failures | undefined {
@@ -72,7 +56,7 @@ export function countsInStore(db: Database, allowanceOf: (what: string) => numbe
             return failures ? [toCount(name, failures)] : [];
           });
         });
-      await changes(() => despiteOthers(changeOnce));
+      await changes(() => despiteOthers(triesMax, changeOnce));
     },
   };
 }

@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { second } from '../clock.ts';
 import type { Tx } from './database.ts';
+import { despiteOthers } from './despite-others.ts';
 import { StoreBusyError } from './failures.ts';
-import { codeOf } from './postgres-connection.ts';
 import type { Tables } from './tables.ts';
 
 /** One that writes, and one that waits for its turn: whoever reads shall find a connection. */
@@ -16,9 +15,6 @@ const beginMsMax = 2.5 * second;
 const shortWaitMs = 0.2 * second;
 const triesMax = 5;
 const markMax = 2 ** 48 - 1;
-
-/** Refused because of what others did at the same time: nothing was kept, and it may be done again. */
-const repeatable = new Set(['40001', '40P01']);
 
 interface Attempt<T> {
   readonly work: (tx: Tx) => Promise<T>;
@@ -58,13 +54,8 @@ export function transactions(read: Kysely<Tables>) {
   const turns = pLimit(writersMax);
   return async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
     const untilMs = performance.now() + beginMsMax;
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs }));
-      } catch (error) {
-        if (!repeatable.has(codeOf(error)) || tries >= triesMax) throw error;
-        await sleep(tries * 10);
-      }
-    }
+    return despiteOthers(triesMax, () =>
+      inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs })),
+    );
   };
 }
