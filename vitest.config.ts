@@ -2,7 +2,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 // biome-ignore lint/correctness/useImportExtensions: a script that Node.js runs as it is; its types are beside it
 import { storeCounts, testStores } from './scripts/test-stores.mjs';
 
-const { all, onPostgres, postgresOnly, notYet } = testStores();
+const { all, onPostgres, postgresOnly } = testStores();
 const { LATCHKEY_TEST_POSTGRES, LATCHKEY_TEST_RESULT: outputFile } = process.env;
 /** Whether somebody has a PostgreSQL ready: then nothing runs on the embedded store. */
 const isGiven = LATCHKEY_TEST_POSTGRES !== undefined;
@@ -15,7 +15,7 @@ const postgres: TestProjectInlineConfiguration = {
   extends: true,
   test: {
     name: 'postgres',
-    include: isGiven ? [...onPostgres, ...notYet] : onPostgres,
+    include: onPostgres,
     globalSetup: isGiven ? [] : ['server/test/postgres-for-tests.ts'],
   },
 };

@@ -5,8 +5,6 @@ export function testStores(): {
   readonly all: string[];
   readonly onPostgres: string[];
   readonly postgresOnly: string[];
-  /** What touches a store and was not yet seen to hold on PostgreSQL. */
-  readonly notYet: string[];
   /** Why those that touch a store run on the embedded one only, by file. */
   readonly reasons: Readonly<Record<string, string>>;
 };

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { seenOnPostgres } from './seen-on-postgres.mjs';
 import { root } from './steps.mjs';
 
 /** Whatever reaches these by its imports touches a store. */
@@ -20,7 +19,9 @@ const embeddedOnly = {
   'server/test/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
   'server/test/data-dir-modes.test.ts': 'the modes of its files',
   'server/test/data-dir.test.ts': 'its file, damaged and unreadable',
+  'server/test/drill.test.ts': 'the drills, which make their stores themselves',
   'server/test/list-memory.test.ts': 'how much memory SQLite takes for a list',
+  'server/test/mail-key-file.test.ts': 'the key file of the data directory',
   'server/test/org-full-disk.test.ts': 'a full disk below SQLite',
   'server/test/upgrade.test.ts': 'a store of the first release, which was SQLite',
 };
@@ -73,14 +74,12 @@ function testFiles() {
 export function testStores() {
   const all = testFiles();
   const reasons = { ...embeddedOnly, ...storeIsNoMatter };
-  const gone = [...Object.keys(reasons), ...seenOnPostgres].filter((file) => !all.includes(file));
+  const gone = Object.keys(reasons).filter((file) => !all.includes(file));
   if (gone.length > 0) throw new Error(`The lists of test files name what is not there: ${gone.join(', ')}`);
   const touching = all.filter((file) => reaches(file, storeMakers));
   const postgresOnly = touching.filter((file) => reaches(file, postgresMakers));
   for (const file of touching) if (file.startsWith('cli/') && !postgresOnly.includes(file)) reasons[file] = ofCommand;
-  const both = touching.filter((file) => !(file in reasons));
-  const isSeen = (file) => seenOnPostgres.has(file) || postgresOnly.includes(file);
-  return { all, onPostgres: both.filter(isSeen), postgresOnly, notYet: both.filter((file) => !isSeen(file)), reasons };
+  return { all, onPostgres: touching.filter((file) => !(file in reasons)), postgresOnly, reasons };
 }
 
 /** A file that could not even be loaded counts as one failure, as it does in the sum. */
@@ -102,14 +101,11 @@ export const storeCounts = {
       const { passed, failed } = countOf(own);
       return `${name}: ${passed} passed, ${failed} failed, in ${own.length} files`;
     });
-    const { reasons, notYet } = testStores();
+    const { reasons } = testStores();
     const ran = new Set(modules.map(({ moduleId }) => relative(root, moduleId)));
     const apart = Object.entries(reasons).filter(([file]) => ran.has(file));
     if (apart.length > 0) lines.push(`of these, ${apart.length} that touch a store are for the embedded one only:`);
     for (const [file, reason] of apart) lines.push(`  ${file}: ${reason}`);
-    if (projects.has('postgres') && notYet.length > 0) {
-      lines.push(`NOT YET on PostgreSQL, where they touch a store: ${notYet.length} files:`, `  ${notYet.join(' ')}`);
-    }
     process.stdout.write(`\n${lines.join('\n')}\n`);
   },
 };

@@ -3,11 +3,11 @@
 // not run proves nothing. Arguments go to vitest: `npm test -- create-token` runs the tests of files with that name.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { report, runChecks } from './checks.mjs';
 import { ensureOutsideClients } from './outside-clients.mjs';
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from './setup.mjs';
-import { inSeconds, runNode, StepError } from './steps.mjs';
+import { inSeconds, root, runNode, StepError } from './steps.mjs';
 
 /** Programs that the tests start and that npm cannot install: `{ command: 'chromium', package: 'chromium' }`. */
 const debianPackages = [
@@ -19,6 +19,8 @@ const debianPackages = [
   // Debian keeps the programs of the server apart, a directory for each version.
   { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];
+
+const linesOfFailure = 20;
 
 async function main() {
   requireNode();
@@ -60,7 +62,25 @@ function count(file, code) {
     ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
   );
   const failed = result.numFailedTests + broken.length;
-  return { passed: result.numPassedTests, failed: code === 0 ? failed : Math.max(1, failed), skipped };
+  const reasons = [
+    ...broken.map(({ name, message }) => whyFailed(name, [message])),
+    ...whichFailed(result.testResults),
+  ];
+  return { passed: result.numPassedTests, failed: code === 0 ? failed : Math.max(1, failed), skipped, reasons };
+}
+
+/** Once more at the very end: whoever has only the last lines of a long run reads there what was red, and why. */
+function whichFailed(files) {
+  return files.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status }) => status === 'failed')
+      .map(({ fullName, failureMessages }) => whyFailed(`${name} > ${fullName}`, failureMessages)),
+  );
+}
+
+function whyFailed(name, messages) {
+  const lines = messages.join('\n').split('\n').slice(0, linesOfFailure);
+  return `Failed: ${relative(root, name)}\n${lines.map((line) => `    ${line}\n`).join('')}`;
 }
 
 function readResult(file) {
@@ -71,9 +91,10 @@ function readResult(file) {
   }
 }
 
-function conclude({ passed, failed, skipped, stop }) {
+function conclude({ passed, failed, skipped, reasons = [], stop }) {
   const isGreen = passed > 0 && failed === 0 && skipped.length === 0;
   const more = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
+  for (const reason of reasons) process.stdout.write(reason);
   for (const name of skipped) process.stdout.write(`Skipped: ${name}\n`);
   process.stdout.write(`${stop ?? (isGreen ? 'All green' : 'Not green')} after ${inSeconds(performance.now())}\n`);
   process.stdout.write(`${passed} passed, ${failed} failed${more}\n`);

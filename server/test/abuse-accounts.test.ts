@@ -89,7 +89,8 @@ function table(name: string, key = 'id'): ReadonlyMap<string, Json> {
 
 /** What of the people and the organization only the service itself decides. */
 function governed(): Json {
-  const people = [...table('users').values()].map((user) => {
+  const users = [...table('users').values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+  const people = users.map((user) => {
     const { id, org_id, slug, recovery_email, has_logged_in, signed_in_at, is_deleted, deleted_by, created_at } = user;
     return { id, org_id, slug, recovery_email, has_logged_in, signed_in_at, is_deleted, deleted_by, created_at };
   });

@@ -73,7 +73,7 @@ describe('whoever does not read (EVENT-13)', () => {
     });
     const { served } = await openDeaf();
     addLarge(2_500);
-    await vi.waitUntil(() => served.writableNeedDrain);
+    await vi.waitUntil(() => served.writableNeedDrain, { timeout: 10_000 });
     // What waits is taken away by nobody: the store is not asked for more.
     let seen = -1;
     await vi.waitUntil(

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { MailServer } from './mail-server.ts';
 import { except, RawMailServer } from './raw-mail-server.ts';
+import { secondConnection } from './second-connection.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from './server-process.ts';
 
 const timeoutMs = 120_000;
@@ -34,7 +33,7 @@ function expectOnce(dataDir: string): void {
 
 /** Lets so much time have passed since the invitation: the clock of a process of its own cannot be moved. */
 function letPass(dataDir: string, ms: number): void {
-  const connection = new Sqlite(join(dataDir, 'latchkey.db'));
+  const connection = secondConnection({ dataDir });
   connection.prepare('UPDATE one_time_links SET created_at = created_at - ?, expires_at = expires_at - ?').run(ms, ms);
   connection.close();
 }

@@ -19,7 +19,7 @@ async function restart(server: ServerProcess, dataDir: string): Promise<ServerPr
 
 /** A column of a query, sorted. */
 function column(dataDir: string, sql: string): unknown[] {
-  return readStore(dataDir, `SELECT value FROM (${sql}) ORDER BY value`).map(({ value }) => value);
+  return readStore(dataDir, `SELECT value FROM (${sql}) AS wanted ORDER BY value`).map(({ value }) => value);
 }
 
 /** Every user has its event, in order and without gaps, and every token its audit row: nothing is half there. */

@@ -18,7 +18,7 @@ describe('refused sign-ins in the audit log (AUDIT-9)', () => {
   /** Waits for so many records behind the answers, and answers them. */
   async function refusals(count: number): Promise<Json[]> {
     const found = async () => (await app.audit()).filter(({ action }) => action === 'sign-in.refused');
-    await vi.waitUntil(async () => (await found()).length >= count, { timeout: 5_000 });
+    await vi.waitUntil(async () => (await found()).length >= count, { timeout: 20_000 });
     return found();
   }
   /** One try; answers status and body without the id of the request. */

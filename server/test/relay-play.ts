@@ -199,8 +199,9 @@ export class Play {
     let patienceLeft = patience;
     for (let steps = 0; steps < 500; steps += 1) {
       const next = await relay.step();
-      if (next.kind === 'idle' || next.kind === 'ended') return;
+      if (next.kind === 'ended') return;
       if (next.kind === 'again') continue;
+      if (next.untilMs === Number.POSITIVE_INFINITY) return;
       if (next.untilMs - clock.now() > 1_000) patienceLeft -= 1;
       if (patienceLeft < 0) return;
       clock.set(Math.max(clock.now(), next.untilMs));

@@ -9,6 +9,7 @@ import type { EventSource } from '../src/events/outlet.ts';
 import { Relay, type RelayParts } from '../src/events/relay.ts';
 import type { Delivery, Sink } from '../src/events/sink.ts';
 import type { TestApp } from './test-app.ts';
+import { isOnPostgres } from './test-store.ts';
 
 /** Thrown in place of everything that a process would have gone on with after its end. */
 export class Crash extends Error {}
@@ -49,31 +50,35 @@ function pointsAfterStatements(life: Life, isAlone: boolean): KyselyPlugin {
   };
 }
 
-/** A connection of its own: whoever waits after a statement holds the one that it ran on. */
-function readerOf({ dataDir }: TestApp, life: Life): Kysely<Tables> {
+/**
+ * Whoever waits after a statement holds the connection that it ran on: of the embedded store, which has one for all, it is
+ * another one.
+ */
+function readerOf({ dataDir, services }: TestApp): {
+  readonly read: Kysely<Tables>;
+  readonly end: () => Promise<void>;
+} {
+  if (isOnPostgres) return { read: services.db.read, end: async () => {} };
   const database = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
-  return new Kysely<Tables>({
-    dialect: new SqliteDialect({ database }),
-    plugins: [pointsAfterStatements(life, false)],
-  });
+  const read = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+  return { read, end: () => read.destroy() };
 }
 
 /** The store as a life has it: a point ahead of each transaction, after each statement, and after each commit. */
 function storeOf(db: Database, read: Kysely<Tables>, { life, twin = {} }: Beginning): Database {
   const inside = pointsAfterStatements(life, true);
-  return {
-    ...db,
-    read,
-    transaction: async (work) => {
+  const pointed = (run: Database['transaction']): Database['transaction'] => {
+    return async (work) => {
       await life.pass();
-      const value = await db.transaction((given) => {
+      const value = await run((given) => {
         const tx = given.withPlugin(inside);
         return work(twin.tx?.(tx) ?? tx);
       });
       await life.pass();
       return value;
-    },
+    };
   };
+  return { ...db, read, transaction: pointed(db.transaction), note: pointed(db.note) };
 }
 
 /** What the sink does with a delivery. */
@@ -182,9 +187,9 @@ export async function withRelay(
 ): Promise<void> {
   const { name, holder, life, receiver, twin = {} } = beginning;
   const { clock, newId, log, db } = app.services;
-  const read = readerOf(app, life);
+  const { read, end } = readerOf(app);
   const parts: RelayParts = {
-    db: storeOf(db, read, beginning),
+    db: storeOf(db, read.withPlugin(pointsAfterStatements(life, false)), beginning),
     clock,
     newId,
     log: log.child({}, { level: 'silent' }),
@@ -196,7 +201,7 @@ export async function withRelay(
   try {
     await use(new Relay(outlet, parts));
   } finally {
-    await read.destroy();
+    await end();
   }
 }
 

@@ -34,6 +34,12 @@ export interface Database {
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
+   * The same for what is noted behind requests. It stands in nobody's way: where the store is shared, it waits for no other
+   * transaction and none for it, and `commitMark` need not tell of it. So only for what no `keptQuery` reads and no rule
+   * compares, by statements that hold whatever runs beside them.
+   */
+  note<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
    * Runs a query that is compiled and prepared once and answers its first row's value. For the path of every request;
    * elsewhere use `read`.
    */

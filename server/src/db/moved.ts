@@ -73,13 +73,17 @@ export function untilMoved(db: Database, dataDir: string): Database {
   const refuse = () => {
     if (isMoved(dataDir)) throw new StoreMovedError('the store was moved away');
   };
-  return {
-    ...db,
-    transaction: (work) =>
-      db.transaction(async (tx) => {
+  const unlessMoved = (run: Database['transaction']): Database['transaction'] => {
+    return (work) =>
+      run(async (tx) => {
         refuse();
         return work(tx);
-      }),
+      });
+  };
+  return {
+    ...db,
+    transaction: unlessMoved(db.transaction),
+    note: unlessMoved(db.note),
     check: async () => {
       refuse();
       await db.check();

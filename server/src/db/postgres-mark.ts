@@ -2,10 +2,12 @@ import { second } from '../clock.ts';
 import { StoreLostError } from './failures.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
-/** How long whoever checks a credential waits for this at most, for the answer to others before included. */
+/** How long whoever checks a credential waits for this, for the answer to others before included. */
 const markMsMax = 3 * second;
 /** How long an answer may take; a server that takes longer for one row is gone. */
 const answerMsMax = 2 * second;
+/** And how long it may take whatever has passed: whoever was held up, a machine that slept, asks before giving up. */
+const answerMsMin = 0.5 * second;
 
 const statement = { name: 'mark', text: 'select mark from writer where id = 1' };
 
@@ -56,7 +58,7 @@ export class PostgresMark {
     return this.#mark;
   }
 
-  /** Resolves once `read` knows of every commit that ended before this call. Throws StoreLostError after three seconds. */
+  /** Resolves once `read` knows of every commit that ended before this call. Throws StoreLostError after some three seconds. */
   freshen(): Promise<void> {
     if (this.#next) return this.#next;
     const untilMs = performance.now() + markMsMax;
@@ -72,7 +74,7 @@ export class PostgresMark {
   async #ask(untilMs: number): Promise<void> {
     const askedMs = performance.now();
     const { rows } = await within(
-      Math.min(answerMsMax, untilMs - askedMs),
+      Math.max(answerMsMin, Math.min(answerMsMax, untilMs - askedMs)),
       this.#pool.query<{ mark?: unknown }>(statement),
       () => {
         this.#pool.giveUp(askedMs);

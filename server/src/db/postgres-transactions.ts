@@ -7,6 +7,8 @@ import { despiteOthers } from './despite-others.ts';
 import { StoreBusyError } from './failures.ts';
 import type { Tables } from './tables.ts';
 
+/** So many of what is noted behind requests may be under way: whoever asks for something shall find a connection. */
+const notersMax = 2;
 /** One that writes, and one that waits for its turn: whoever reads shall find a connection. */
 const writersMax = 2;
 /** How long a transaction waits until it may begin: for its turn in this process, and then for other processes. */
@@ -58,4 +60,11 @@ export function transactions(read: Kysely<Tables>) {
       inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs })),
     );
   };
+}
+
+/** Runs what is noted behind requests: see `Database.note`. */
+export function notes(read: Kysely<Tables>) {
+  const turns = pLimit(notersMax);
+  return <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
+    despiteOthers(triesMax, () => turns(() => read.transaction().setIsolationLevel('read committed').execute(work)));
 }

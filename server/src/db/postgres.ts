@@ -12,7 +12,7 @@ import { codeOf } from './postgres-connection.ts';
 import { listsMax, PostgresLists } from './postgres-lists.ts';
 import { PostgresMark } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
-import { transactions } from './postgres-transactions.ts';
+import { notes, transactions } from './postgres-transactions.ts';
 import { PostgresWords } from './postgres-words.ts';
 import { compileStatement } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -182,6 +182,7 @@ function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }
     isShared: true,
     read,
     transaction: transactions(read),
+    note: notes(read),
     first: hotQueries(read, pool, mark),
     batches: (query, reader) => lists.read(query, reader),
     freshen: () => mark.freshen(),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { nextTurn } from '../../test/second-connection.ts';
 import { watchSqlite } from '../../test/statement-watch.ts';
 import { TestClock } from '../../test/test-clock.ts';
@@ -88,6 +88,18 @@ describe('the embedded store', () => {
       /readonly/,
     );
     expect(await seen()).toEqual({ read: [], hot: undefined, kept: undefined });
+  });
+
+  it('holds a statement that comes again, and none as long as a list that somebody sent', async () => {
+    const prepare = vi.spyOn(Sqlite.prototype, 'prepare');
+    const ask = async (length: number) => {
+      const ids = Array.from({ length }, (_, place) => String(place));
+      for (let time = 0; time < 3; time += 1)
+        await db.read.selectFrom('users').where('id', 'in', ids).select('id').execute();
+      return prepare.mock.calls.splice(0).length;
+    };
+    expect([await ask(3), await ask(3), await ask(2_000)]).toEqual([1, 0, 3]);
+    prepare.mockRestore();
   });
 
   it('keeps foreign keys', async () => {

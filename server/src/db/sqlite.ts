@@ -221,6 +221,7 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists:
     isShared: false,
     read,
     transaction,
+    note: transaction,
     first: hotQueries(reader, read, mark),
     batches: <R>(query: Compilable<R>, reader: string) => lists.read(query, reader),
     freshen: () => null,

@@ -126,8 +126,9 @@ export async function updateReplay(tx: Tx, name: string, after: number): Promise
 
 /** Forgets a way out with its dead letters. */
 export async function deleteRelay(tx: Tx, name: string): Promise<void> {
-  await tx.deleteFrom('dead_letters').where('relay', '=', name).execute();
+  // First: whoever sets an event aside at this moment holds this row.
   await tx.deleteFrom('relays').where('name', '=', name).execute();
+  await tx.deleteFrom('dead_letters').where('relay', '=', name).execute();
 }
 
 /** Adds an event that is set aside, or asked for again; one that is there already takes the new state. */
@@ -150,6 +151,17 @@ export function selectRequeued(read: Reader, relay: string, limit: number): Prom
     .limit(limit)
     .selectAll()
     .execute();
+}
+
+/** The sequence of the first event that was asked for again, for each way out that has one. */
+export async function selectFirstRequeued(read: Reader): Promise<ReadonlyMap<string, number>> {
+  const rows = await read
+    .selectFrom('dead_letters')
+    .where('requeued_at', 'is not', null)
+    .groupBy('relay')
+    .select((eb) => ['relay', eb.fn.min('sequence').as('sequence')] as const)
+    .execute();
+  return new Map(rows.map(({ relay, sequence }) => [relay, sequence]));
 }
 
 /** A page of what was set aside, by way out and sequence; `total` is how many there are. */

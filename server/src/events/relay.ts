@@ -5,6 +5,7 @@ import type { NewId } from '../ids.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { StreamedEvent } from './envelope.ts';
 import type { Outlet } from './outlet.ts';
+import type { RelayView } from './relay-board.ts';
 import {
   deleteHold,
   deleteLetter,
@@ -41,17 +42,14 @@ export interface RelayParts {
   readonly holder: string;
 }
 
-/** What comes after a step. */
+/** What comes after a step; `seen` is what it found, `null` where the step itself changed that. */
 export type Next =
   | { readonly kind: 'again' }
-  /** Until something is committed. */
-  | { readonly kind: 'idle' }
-  /** Until something is committed, or this moment. */
-  | { readonly kind: 'wait'; readonly untilMs: number }
+  /** Until there is something to do: something else than was seen, or this moment. */
+  | { readonly kind: 'wait'; readonly untilMs: number; readonly seen: RelayView | null }
   | { readonly kind: 'ended' };
 
 const again: Next = { kind: 'again' };
-const idle: Next = { kind: 'idle' };
 
 /**
  * Carries events from a log to a sink: at least once, in order, from wherever it was when it ended, however that was. A
@@ -80,10 +78,11 @@ export class Relay {
     const events = await this.#readNext(relay);
     const behind = events.length === 0 ? 0 : newest - relay.position;
     metrics.noteRelay(relay.name, { behind, delayMs: this.#delayOf(events) });
-    if (untilMs !== null) return { kind: 'wait', untilMs };
+    const seen = { relay, requeued: letter?.sequence ?? null, newest };
+    if (untilMs !== null) return { kind: 'wait', untilMs, seen };
     const passedOver = events.length === 0 && newest - relay.position >= passedOverMin;
-    if (!(letter || passedOver || events.length > 0)) return idle;
-    if (!(await this.#hold(relay.name))) return { kind: 'wait', untilMs: relay.held_until };
+    if (!(letter || passedOver || events.length > 0)) return { kind: 'wait', untilMs: Number.POSITIVE_INFINITY, seen };
+    if (!(await this.#hold(relay.name))) return { kind: 'wait', untilMs: relay.held_until, seen };
     if (letter) return this.#deliverLetter(relay, letter);
     if (events.length > 0) return this.#deliverNext(relay, events);
     await this.#advance(relay, newest, 0);
@@ -110,7 +109,7 @@ export class Relay {
     const nowMs = clock.now();
     if (this.#heldUntilMs - nowMs > prolongBeforeMs) return true;
     const untilMs = nowMs + holdMs;
-    const isHeld = await db.transaction((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
+    const isHeld = await db.note((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
     this.#heldUntilMs = isHeld ? untilMs : 0;
     return isHeld;
   }
@@ -126,7 +125,7 @@ export class Relay {
     if (event && failure && failure.kind !== 'refused') {
       return this.#fail({ relay, position: relay.position, failed: event, failure });
     }
-    await db.transaction(async (tx) => {
+    await db.note(async (tx) => {
       const attempts = letter.attempts + 1;
       if (failure) return updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason });
       await deleteLetter(tx, letter.id);
@@ -151,7 +150,7 @@ export class Relay {
     const deliveredAt = delivered > 0 ? clock.now() : null;
     const step = { name, holder, from: position };
     // Where somebody has moved it meanwhile, that counts, and these events are sent again.
-    const isOurs = await db.transaction((tx) => updatePosition(tx, step, { to, deliveredAt }));
+    const isOurs = await db.note((tx) => updatePosition(tx, step, { to, deliveredAt }));
     if (!isOurs) this.#heldUntilMs = 0;
     metrics.countRelayed(name, 'delivered', delivered);
   }
@@ -162,7 +161,7 @@ export class Relay {
     return again;
   }
 
-  /** Lets others relay from here on. */
+  /** Lets others relay from here on, and wakes them. */
   async release(): Promise<void> {
     if (this.#heldUntilMs === 0) return;
     this.#heldUntilMs = 0;
@@ -196,7 +195,7 @@ export class Relay {
     }
     const isOver = failure.kind === 'unwell' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
     const pauseMs = Math.max(retry.pauseMs(attempts), failure.retryAfterMs ?? 0);
-    const isNoted = await this.#parts.db.transaction((tx) =>
+    const isNoted = await this.#parts.db.note((tx) =>
       updateFailure(tx, step, {
         attempts,
         refusals,
@@ -211,7 +210,7 @@ export class Relay {
       await giveUp(failure.kind === 'gone' ? 'gone' : 'failing', failure.reason);
       return { kind: 'ended' };
     }
-    return { kind: 'wait', untilMs: nowMs + pauseMs };
+    return { kind: 'wait', untilMs: nowMs + pauseMs, seen: null };
   }
 
   /** Puts an event among the dead letters and goes on after it, both or neither. */
@@ -225,7 +224,7 @@ export class Relay {
   ): Promise<Next> {
     const { db, clock, newId, metrics, log } = this.#parts;
     const { sequence } = failed.envelope;
-    const isOurs = await db.transaction(async (tx) => {
+    const isOurs = await db.note(async (tx) => {
       if (!(await updatePosition(tx, step, { to: sequence, deliveredAt: null }))) return false;
       await upsertLetter(tx, {
         id: newId(),

@@ -4,6 +4,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { Outlet } from './outlet.ts';
 import { type Next, Relay, type RelayParts } from './relay.ts';
+import { RelayBoard } from './relay-board.ts';
 
 /** How long it takes at most until a new way out is seen of which this process knows nothing. */
 const lookEveryMs = second;
@@ -35,6 +36,10 @@ export interface Relays {
   ended(): Promise<void>;
 }
 
+interface RunningParts extends RelaysParts {
+  readonly board: RelayBoard;
+}
+
 interface Running {
   readonly outlet: Outlet;
   readonly stop: AbortController;
@@ -47,9 +52,33 @@ function isSame({ sink, types }: Outlet, other: Outlet | undefined): boolean {
   return sink === other?.sink && names(types) === names(other.types);
 }
 
+/**
+ * Waits until a way out may have something to do: something was committed after `mark` and it no longer looks as it did,
+ * or the moment has come.
+ */
+async function waitForWork(
+  { name, source }: Outlet,
+  { watch, clock, board }: RunningParts,
+  given: { readonly next: Next & { kind: 'wait' }; readonly mark: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const { signal } = given;
+  const { untilMs, seen } = given.next;
+  const leftMs = untilMs - clock.now();
+  // Where the clock was set back, the moment may be one that was never meant.
+  const isDue = () => clock.now() >= untilMs || untilMs - clock.now() > leftMs;
+  let { mark } = given;
+  for (;;) {
+    await watch.wait({ until: () => watch.mark !== mark || isDue(), signal });
+    mark = watch.mark;
+    if (signal.aborted || isDue() || !seen) return;
+    // Where the store fails, the step that comes next tells.
+    if (!(await board.isStill(name, source, { mark, seen }).catch(() => false))) return;
+  }
+}
+
 /** Runs one relay until it is stopped; a store that fails is waited for. */
-async function runRelay(outlet: Outlet, parts: RelaysParts, signal: AbortSignal): Promise<void> {
-  const { watch, clock, log } = parts;
+async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal): Promise<void> {
+  const { watch, log } = parts;
   const relay = new Relay(outlet, parts);
   let isFailing = false;
 
@@ -75,15 +104,15 @@ async function runRelay(outlet: Outlet, parts: RelaysParts, signal: AbortSignal)
     if (next?.kind === 'ended' || performance.now() >= endMs) break;
     if (next?.kind === 'again') continue;
     if (signal.aborted) break;
-    const dueMs = next?.kind === 'wait' ? next.untilMs : Number.POSITIVE_INFINITY;
-    const until = () => next !== null && (watch.mark !== mark || clock.now() >= dueMs);
-    await watch.wait({ until, signal, ...(next === null ? { msMax: errorPauseMs } : {}) });
+    if (next) await waitForWork(outlet, parts, { next, mark, signal });
+    else await watch.wait({ until: () => false, signal, msMax: errorPauseMs });
   }
   await relay.release().catch((error: unknown) => log.warn({ err: error }, 'a relay could not be given up'));
 }
 
 /** The relays that run, by the names of their ways out. */
-function runningRelays(parts: RelaysParts) {
+function runningRelays(given: RelaysParts) {
+  const parts = { ...given, board: new RelayBoard(given.db.read) };
   const running = new Map<string, Running>();
 
   async function stop(name: string): Promise<void> {

@@ -69,7 +69,7 @@ describe('pruneTokens', () => {
       .prepare(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
          INSERT INTO personal_access_tokens (id, hash, org_id, user_id, name, scopes, created_at, revoked_at)
-         SELECT printf('%024x', i), 'hash ' || i, org_id, user_id, 'old', 'openid', 1, 1
+         SELECT '0000000000000000' || (10000000 + i), 'hash ' || i, org_id, user_id, 'old', 'openid', 1, 1
          FROM n, personal_access_tokens WHERE id = ?`,
       )
       .run(token.tokenId);
@@ -89,7 +89,7 @@ describe('pruneTokens', () => {
       app.clock.advance(day);
       await vi.advanceTimersByTimeAsync(hour);
       expect(await exists(token)).toBe(true);
-      app.clock.advance(1);
+      app.clock.advance(hour);
       await vi.advanceTimersByTimeAsync(hour);
       await expect.poll(() => exists(token), { timeout: 15_000, interval: 10 }).toBe(false);
       expect(app.logLines.join()).toContain('removed what ended long ago');

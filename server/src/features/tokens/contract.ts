@@ -99,9 +99,10 @@ export async function revokeTokensOf(
 
 /** Writes when tokens were last used, by token id. */
 export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
-  const all = [...uses];
+  // In one order for all nodes, so that none waits for one that waits for it.
+  const all = [...uses].sort(([one], [other]) => (one < other ? -1 : 1));
   for (let start = 0; start < all.length; start += batchRows) {
-    await db.transaction((tx) => updateLastUsed(tx, all.slice(start, start + batchRows)));
+    await db.note((tx) => updateLastUsed(tx, all.slice(start, start + batchRows)));
     await setImmediate();
   }
 }

@@ -99,7 +99,7 @@ export async function recordAttempt(
   },
 ): Promise<void> {
   const { atMs, durationMs, status, failure } = attempt;
-  await db.transaction((tx) =>
+  await db.note((tx) =>
     insertAttempt(tx, {
       id: newId(),
       webhook_id: webhookId,
