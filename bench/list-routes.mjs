@@ -118,6 +118,10 @@ export const listRoutes = [
 /** Routes that answer a list which does not grow with the store. */
 const boundedRoutes = [
   'GET /.well-known/jwks.json',
+  // Scopes and tools, which the code has.
+  'GET /.well-known/oauth-protected-resource',
+  'GET /.well-known/oauth-protected-resource/mcp',
+  'GET /access',
   'GET /personal-access-tokens/scopes',
   'POST /userAccount/initAuth',
   'POST /userAccount/authenticate',

@@ -17,7 +17,6 @@ import { type LiveConnector, liveConnector } from './connector/live-connector.ts
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { openPostgres } from './db/postgres.ts';
 import { openSqlite } from './db/sqlite.ts';
 import { RefusedError, StartupError } from './errors.ts';
 import { findServiceToken } from './features/service-clients/contract.ts';
@@ -26,7 +25,7 @@ import { mailSettingsReader, oidcSettingsReader } from './features/settings/cont
 import { findToken, findTokenAgain, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
-import { pictureCompressor } from './images/picture-compressor.ts';
+import type { PictureCompressor } from './images/picture-compressor.ts';
 import { type MailService, openMailService } from './mail/mail-service.ts';
 import { openMcp } from './mcp/mcp-service.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
@@ -87,10 +86,29 @@ function reload({ live, log }: Surroundings): Config {
   }
 }
 
+// What many a service never needs is loaded once it is needed: that takes time at the start, and memory ever after.
+
+async function openStore({ live, log }: Surroundings): Promise<Database> {
+  const { dataDir, databaseUrl } = live.current;
+  if (!databaseUrl) return openSqlite(dataDir);
+  const { openPostgres } = await import('./db/postgres.ts');
+  return openPostgres(databaseUrl, log);
+}
+
+function openPictures(): PictureCompressor {
+  let opened: Promise<PictureCompressor> | undefined;
+  return {
+    compress: async (...given) => {
+      opened ??= import('./images/picture-compressor.ts').then(({ pictureCompressor }) => pictureCompressor());
+      return (await opened).compress(...given);
+    },
+  };
+}
+
 async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
   const { live, clock } = surroundings;
-  const { dataDir, databaseUrl, encryptionKey } = live.current;
-  const db = databaseUrl ? await openPostgres(databaseUrl, surroundings.log) : openSqlite(dataDir);
+  const { dataDir, encryptionKey } = live.current;
+  const db = await openStore(surroundings);
   try {
     await migrate(db, clock);
     if (!encryptionKey) await settleEncryptionKey(db.read, dataDir);
@@ -118,7 +136,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       newId,
       keys,
       passwords,
-      pictures: pictureCompressor(),
+      pictures: openPictures(),
       limits: limits({ isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) }),
       confirm: callerConfirmation({
         clock,

@@ -1,10 +1,25 @@
-import { dictionary } from '@zxcvbn-ts/language-common';
+import { createRequire } from 'node:module';
+import type * as words from '@zxcvbn-ts/language-common';
 import { z } from 'zod';
 
 const charactersMin = 8;
 const bytesMax = 1_024;
 const givenBytesMax = bytesMax * 4;
-const common = new Set(dictionary['passwords-common']);
+
+function commonPasswords(): ReadonlySet<string> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package says of itself
+  const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as typeof words;
+  return new Set(dictionary['passwords-common']);
+}
+
+/** Unpacked once they are asked for: they come to megabytes. */
+let common: ReadonlySet<string> | undefined;
+
+function isCommon(text: string): boolean {
+  common ??= commonPasswords();
+  return common.has(text.toLowerCase());
+}
+
 /** Printable, and neither letter, digit nor space. */
 const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
 
@@ -20,7 +35,7 @@ export const newPassword = z
   .refine((text) => /\p{Ll}/u.test(text), 'must hold a lower-case letter')
   .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')
   .refine((text) => special.test(text), 'must hold a special character')
-  .refine((text) => !common.has(text.toLowerCase()), 'is one of the most common passwords: choose another')
+  .refine((text) => !isCommon(text), 'is one of the most common passwords: choose another')
   .meta({
     description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. Common passwords are refused.`,
     minLength: charactersMin,

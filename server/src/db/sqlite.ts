@@ -107,6 +107,12 @@ function openListReader(file: string): Sqlite.Database {
   return reader;
 }
 
+/** SQLite takes an empty file for a new store, which anybody may then found an organization in. Rule: STORE-10. */
+function requireContent(file: string): void {
+  if (statSync(file).size > 0) return;
+  throw new StartupError(`The store ${file} is empty: restore it from a backup, or remove the file to begin anew`);
+}
+
 /**
  * Opens the embedded store: one connection that writes, in write-ahead mode and synced at each commit, and one that
  * only reads, so that a request never sees what another has not committed yet. Throws StartupError for one that cannot be
@@ -117,6 +123,7 @@ export function openSqlite(dataDir: string): Database {
   requireNotMoved(dataDir);
   try {
     const isNew = !existsSync(file);
+    if (!isNew) requireContent(file);
     const writer = openWriter(file);
     if (isNew) chmodSync(file, 0o600);
     const db = sqliteDatabase(writer, openReader(file), new BatchReader(() => openListReader(file)));

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { LiveConfig } from '../config/live-config.ts';
 import type { Database } from '../db/database.ts';
-import { type Broker, openBroker } from './broker.ts';
+import type { Broker } from './broker.ts';
 import { type StreamName, streamNames } from './envelope.ts';
 import { type EventSource, type Outlet, outletName } from './outlet.ts';
 import { insertRelay } from './relay-store.ts';
@@ -43,6 +43,8 @@ export function liveBroker({ live, db, log, sources }: LiveBrokerParts): LiveBro
     await db.transaction(async (tx) => {
       for (const stream of streamNames) await insertRelay(tx, brokerRelay(stream), 0);
     });
+    // The clients of both brokers are much for whoever has none.
+    const { openBroker } = await import('./broker.ts');
     const form = () => ({ format: live.current.eventsFormat, source: live.current.baseUrl });
     const broker = openBroker({ url, log, form, retentionDays: () => live.current.eventRetentionDays });
     opened = { url: url.expose(), broker };

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
 import type { OidcClient, OidcSettings } from './oidc.ts';
-import { openOidc } from './open-oidc.ts';
 
 /** Single sign-on as it is configured at the moment. */
 export interface LiveOidc {
@@ -17,8 +16,13 @@ export function liveOidc(settings: () => Promise<OidcSettings | null>, clock: Cl
   return {
     client: async () => {
       const wanted = await settings();
-      if (wanted === null) present = null;
-      else if (present?.settings !== wanted) present = openOidc(wanted, { clock });
+      if (wanted === null) {
+        present = null;
+      } else if (present?.settings !== wanted) {
+        const { openOidc } = await import('./open-oidc.ts');
+        // Whoever asked at the same time may have been first.
+        if (present?.settings !== wanted) present = openOidc(wanted, { clock });
+      }
       return present;
     },
   };
