@@ -16,11 +16,11 @@ const dayMs = 24 * hourMs;
 const headersMs = { least: 9_500, most: 13_000 };
 
 /** A service whose wall clock can be set. */
-async function startWithClock(entry) {
+async function startWithClock({ entry, store }) {
   const folder = temporaryFolder();
   const file = join(folder, 'clock.json');
   writeFileSync(file, '{"shiftMs":0}');
-  const env = { DRILL_CLOCK: file, NODE_OPTIONS: `--import=${preload}` };
+  const env = { ...store.env, DRILL_CLOCK: file, NODE_OPTIONS: `--import=${preload}` };
   const service = new Service({ entry, dataDir: join(folder, 'data'), env });
   await service.start();
   const witness = new Witness({ service, token: await service.found() });
@@ -57,8 +57,8 @@ function orderFaults(events) {
 }
 
 /** D7: the wall clock jumps; changes are made before, meanwhile and after it was put right again. */
-async function jumps({ entry }, { shiftMs, meanwhile }) {
-  const { service, witness, set } = await startWithClock(entry);
+async function jumps(options, { shiftMs, meanwhile }) {
+  const { service, witness, set } = await startWithClock(options);
   const { body } = await service.ask('POST', '/personal-access-tokens', {
     token: witness.token,
     body: { name: 'for a month', expiryDays: 30 },
@@ -75,7 +75,8 @@ async function jumps({ entry }, { shiftMs, meanwhile }) {
   await witness.go(10);
   faults.push(...(await witness.judge()), ...orderFaults(await service.events()));
   await service.stop();
-  return { faults: [...faults, ...auditFaults(entry, service.dataDir)], done: told(witness) };
+  const unsound = auditFaults(options.entry, service.dataDir, options.store.env);
+  return { faults: [...faults, ...unsound], done: told(witness) };
 }
 
 /** How long the service lets somebody take who never ends the headers. */
@@ -91,8 +92,8 @@ async function slowHeadersMs({ url }) {
 }
 
 /** D7: the wall clock stands still: time-outs go on, and nothing is numbered or named twice. */
-async function standsStill({ entry, short }) {
-  const { service, witness, set } = await startWithClock(entry);
+async function standsStill({ entry, short, store }) {
+  const { service, witness, set } = await startWithClock({ entry, store });
   await set({ frozenMs: Date.now() });
   const slow = short ? Promise.resolve(headersMs.least) : slowHeadersMs(service);
   await witness.go(60);
@@ -114,7 +115,7 @@ async function standsStill({ entry, short }) {
   await witness.go(5);
   await service.stop();
   return {
-    faults: [...faults, ...auditFaults(entry, service.dataDir)],
+    faults: [...faults, ...auditFaults(entry, service.dataDir, store.env)],
     done: `${told(witness)}; slow headers ${Math.round(tookMs / 100) / 10} s`,
   };
 }

@@ -6,35 +6,45 @@ import { planOfEvents } from './events-drill.mjs';
 import { failoverRows } from './failover.mjs';
 import { loadRows } from './load.mjs';
 import { postgresPackage } from './postgres.mjs';
+import { stores } from './stores.mjs';
 import { tracer } from './power-cuts.mjs';
 import { upgradeRows } from './upgrades.mjs';
 
 /** Rows as a drill declares them, those of the wanted ids, ready to be run. */
 const planOf =
   (rows) =>
-  ({ only, short, seconds }, { entry, tell }) =>
+  ({ only, short, seconds, store: name }, { entry, tell }) =>
     rows
       .filter((row) => only.includes(row.id) && !(short && row.isLong))
       .map(({ run, isLong: _, ...row }) => ({
-        row: { ...row, kind: 'check' },
-        run: () => run({ entry, tell, short, seconds }),
+        row: { ...row, kind: 'check', ...(name === 'sqlite' ? {} : { what: `${row.what}, ${name}` }) },
+        run: async () => {
+          const store = await stores[name]();
+          try {
+            return await run({ entry, tell, short, seconds, store });
+          } finally {
+            await store.close();
+          }
+        },
       }));
 
 /**
  * Every drill by its name: the `ids` of its rows, the Debian `packages` that some of them need, and `plan`, which answers
- * what is to be run, in order: what the table says of it, and what does it.
+ * what is to be run, in order: what the table says of it, and what does it. Those with `onAnyStore` take `--store`.
  */
 export const drills = {
   events: {
     ids: ['R1', 'R2', 'D5'],
+    onAnyStore: true,
     packages: (only) => [...debianPackages, ...(only.includes('D5') ? [tracer] : [])],
     plan: planOfEvents,
   },
   disk: { ids: ['R4', 'D4'], packages: (only) => (only.includes('D4') ? [tracer] : []), plan: planOf(diskRows) },
   damage: { ids: ['D6'], packages: () => [], plan: planOf(damageRows) },
-  clock: { ids: ['D7'], packages: () => [], plan: planOf(clockRows) },
+  clock: { ids: ['D7'], onAnyStore: true, packages: () => [], plan: planOf(clockRows) },
   load: {
     ids: ['R9', 'D8', 'R7'],
+    onAnyStore: true,
     packages: (only) => (only.includes('R7') ? debianPackages : []),
     plan: planOf(loadRows),
   },

@@ -15,11 +15,11 @@ const admittedMsMax = 4_000;
 const overload = 3;
 
 /** A service on a store of many people. */
-async function startLarge(entry, { wrap = [], short = false } = {}) {
+async function startLarge({ entry, short, store }, wrap = []) {
   const dataDir = join(temporaryFolder(), 'data');
   const users = String(short ? people / 10 : people);
-  const { token } = latchkey(entry, ['seed', '--users', users, '--print-token', '--data-dir', dataDir]);
-  const service = new Service({ entry, dataDir, wrap, env: { RATE_LIMIT: 'on' } });
+  const { token } = latchkey(entry, ['seed', '--users', users, '--print-token'], { DATA_DIR: dataDir, ...store.env });
+  const service = new Service({ entry, dataDir, wrap, env: { RATE_LIMIT: 'on', ...store.env } });
   await service.start();
   return { service, callers: new Callers({ service, token }) };
 }
@@ -55,8 +55,8 @@ async function recovers(callers, calmMs) {
 }
 
 /** R9: three times as many requests as can be answered. */
-async function overloaded({ entry, short, seconds }) {
-  const { service, callers } = await startLarge(entry, { short });
+async function overloaded({ seconds, ...options }) {
+  const { service, callers } = await startLarge(options);
   const { tookMs: calmMs } = await callers.call({ path: '/org' });
   const stop = callers.crowd(16, search);
   await sleep(1_000);
@@ -119,10 +119,10 @@ function hungry(count) {
 }
 
 /** D8: 512 MB of memory under load that takes memory. */
-async function inLittleMemory({ entry, short, seconds }) {
+async function inLittleMemory({ seconds, ...options }) {
   const group = littleMemory();
   try {
-    const { service, callers } = await startLarge(entry, { wrap: group.wrap, short });
+    const { service, callers } = await startLarge(options, group.wrap);
     const { tookMs: calmMs } = await callers.call({ path: '/org' });
     const stop = callers.crowd(48, hungry);
     await sleep(seconds * 1_000);
@@ -140,9 +140,9 @@ async function inLittleMemory({ entry, short, seconds }) {
 }
 
 /** D8: the process stands still for ten seconds, and goes on with what has come meanwhile. */
-async function standsStill({ entry, short }) {
-  const { service, callers } = await startLarge(entry, { short });
-  const stillMs = short ? 2_000 : 10_000;
+async function standsStill(options) {
+  const { service, callers } = await startLarge(options);
+  const stillMs = options.short ? 2_000 : 10_000;
   const { tookMs: calmMs } = await callers.call({ path: '/org' });
   const asking = callers.atRate(50, (stillMs + 2_000) / 1_000, light);
   await sleep(1_000);

@@ -18,7 +18,7 @@ Usage: npm run drill -- <name> [options]
   --only R1,D5      only the rows with these ids; default: all of the drill
   --kills N         events: how often the service is killed under load, half of it on NATS and half on Redis, default 200;
                     a tenth as often while it founds the organization, and while it migrates an old store
-  --store NAME      events: sqlite, or postgres, on which the service is killed under load (R1); default sqlite
+  --store NAME      events, clock, load: sqlite, or postgres; of events that is R1 alone; default sqlite
   --outage N        events: for how many seconds the broker is down, default 60
   --changes N       events: how many changes are made meanwhile, default 1000
   --cuts N          events: how many power cuts, default 100
@@ -42,7 +42,7 @@ failover  R3: two nodes on a PostgreSQL with a synchronous standby, one of them 
         place. D3: answers of commits are cut off. Every answer is good, or 503 and soon; nothing acknowledged is lost, what
         was not is there whole or not at all, no revoked token is let in, and both nodes say the same.
 
-Needs nats-server and redis-server for events, PostgreSQL for failover and --store postgres, strace for D4 and D5: as root,
+Needs nats-server and redis-server for events, PostgreSQL for failover and for --store postgres, strace for D4 and D5: as root,
 missing ones are installed from Debian. The disk drill mounts a small file system, and so needs root. Writes
 drill/results.json. The exit code is 1 when a budget does not hold.
 `;
@@ -88,6 +88,7 @@ export function readOptions(args) {
     throw new Error(`say which drill: npm run drill -- ${Object.keys(drills).join(' | ')} (--help tells more)`);
   }
   if (!Object.hasOwn(stores, values.store)) throw new Error('--store must be sqlite or postgres');
+  if (values.store !== 'sqlite' && !drills[drill].onAnyStore) throw new Error(`the drill ${drill} takes no --store`);
   if (values.short) Object.assign(values, { kills: '4', outage: '1', changes: '40', cuts: '3', seconds: '2' });
   return {
     ...values,

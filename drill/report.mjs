@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
 const resultsFile = new URL('./results.json', import.meta.url);
@@ -81,6 +81,6 @@ export function writeResults(results) {
   const { drill, twins, store = 'sqlite' } = results.options;
   const name = store === 'sqlite' ? drill : `${drill} on ${store}`;
   const place = twins ? `${name} twins` : name;
-  const known = JSON.parse(readFileSync(resultsFile, 'utf8'));
+  const known = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
   writeFileSync(resultsFile, `${JSON.stringify({ ...known, [place]: results }, null, 2)}\n`);
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
 import { Nats, startBroker } from './brokers.mjs';
 import { Callers, tally } from './callers.mjs';
 import { until } from './kills.mjs';
@@ -17,21 +16,11 @@ function mixed() {
   return made % 4 === 0 ? { method: 'POST', path: '/users', body: { fullName: `Late ${made}`, email } } : { path: '/org' };
 }
 
-/** What the store holds after the process has ended. */
-function inStore(dataDir, work) {
-  const store = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
-  try {
-    return work(store);
-  } finally {
-    store.close();
-  }
-}
-
 /** R7: SIGTERM while everybody asks; once a token was used, and once users were made, that is written and sent. */
-export async function stopUnderLoad({ entry, short }) {
+export async function stopUnderLoad({ entry, short, store }) {
   const broker = await startBroker(Nats);
   const dataDir = join(temporaryFolder(), 'data');
-  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url } });
+  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url, ...store.env } });
   const faults = [];
   const done = [];
   await service.start();
@@ -39,13 +28,11 @@ export async function stopUnderLoad({ entry, short }) {
   for (let time = 1; time <= (short ? 1 : 5); time += 1) {
     const callers = new Callers({ service, token });
     const lastUsedMs = () =>
-      inStore(dataDir, (store) =>
-        store.prepare('SELECT coalesce(max(last_used_at), 0) FROM personal_access_tokens').pluck().get(),
-      );
+      store.value(dataDir, 'SELECT coalesce(max(last_used_at), 0) FROM personal_access_tokens');
     // From here on it is not written for a minute, unless the process ends.
     const fromMs = Date.now();
     await callers.call({ path: '/org' });
-    await until('the last use is written', () => lastUsedMs() >= fromMs);
+    await until('the last use is written', async () => (await lastUsedMs()) >= fromMs);
     callers.take();
     const stop = callers.crowd(40, mixed);
     await sleep(600);
@@ -66,12 +53,13 @@ export async function stopUnderLoad({ entry, short }) {
     const strange = calls.filter(({ status }) => !/^(20[01]|503|ECONNREFUSED|ECONNRESET)$/.test(status));
     if (strange.length > 0) faults.push(`of those who asked after it: ${tally(strange)}`);
     const acknowledged = calls.filter(({ status }) => status === '201').length;
-    if (lastUsedMs() < usedMs) faults.push(`the last use is ${usedMs - lastUsedMs()} ms older than it was`);
+    const writtenMs = await lastUsedMs();
+    if (writtenMs < usedMs) faults.push(`the last use is ${usedMs - writtenMs} ms older than it was`);
     // Before the next process could send anything.
     const messages = await broker.messages('entity-events');
     await service.start();
     const events = await service.events();
-    const users = inStore(dataDir, (store) => store.prepare('SELECT count(*) FROM users').pluck().get());
+    const users = await store.value(dataDir, 'SELECT count(*) FROM users');
     if (events.length !== users + 1) faults.push(`${users} users are told of by ${events.length} events`);
     if (users <= acknowledged) faults.push(`${acknowledged} users were acknowledged, ${users} are there`);
     const { lost, invented, disordered } = compareMessages(messages, events);

@@ -21,6 +21,15 @@ const embedded = {
       removeFolder(folder);
     }
   },
+  /** The value that a query answers, in what a service has at the moment or left. */
+  async value(dataDir, sql) {
+    const store = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
+    try {
+      return store.prepare(sql).pluck().get();
+    } finally {
+      store.close();
+    }
+  },
   async close() {},
 };
 
@@ -40,6 +49,10 @@ async function startPostgres() {
       );
       return { committed: row.committed, marked: row.marked ?? 0 };
     },
+    async value(_, sql) {
+      const [row] = await server.run(sql, 'latchkey');
+      return Number(Object.values(row)[0]);
+    },
     close: () => server.close(),
   };
 }
@@ -47,5 +60,5 @@ async function startPostgres() {
 /** What every node of a store in PostgreSQL is given. */
 export const encryptionKey = '4c61746368646f6f72206b6579206f66206120647269'.padEnd(64, '70');
 
-/** By the name that `--store` gives it, what starts a store: the variables of its services, `look` and `close`. */
+/** By the name that `--store` gives it, what starts a store: the variables of its services, `look`, `value` and `close`. */
 export const stores = { sqlite: async () => embedded, postgres: startPostgres };

@@ -126,9 +126,9 @@ export function told({ changes, reads }) {
 }
 
 /** What is wrong with the store of a service that has stopped, by the command that proves its audit log. */
-export function auditFaults(entry, dataDir) {
+export function auditFaults(entry, dataDir, env = {}) {
   try {
-    latchkey(entry, ['audit', 'verify', '--data-dir', dataDir]);
+    latchkey(entry, ['audit', 'verify'], { DATA_DIR: dataDir, ...env });
     return [];
   } catch (error) {
     return [error.message];

@@ -19,6 +19,7 @@ const embeddedOnly = {
   'server/test/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
   'server/test/data-dir-modes.test.ts': 'the modes of its files',
   'server/test/data-dir.test.ts': 'its file, damaged and unreadable',
+  'server/test/drill-failover.test.ts': 'a drill, which makes its store itself',
   'server/test/drill.test.ts': 'the drills, which make their stores themselves',
   'server/test/list-memory.test.ts': 'how much memory SQLite takes for a list',
   'server/test/mail-key-file.test.ts': 'the key file of the data directory',
@@ -36,6 +37,8 @@ const storeIsNoMatter = {
   'server/test/connector-directory.test.ts': 'the connector, which asks no store',
   'server/test/connector-operations.test.ts': 'the connector, which asks no store',
   'server/test/docs-browser.test.ts': 'a page in a browser',
+  'server/test/outside-clients/conformance.test.ts': 'the protocol, as its makers test it',
+  'server/test/outside-clients/inspector.test.ts': 'the protocol, by a client that is started anew for each call',
   'server/test/reset-page-browser.test.ts': 'a page in a browser',
 };
 

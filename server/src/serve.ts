@@ -7,6 +7,8 @@ import { StartupError } from './errors.ts';
 import { createLog } from './log.ts';
 import { lowerPoolPriority } from './pool-priority.ts';
 
+/** Connections that wait to be taken in. Beyond it they are dropped, and clients try again seconds later without a word. */
+const backlog = 4_096;
 const drainMs = 10 * second;
 
 /** Says where the service is and what comes next: to a person in plain words, to a program as a line of the log. */
@@ -92,7 +94,7 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   process.on('SIGHUP', () => reloadOnSignal(live, log));
   const service = await compose({ live, clock: systemClock, log });
   try {
-    const address = await service.app.listen({ host: config.host, port: config.port });
+    const address = await service.app.listen({ host: config.host, port: config.port, backlog });
     stopOnSignals(service, log);
     const { exists } = (await service.app.inject('/api/v1/org/exists')).json<{ exists: boolean }>();
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });

@@ -68,7 +68,7 @@ describe('more requests than can be answered', () => {
     }
   }
 
-  it('503: those on open connections that have waited for more than four seconds, and all is well at once (HTTP-31, ERR-27)', async () => {
+  it('503: those on open connections that have waited for more than two and a half seconds, and all is well at once (HTTP-31, ERR-27)', async () => {
     expect(of(await askAll(), 200)).toHaveLength(crowd);
     slowDown();
     expectShed(await askAll());
@@ -77,7 +77,7 @@ describe('more requests than can be answered', () => {
     expect(app.logLines.filter((line) => line.includes('more came than could be answered')).length).toBeGreaterThan(0);
   });
 
-  it('503: those on new connections that have waited for more than four seconds (HTTP-31, ERR-27)', async () => {
+  it('503: those on new connections that have waited for more than two and a half seconds (HTTP-31, ERR-27)', async () => {
     slowDown();
     expectShed(await askAll());
     stopWatching?.();

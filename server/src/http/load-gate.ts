@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { second } from '../clock.ts';
 
 /** How long requests may wait to be read. Far above what any one request takes, so that a slow one turns nobody away. */
-const waitMsMax = 4 * second;
+const waitMsMax = 2.5 * second;
 
 /**
  * Since when connections have been waiting to be taken in, by the monotonic clock; `null` while none is. A turn of the
