@@ -16,6 +16,7 @@ const debianPackages = [
   { command: 'nats-server', package: 'nats-server' },
   { command: 'redis-server', package: 'redis-server' },
   { command: 'strace', package: 'strace' },
+  { command: 'zsh', package: 'zsh' },
   // Debian keeps the programs of the server apart, a directory for each version.
   { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];

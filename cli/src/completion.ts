@@ -78,7 +78,7 @@ function bashScript(commands: readonly Command[]): string {
   );
   return `_latchkey() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" at='' words='' word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     case "\${at:+$at }$word" in
       ${known.join('|')}) at="\${at:+$at }$word" ;;
     esac

@@ -51,6 +51,23 @@ describe('latchkey completion bash', () => {
     expect(offered(line)).toEqual(words);
   });
 
+  it.each([
+    ['latchkey or', ['org']],
+    ['latchkey org re', ['restore']],
+    ['latchkey --json org st', ['status']],
+    ['latchkey audit export --format ', ['csv', 'jsonl']],
+    ['latchkey org status --j', ['--json']],
+  ])('completes %j in zsh too (CLI-23)', async (line, words) => {
+    const { stdout } = await latchkey(['completion', 'zsh']);
+    // As zsh runs what was written for bash; what does not begin as the last word does it leaves out by itself.
+    const program = `${stdout}
+emulate ksh; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _latchkey; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const said = execFileSync('zsh', ['-f', '-c', program, 'zsh', ...line.split(' ')], { encoding: 'utf8' });
+    const begun = line.split(' ').at(-1) ?? '';
+    const shown = said.split('\n').filter((word) => word !== '' && word.startsWith(begun));
+    expect(shown.sort()).toEqual(words);
+  });
+
   it('offers directories and files after options that take one (CLI-23)', () =>
     withDirectory(async (directory) => {
       execFileSync('mkdir', ['inner'], { cwd: directory });
