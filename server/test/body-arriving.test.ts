@@ -35,6 +35,15 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
   /** An administrator who need not stay one. */
   let caller: Client;
   let writes: readonly Write[];
+  /** How much of what finds out who calls is under way. */
+  let asked = 0;
+
+  function counted<T>(answer: Promise<T>): Promise<T> {
+    asked += 1;
+    return answer.finally(() => {
+      asked -= 1;
+    });
+  }
 
   beforeAll(async () => {
     provider = await OidcServer.start();
@@ -44,6 +53,13 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
   beforeEach(async () => {
     mails = await MailServer.start();
     app = await TestApp.start({ SMTP_URL: mails.url, WEBHOOK_NETWORKS: '127.0.0.1' });
+    const { db } = app.services;
+    const { freshen, first } = db;
+    db.freshen = () => {
+      const fresh = freshen();
+      return fresh && counted(fresh);
+    };
+    db.first = (query, given) => counted(first(query, given));
     admin = await app.setUp();
     caller = await app.member(admin, 'grace@example.com');
     await app.promote(caller.userId);
@@ -192,11 +208,17 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     };
   }
 
+  /** Waits until nothing is asked of the store any more: then all that have begun are let in, and wait for their ends. */
+  async function admitted(): Promise<void> {
+    do await nextTurn();
+    while (asked > 0);
+  }
+
   /** Begins the calls, lets something happen, and ends them one after another. */
   async function around(client: Client, some: readonly Write[], act: () => Promise<unknown>) {
     const begun: Awaited<ReturnType<typeof begin>>[] = [];
     for (const write of some) begun.push(await begin(client, write));
-    await nextTurn();
+    await admitted();
     await act();
     const before = storedRows(app);
     const outcomes: string[] = [];

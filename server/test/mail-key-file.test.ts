@@ -5,7 +5,7 @@ import { StartupError } from '../src/errors.ts';
 import { asStored, StoredMail } from './stored-mail.ts';
 import { TestApp } from './test-app.ts';
 
-const otherKey = '9'.repeat(64);
+const otherKey = 'f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a089';
 
 describe('the key of what an administrator stores about mail', () => {
   let mail: StoredMail;
