@@ -27,7 +27,7 @@ describe('SIGTERM', () => {
         answered.push(status);
       });
       await server.call('GET', '/org', { token: body.token.accessToken });
-      while (answered.length < 3) await Promise.race([sleep(10), ...attempts.slice(answered.length)]);
+      await vi.waitUntil(() => answered.length >= 3, { timeout: 20_000, interval: 5 });
       const finishedBefore = answered.length;
       const { code } = await server.end('SIGTERM');
       await Promise.all(attempts);
