@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { routes } from '../src/routes.gen.ts';
 import { onePixel } from './made-pictures.ts';
 import { MailServer } from './mail-server.ts';
@@ -210,8 +210,8 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
 
   /** Waits until nothing is asked of the store any more: then all that have begun are let in, and wait for their ends. */
   async function admitted(): Promise<void> {
-    do await nextTurn();
-    while (asked > 0);
+    await nextTurn();
+    await vi.waitUntil(() => asked === 0, { interval: 1 });
   }
 
   /** Begins the calls, lets something happen, and ends them one after another. */
