@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { inStore } from './embedded-store.mjs';
 import { latchkey } from './operator.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
@@ -24,15 +24,6 @@ function scribble(file, at, bytes) {
   const handle = openSync(file, 'r+');
   writeSync(handle, Buffer.alloc(bytes, 0xa5), 0, bytes, at);
   closeSync(handle);
-}
-
-function inStore(dataDir, work) {
-  const store = new Sqlite(join(dataDir, 'latchkey.db'));
-  try {
-    return work(store);
-  } finally {
-    store.close();
-  }
 }
 
 /** The pages that hold the rows of users, without the one that says where they are. */

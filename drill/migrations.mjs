@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import Sqlite from 'better-sqlite3';
+import { inStore } from './embedded-store.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 
@@ -22,11 +22,11 @@ export function oldStore(sizes) {
   copyFileSync(fixture('signing-keys.json'), join(dataDir, 'signing-keys.json'));
   chmodSync(join(dataDir, 'signing-keys.json'), 0o600);
   const { token } = JSON.parse(readFileSync(fixture('credentials.json'), 'utf8'));
-  const store = new Sqlite(join(dataDir, 'latchkey.db'));
-  store.pragma('journal_mode = WAL');
-  store.exec(readFileSync(fixture('schema.sql'), 'utf8'));
-  store.transaction(() => fill(store, { token, ...sizes }))();
-  store.close();
+  inStore(dataDir, (store) => {
+    store.pragma('journal_mode = WAL');
+    store.exec(readFileSync(fixture('schema.sql'), 'utf8'));
+    store.transaction(() => fill(store, { token, ...sizes }))();
+  });
   return { dataDir, token };
 }
 
@@ -101,6 +101,11 @@ function fill(store, { token, people, tokens }) {
   for (const [name, value] of Object.entries(counters)) insert('counters', { name, value });
 }
 
+/** The steps that a store has taken, in order. */
+function stepsIn(store) {
+  return store.prepare('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
+}
+
 /** What was there before and is there no more, or otherwise. */
 async function changed(service, token, before) {
   const faults = [];
@@ -110,11 +115,11 @@ async function changed(service, token, before) {
   if (JSON.stringify(users.map(({ _id, email }) => [_id, email])) !== JSON.stringify(before.users)) {
     faults.push('the users are others');
   }
-  const store = new Sqlite(join(service.dataDir, 'latchkey.db'), { readonly: true });
-  const count = (table) => store.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
-  const [kept, records] = [count('personal_access_tokens'), count('audit_log')];
-  const steps = store.prepare('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
-  store.close();
+  const ask = (store) => {
+    const count = (table) => store.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+    return { kept: count('personal_access_tokens'), records: count('audit_log'), steps: stepsIn(store) };
+  };
+  const { kept, records, steps } = inStore(service.dataDir, ask, { readonly: true });
   if (kept !== many.tokens + 1) faults.push(`there are ${kept} tokens`);
   if (records < many.tokens) faults.push(`there are ${records} audit records`);
   if (String(steps) !== String(before.steps)) faults.push(`steps ${steps} were taken`);
@@ -129,9 +134,7 @@ async function bringUpToDate(entry, old) {
   const events = await service.events();
   const { body: users } = await service.ask('GET', '/users', { token: old.token });
   await service.stop();
-  const store = new Sqlite(join(old.dataDir, 'latchkey.db'));
-  const steps = store.prepare('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
-  store.close();
+  const steps = inStore(old.dataDir, stepsIn);
   return { tookMs, events, users: users.map(({ _id, email }) => [_id, email]), steps };
 }
 
@@ -154,9 +157,7 @@ export async function killMigration({ kills, entry, tell }) {
     await sleep(before.tookMs * (0.2 + 0.8 * Math.random()) + randomInt(20));
     const wasThrough = service.url !== '';
     await service.kill();
-    const store = new Sqlite(join(dataDir, 'latchkey.db'));
-    const steps = store.prepare('SELECT count(*) FROM schema_migrations').pluck().get();
-    store.close();
+    const steps = inStore(dataDir, stepsIn).length;
     if (!wasThrough && steps < before.steps.length) halfway += 1;
     const found = await service.start().then(
       () => changed(service, token, before),

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { Actor } from './actors.mjs';
 import { Disk, leavings } from './disk.mjs';
+import { inStore } from './embedded-store.mjs';
 import { foundingEntries } from './kills.mjs';
 import { compareEvents, comparePeople, Ledger, nowMs } from './ledger.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
@@ -99,7 +99,7 @@ async function judgeCut(entry, dataDir, { recorded, cutMs }) {
       if (isGone) faults.push(`${event.eventType} ${sequence} was acknowledged and is gone`);
     }
     if (recorded.tokenMs <= cutMs) faults.push(...(await answersGone(service, { recorded, cutMs })));
-    faults.push(...halves(dataDir, events));
+    faults.push(...inStore(dataDir, (store) => halves(store, events), { readonly: true }));
     return faults;
   } catch (error) {
     return [error.message];
@@ -119,29 +119,24 @@ async function answersGone(service, { recorded: { token, ledger }, cutMs }) {
 }
 
 /** What is there by halves: a user without the event, an event without the user, an organization without its groups. */
-function halves(dataDir, events) {
-  const store = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
-  try {
-    const users = store
-      .prepare('SELECT id AS _id, email, full_name AS fullName, designation FROM users WHERE is_deleted = 0')
-      .all();
-    const present = users.map((user) => ({ ...user, designation: user.designation ?? undefined }));
-    const count = (sql) => store.prepare(sql).pluck().get();
-    const organizations = count('SELECT count(*) FROM organizations');
-    const groups = count("SELECT count(*) FROM user_groups WHERE type IN ('admin', 'everyone', 'standard')");
-    const members = count(
-      "SELECT count(*) FROM group_members m JOIN user_groups g ON g.id = m.group_id WHERE g.type = 'everyone'",
-    );
-    const whole = store.pragma('integrity_check', { simple: true });
-    return [
-      ...comparePeople(present, events),
-      ...(groups === 3 * organizations ? [] : [`${organizations} organizations have ${groups} groups`]),
-      ...(members === users.length ? [] : [`of ${users.length} users ${members} are in everyone's group`]),
-      ...(whole === 'ok' ? [] : [`the store is damaged: ${whole}`]),
-    ];
-  } finally {
-    store.close();
-  }
+function halves(store, events) {
+  const users = store
+    .prepare('SELECT id AS _id, email, full_name AS fullName, designation FROM users WHERE is_deleted = 0')
+    .all();
+  const present = users.map((user) => ({ ...user, designation: user.designation ?? undefined }));
+  const count = (sql) => store.prepare(sql).pluck().get();
+  const organizations = count('SELECT count(*) FROM organizations');
+  const groups = count("SELECT count(*) FROM user_groups WHERE type IN ('admin', 'everyone', 'standard')");
+  const members = count(
+    "SELECT count(*) FROM group_members m JOIN user_groups g ON g.id = m.group_id WHERE g.type = 'everyone'",
+  );
+  const whole = store.pragma('integrity_check', { simple: true });
+  return [
+    ...comparePeople(present, events),
+    ...(groups === 3 * organizations ? [] : [`${organizations} organizations have ${groups} groups`]),
+    ...(members === users.length ? [] : [`of ${users.length} users ${members} are in everyone's group`]),
+    ...(whole === 'ok' ? [] : [`the store is damaged: ${whole}`]),
+  ];
 }
 
 /** D5: makes the data directory again as power cuts would have left it, and starts the service on each. */

@@ -1,6 +1,5 @@
 import { cpSync } from 'node:fs';
-import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
+import { inStore } from './embedded-store.mjs';
 import { PostgresServer } from './postgres.mjs';
 import { freePort, removeFolder, temporaryFolder } from './processes.mjs';
 
@@ -12,23 +11,18 @@ const embedded = {
     const folder = temporaryFolder();
     try {
       cpSync(dataDir, folder, { recursive: true });
-      const store = new Sqlite(join(folder, 'latchkey.db'));
-      const committed = store.prepare('SELECT coalesce(max(sequence), 0) FROM outbox').pluck().get();
-      const marked = store.prepare('SELECT position FROM relays WHERE name = ?').pluck().get(relay);
-      store.close();
-      return { committed, marked: marked ?? 0 };
+      return inStore(folder, (store) => {
+        const committed = store.prepare('SELECT coalesce(max(sequence), 0) FROM outbox').pluck().get();
+        const marked = store.prepare('SELECT position FROM relays WHERE name = ?').pluck().get(relay);
+        return { committed, marked: marked ?? 0 };
+      });
     } finally {
       removeFolder(folder);
     }
   },
   /** The value that a query answers, in what a service has at the moment or left. */
   async value(dataDir, sql) {
-    const store = new Sqlite(join(dataDir, 'latchkey.db'), { readonly: true });
-    try {
-      return store.prepare(sql).pluck().get();
-    } finally {
-      store.close();
-    }
+    return inStore(dataDir, (store) => store.prepare(sql).pluck().get(), { readonly: true });
   },
   async close() {},
 };

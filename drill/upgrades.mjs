@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import Sqlite from 'better-sqlite3';
+import { inStore } from './embedded-store.mjs';
 import { oldStore } from './migrations.mjs';
 import { removeFolder } from './processes.mjs';
 import { Service } from './service.mjs';
@@ -76,15 +76,6 @@ function fillEmpty(store) {
 function rowsOf(store) {
   const names = store.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all();
   return new Map(names.map((name) => [name, store.prepare(`SELECT * FROM "${name}" ORDER BY rowid`).all()]));
-}
-
-function inStore(dataDir, work) {
-  const store = new Sqlite(join(dataDir, 'latchkey.db'));
-  try {
-    return work(store);
-  } finally {
-    store.close();
-  }
 }
 
 /** The values of a row, with JSON read: its spelling may change. */
