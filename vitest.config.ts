@@ -25,6 +25,7 @@ export default defineConfig({
     // A process a file: native addons and listening servers don't share one. Two, because that is what a small machine has.
     pool: 'forks',
     maxWorkers: 2,
+    setupFiles: ['server/test/patient-waits.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globals: false,

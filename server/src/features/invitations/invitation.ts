@@ -86,8 +86,8 @@ interface Holder {
 }
 
 /**
- * Sorts addresses by what is to happen to them; those of active people who have been reached are left out. Rules:
- * INVITE-6, INVITE-7, INVITE-15.
+ * Sorts addresses by what is to happen to them; those of active people who have been reached are left out. All are in
+ * the order of the addresses. Rules: INVITE-6, INVITE-7, INVITE-15.
  * @param holders whoever has one of the addresses, or gets recovery mail there
  * @param unreachedIds of active people whose last invitation mail failed
  */
@@ -97,8 +97,8 @@ export function sortGuests<U extends Holder>(
   unreachedIds: ReadonlySet<string>,
 ): Guests<U> {
   const taken = new Set(holders.flatMap(({ email, recovery_email }) => [email, recovery_email]));
-  const wanted = new Set(emails);
-  const named = holders.filter(({ email }) => wanted.has(email));
+  const byEmail = new Map(holders.map((holder) => [holder.email, holder]));
+  const named = emails.flatMap((email) => byEmail.get(email) ?? []);
   return {
     unknown: emails.filter((email) => !taken.has(email)),
     deleted: named.filter((holder) => holder.is_deleted === 1),
