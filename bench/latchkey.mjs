@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startNode, temporaryFolder } from './processes.mjs';
 
-const entryPoint = fileURLToPath(new URL('../dist/server/src/main.js', import.meta.url));
+const entryPoint = fileURLToPath(new URL('../dist/bin/server.js', import.meta.url));
 const startSecondsMax = 60;
 const administrator = { email: 'ada@example.com', password: 'Analytical-engine-1843' };
 
@@ -99,7 +99,7 @@ export async function issueToken(api, scopes = ['user:read']) {
  * /api/v1. `core` is where `startNode` starts it; `nodeOptions` go to node, `env` to the process.
  */
 export async function startServer({ dataDir, core = 'server', nodeOptions = [], env = {} } = {}) {
-  if (!existsSync(entryPoint)) throw new Error('dist/server/src/main.js is missing: build the server first');
+  if (!existsSync(entryPoint)) throw new Error('dist/bin/server.js is missing: build the server first');
   const folder = temporaryFolder();
   const port = await freePort();
   const logFile = join(folder, 'server.log');

@@ -35,7 +35,7 @@ async function loadVerification() {
   );
   const environment = { DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };
   const live = liveConfig((running) => loadConfig(environment, running));
-  const log = createLog(live.current, process.stdout);
+  const log = await createLog(live.current, process.stdout);
   const { app, services, close } = await compose({ live, clock: systemClock, log });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   const { token } = await issueToken(`${address}/api/v1`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runNode, temporaryFolder } from './processes.mjs';
 
-const command = fileURLToPath(new URL('../dist/cli/src/main.js', import.meta.url));
+const command = fileURLToPath(new URL('../dist/bin/latchkey.js', import.meta.url));
 const cache = fileURLToPath(new URL('./.cache', import.meta.url));
 /** What decides what a seeded store holds. */
 const sources = ['server/src/db/migrations', 'cli/src/seed'].map((folder) =>
@@ -58,7 +58,7 @@ function keep(dataDir, kept, name) {
  * with the built command once and kept in bench/.cache, until the schema or what the command makes up changes.
  */
 export async function seededStore({ users, tokens }, tell) {
-  if (!existsSync(command)) throw new Error('dist/cli/src/main.js is missing: build first');
+  if (!existsSync(command)) throw new Error('dist/bin/latchkey.js is missing: build first');
   const name = `store-${users}-${tokens}`;
   const kept = join(cache, `${name}-${fingerprint()}`);
   if (!existsSync(kept)) {

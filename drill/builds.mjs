@@ -7,8 +7,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * A copy of the built service in a folder of its own, which nobody builds anew meanwhile, with some text in its files put
- * in place of other text. Answers its entry point. Throws where the text to replace is not there: then the service has
- * changed, and the replacement proves nothing any more.
+ * in place of other text. Answers its entry point: the program that is run everywhere, or its modules where some are
+ * changed. Throws where the text to replace is not there: then the service has changed, and the replacement proves nothing
+ * any more.
  * @param edits each `{ file, from, to }`, the file below dist/server/src
  */
 export function copyOfBuild(edits = []) {
@@ -28,5 +29,5 @@ export function copyOfBuild(edits = []) {
       text.replace(from, () => to),
     );
   }
-  return join(folder, 'dist/server/src/main.js');
+  return join(folder, edits.length === 0 ? 'dist/bin/server.js' : 'dist/server/src/main.js');
 }

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
 /**
  * Runs the `latchkey` command of the build that `entry` is the server of, with further variables; answers what it printed,
  * read as JSON. Throws its last words.
  */
 export function latchkey(entry, args, env = {}) {
-  const command = fileURLToPath(new URL('../../cli/src/main.js', `file://${entry}`));
+  const command = join(entry.slice(0, entry.lastIndexOf('/dist/')), 'dist/bin/latchkey.js');
   const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args, '--json'], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },

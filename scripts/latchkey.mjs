@@ -10,4 +10,4 @@ try {
 } catch (error) {
   exitWith(error);
 }
-await import('../dist/cli/src/main.js');
+await import('../dist/bin/latchkey.js');

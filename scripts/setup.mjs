@@ -5,9 +5,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { withLock } from './lock.mjs';
 import { inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
 
-const nodeMin = [20, 12];
+const nodeMin = [20, 19];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
-/** What is compiled, all of it into `dist`, where each file keeps its path: the command uses the server's own modules. */
+/** What is compiled, all of it into `dist`, where each file keeps its path; what is run is put together of that in `dist/bin`. */
 const sourceFolders = ['server/src', 'cli/src'];
 const buildStamp = join(root, 'dist/.latchkey-build');
 const lock = join(root, '.cache/setup.lock');
@@ -142,6 +142,9 @@ async function build(fingerprint) {
     for (const folder of sourceFolders) {
       cpSync(join(root, folder), join(root, 'dist', folder), { recursive: true, filter: isAsset });
     }
+    // Needs what was just installed.
+    const { bundle } = await import('./bundle.mjs');
+    await bundle(join(root, 'dist'));
   });
   writeFileSync(buildStamp, fingerprint);
 }
@@ -156,7 +159,7 @@ function removeOld(path) {
 }
 
 function buildFingerprint() {
-  const settings = ['package-lock.json', 'tsconfig.base.json', 'tsconfig.build.json'];
+  const settings = ['package-lock.json', 'tsconfig.base.json', 'tsconfig.build.json', 'scripts/bundle.mjs'];
   const sources = sourceFolders
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))

@@ -10,4 +10,4 @@ try {
 } catch (error) {
   exitWith(error);
 }
-await import('../dist/server/src/main.js');
+await import('../dist/bin/server.js');

@@ -7,7 +7,7 @@ import type { Json } from '../../server/test/test-app.ts';
 
 /** The root of the checkout. */
 export const root = resolve(import.meta.dirname, '../..');
-const program = join(root, 'dist/cli/src/main.js');
+const program = join(root, 'dist/bin/latchkey.js');
 
 /** How a command ended, and all that it said. */
 export interface CommandEnd {

@@ -56,7 +56,7 @@ describe('an import that is run again', () => {
       const rowsIn = (table: string) => Number(store.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
       const reachedNext = [() => rowsIn('users') > 1, () => rowsIn('personal_access_tokens') > 0];
       for (const reached of reachedNext) {
-        const program = join(root, 'dist/cli/src/main.js');
+        const program = join(root, 'dist/bin/latchkey.js');
         const child = spawn(process.execPath, [program, 'import', 'dump', file], {
           env: { PATH: process.env['PATH'] ?? '', ...(await testStore(killed.dataDir)), DATA_DIR: killed.dataDir },
           stdio: 'ignore',

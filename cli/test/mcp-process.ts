@@ -7,7 +7,7 @@ import { vi } from 'vitest';
 import type { Json } from '../../server/test/test-app.ts';
 import { root } from './command-process.ts';
 
-const program = join(root, 'dist/cli/src/main.js');
+const program = join(root, 'dist/bin/latchkey.js');
 
 /** `latchkey mcp` as a process of its own, spoken to line by line. */
 export class McpProcess {

@@ -138,7 +138,7 @@ describe('latchkey mcp', () => {
   });
 
   it('asks for the token at a terminal, and does not show it (CLI-2)', async () => {
-    const command = `'${process.execPath}' '${join(root, 'dist/cli/src/main.js')}' mcp --url ${app.url}`;
+    const command = `'${process.execPath}' '${join(root, 'dist/bin/latchkey.js')}' mcp --url ${app.url}`;
     const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: { PATH: process.env['PATH'] ?? '' } });
     const ended = once(terminal, 'close');
     let shown = '';

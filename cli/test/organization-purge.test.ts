@@ -19,7 +19,7 @@ async function makeDeletedOrganization(dataDir: string, users: number): Promise<
 
 /** Runs `latchkey org purge` at a terminal of its own, where somebody types `line`. */
 async function purgeAtTerminal(dataDir: string, line: string) {
-  const command = `'${process.execPath}' '${join(root, 'dist/cli/src/main.js')}' org purge --data-dir '${dataDir}'`;
+  const command = `'${process.execPath}' '${join(root, 'dist/bin/latchkey.js')}' org purge --data-dir '${dataDir}'`;
   const terminal = spawn('script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'] ?? '' },
     stdio: ['pipe', 'pipe', 'ignore'],

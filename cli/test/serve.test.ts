@@ -20,7 +20,7 @@ afterEach(() => {
 
 /** Starts `latchkey serve`, waits until it listens, and answers where, and how it ends. */
 async function serve(args: readonly string[], environment: Readonly<Record<string, string>>) {
-  const program = join(root, 'dist/cli/src/main.js');
+  const program = join(root, 'dist/bin/latchkey.js');
   const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment };
   const child = spawn(process.execPath, [program, 'serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);

@@ -10,6 +10,7 @@ import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Background, background } from './background.ts';
 import { type Clock, second } from './clock.ts';
 import { openEvents } from './compose-events.ts';
+import { openAgents, openPictures, openStore } from './compose-late.ts';
 import { limitCounts, openKeys, startUpkeep } from './compose-nodes.ts';
 import type { Config } from './config/config.ts';
 import type { LiveConfig } from './config/live-config.ts';
@@ -17,7 +18,6 @@ import { type LiveConnector, liveConnector } from './connector/live-connector.ts
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
-import { openSqlite } from './db/sqlite.ts';
 import { RefusedError, StartupError } from './errors.ts';
 import { findServiceToken } from './features/service-clients/contract.ts';
 import { findSession, findSessionAgain } from './features/sessions/contract.ts';
@@ -25,9 +25,7 @@ import { mailSettingsReader, oidcSettingsReader } from './features/settings/cont
 import { findToken, findTokenAgain, storeLastUsed } from './features/tokens/contract.ts';
 import { type App, createApp } from './http/app.ts';
 import { idGenerator } from './ids.ts';
-import type { PictureCompressor } from './images/picture-compressor.ts';
 import { type MailService, openMailService } from './mail/mail-service.ts';
-import { openMcp } from './mcp/mcp-service.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { routes } from './routes.gen.ts';
 import type { Services } from './services.ts';
@@ -86,29 +84,10 @@ function reload({ live, log }: Surroundings): Config {
   }
 }
 
-// What many a service never needs is loaded once it is needed: that takes time at the start, and memory ever after.
-
-async function openStore({ live, log }: Surroundings): Promise<Database> {
-  const { dataDir, databaseUrl } = live.current;
-  if (!databaseUrl) return openSqlite(dataDir);
-  const { openPostgres } = await import('./db/postgres.ts');
-  return openPostgres(databaseUrl, log);
-}
-
-function openPictures(): PictureCompressor {
-  let opened: Promise<PictureCompressor> | undefined;
-  return {
-    compress: async (...given) => {
-      opened ??= import('./images/picture-compressor.ts').then(({ pictureCompressor }) => pictureCompressor());
-      return (await opened).compress(...given);
-    },
-  };
-}
-
 async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
   const { live, clock } = surroundings;
   const { dataDir, encryptionKey } = live.current;
-  const db = await openStore(surroundings);
+  const db = await openStore(live.current, surroundings.log);
   try {
     await migrate(db, clock);
     if (!encryptionKey) await settleEncryptionKey(db.read, dataDir);
@@ -120,7 +99,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
-      mcp: openMcp({ endpoints: routes, services: () => services, log: surroundings.log }),
+      mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
       encryption,
       metrics,
       log: surroundings.log,

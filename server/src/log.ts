@@ -1,5 +1,4 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
-import pretty from 'pino-pretty';
 import type { Config } from './config/config.ts';
 
 /**
@@ -21,12 +20,18 @@ export function maskCredentials(text: string): string {
     .replace(hashForm, '[secret]');
 }
 
+/** Only who reads along needs it. */
+async function prettyLines(out: NodeJS.WriteStream): Promise<DestinationStream> {
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ destination: out, sync: true });
+}
+
 /**
  * The log: JSON lines, or pretty ones on a terminal. Fields that hold secrets are redacted by name, and whatever looks
  * like a credential is masked in the finished line, so that a mistake elsewhere doesn't become a leak. Rule: RUN-6.
  */
-export function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: NodeJS.WriteStream): Logger {
-  const lines: DestinationStream = out.isTTY ? pretty({ destination: out, sync: true }) : out;
+export async function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: NodeJS.WriteStream): Promise<Logger> {
+  const lines: DestinationStream = out.isTTY ? await prettyLines(out) : out;
   return pino(
     {
       level: logLevel,

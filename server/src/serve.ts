@@ -3,6 +3,7 @@ import { second, systemClock } from './clock.ts';
 import { compose, type Service } from './compose.ts';
 import { type LiveConfig, liveConfig } from './config/live-config.ts';
 import { loadConfig } from './config/load-config.ts';
+import { selectOrganizationExists } from './db/organization.ts';
 import { StartupError } from './errors.ts';
 import { createLog } from './log.ts';
 import { lowerPoolPriority } from './pool-priority.ts';
@@ -89,14 +90,14 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   const config = live.current;
   // Whoever read the log may go away; the service goes on.
   process.stdout.on('error', () => {});
-  const log = createLog(config, process.stdout);
+  const log = await createLog(config, process.stdout);
   // From here on: whoever asks for it while the service is still opening must not end it.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
   const service = await compose({ live, clock: systemClock, log });
   try {
     const address = await service.app.listen({ host: config.host, port: config.port, backlog });
     stopOnSignals(service, log);
-    const { exists } = (await service.app.inject('/api/v1/org/exists')).json<{ exists: boolean }>();
+    const exists = await selectOrganizationExists(service.services.db.read);
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
   } catch (error) {
     await service.close();

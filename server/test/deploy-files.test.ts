@@ -34,8 +34,8 @@ describe('files for deployments', () => {
     const letThrough = text('.dockerignore').matchAll(/^!(\S+)$/gm);
     const tops = new Set([...letThrough].map(([, path = '']) => path));
     expect(copied.filter((path) => !tops.has(path) && !tops.has(dirname(path).split('/')[0] ?? ''))).toEqual([]);
-    const started = [...`${dockerfile}${text('deploy/latchkey.service')}`.matchAll(/dist\/(\S+?)\.js/g)];
-    expect(started.map(([, path]) => existsSync(join(root, `${path}.ts`)))).toEqual([true, true]);
+    const started = [...`${dockerfile}${text('deploy/latchkey.service')}`.matchAll(/dist\/(\S+?\.js)/g)];
+    expect(started.map(([, path = '']) => existsSync(join(root, 'dist', path)))).toEqual([true, true]);
   });
 
   it('mount every secret and volume that is named', () => {

@@ -21,7 +21,7 @@ async function written(
   const out = Object.assign(new PassThrough(), { isTTY: options.isTTY ?? false });
   const chunks: Buffer[] = [];
   out.on('data', (chunk: Buffer) => chunks.push(chunk));
-  use(createLog({ logLevel: options.logLevel ?? 'info' }, out as unknown as NodeJS.WriteStream));
+  use(await createLog({ logLevel: options.logLevel ?? 'info' }, out as unknown as NodeJS.WriteStream));
   out.end();
   await once(out, 'close');
   return Buffer.concat(chunks).toString();

@@ -50,7 +50,7 @@ export class ServerProcess {
 
   private constructor(environment: Environment, cwd: string) {
     const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment };
-    this.child = spawn(process.execPath, [join(root, 'dist/server/src/main.js')], {
+    this.child = spawn(process.execPath, [join(root, 'dist/bin/server.js')], {
       cwd,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

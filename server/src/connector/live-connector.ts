@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { LiveConfig } from '../config/live-config.ts';
 import type { Connector } from './connector.ts';
-import { openConnector } from './open-connector.ts';
 
 /** The client of whatever connector backend is configured. */
 export interface LiveConnector {
@@ -10,12 +9,25 @@ export interface LiveConnector {
   close(): Promise<void>;
 }
 
+/** The client of a backend, loaded with the first exchange. */
+function lateConnector(url: string, clock: Clock): Connector {
+  let opened: Promise<Connector> | undefined;
+  return {
+    exchange: async (request) => {
+      opened ??= import('./open-connector.ts').then(({ openConnector }) => openConnector({ url, clock }));
+      return (await opened).exchange(request);
+    },
+    close: async () => (await opened)?.close(),
+    retire: async () => (await opened)?.retire(),
+  };
+}
+
 /**
  * Opens the client of the configured backend, and another one when the configuration names another. Exchanges that are
  * under way end with the client that they began with. Rule: CONFIG-26.
  */
 export function liveConnector(live: Pick<LiveConfig, 'current' | 'onChange'>, clock: Clock): LiveConnector {
-  const open = (url: string | null) => (url === null ? null : openConnector({ url, clock }));
+  const open = (url: string | null) => (url === null ? null : lateConnector(url, clock));
   let url = live.current.connectorUrl;
   let current = open(url);
   const retiring = new Set<Connector>();

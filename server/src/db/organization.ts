@@ -17,3 +17,9 @@ export function selectActiveOrganization(read: Reader): Promise<Organization | u
     .select((eb) => eb.fn.coalesce('short_name', 'registered_name', 'domain').as('name'))
     .executeTakeFirst();
 }
+
+/** Whether this system holds, or held, its organization. */
+export async function selectOrganizationExists(read: Reader): Promise<boolean> {
+  const row = await read.selectFrom('organizations').select('id').executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { METHODS } from 'node:http';
 import Fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -18,9 +17,10 @@ import { bodyBudgets } from './body-budget.ts';
 import { clientAddress } from './client-address.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
-import { type AnyEndpoint, addressOf } from './endpoint.ts';
+import type { AnyEndpoint } from './endpoint.ts';
 import { loadGate } from './load-gate.ts';
 import { addOpenRoutes } from './open-routes.ts';
+import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
@@ -38,7 +38,7 @@ declare module 'fastify' {
     /** The declaration behind a route. */
     endpoint?: AnyEndpoint;
     /** Why a route has no declaration: nothing personal is behind it. */
-    open?: 'documentation' | 'page' | 'metrics' | 'refusal' | 'preflight';
+    open?: 'documentation' | 'page' | 'metrics' | 'refusal';
   }
 }
 
@@ -57,8 +57,6 @@ const headersTimeoutMs = 10 * second;
 const requestTimeoutMs = 30 * second;
 const idleTimeoutMs = 75 * second;
 const timeoutCheckMs = second;
-/** Every method that can arrive: Node closes the connection of a CONNECT itself. */
-const knownMethods = METHODS.filter((method) => method !== 'CONNECT');
 /** Longer than any address that the header limit lets through, so that an id's own form is what judges it. */
 const paramLengthMax = 65_536;
 
@@ -69,6 +67,11 @@ function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => strin
     count += 1;
     return (message && givenRequestId(message)) ?? `${start}-${count.toString(36)}`;
   };
+}
+
+/** Input is read by what endpoints declare: the framework need not load what it has for that. */
+function refuseSchemas(): never {
+  throw new Error('a route has the framework read its input');
 }
 
 function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typeof requestIds>): FastifyInstance {
@@ -84,6 +87,7 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
+    schemaController: { compilersFactory: { buildValidator: refuseSchemas } },
     routerOptions: { maxParamLength: paramLengthMax },
     clientErrorHandler: answerBrokenRequest(newRequestId),
     frameworkErrors: (error, request, reply) => {
@@ -99,10 +103,6 @@ function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typ
   app.addHook('preClose', async () => drain());
   // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
-  const withBody = new Set(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-  for (const method of knownMethods) {
-    if (!withBody.has(method)) app.addHttpMethod(method, { overrideExisting: true });
-  }
   return app;
 }
 
@@ -112,37 +112,19 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-/** A known address with another method is 405 and says which methods it takes. Rule: ERR-19. */
-function refuseOtherMethods(app: FastifyInstance, endpoints: readonly AnyEndpoint[], open: readonly string[]): void {
-  const methodsOf = new Map<string, string[]>(open.map((url) => [url, ['GET', 'HEAD']]));
-  for (const endpoint of endpoints) {
-    const methods = methodsOf.get(addressOf(endpoint)) ?? [];
-    methods.push(endpoint.method, ...(endpoint.method === 'GET' ? ['HEAD'] : []));
-    methodsOf.set(addressOf(endpoint), methods);
-  }
-  for (const [url, methods] of methodsOf) {
-    const refuse = () => {
-      throw new RefusedError('methodNotAllowed', { headers: { allow: methods.join(', ') } });
-    };
-    const method = knownMethods.filter((known) => !methods.includes(known));
-    app.route({ method, url, config: { open: 'refusal' }, onRequest: refuse, handler: refuse });
-  }
-}
-
-const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
-
-/** A slash at the end, or before another, makes another address; the router takes it for a parameter that is empty. */
-function hasEmptyParam({ url, params }: FastifyRequest): boolean {
-  if (!nothingAfterSlash.test(url)) return false;
-  return typeof params === 'object' && params !== null && Object.values(params).includes('');
+interface FirstRules {
+  readonly corsOrigins: () => readonly string[];
+  readonly isTooLate: ReturnType<typeof loadGate>;
+  readonly noRoute: NoRoute;
 }
 
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17, HTTP-31. */
-function firstRules(
-  corsOrigins: () => readonly string[],
-  isTooLate: ReturnType<typeof loadGate>,
-): onRequestHookHandler {
+function firstRules({ corsOrigins, isTooLate, noRoute }: FirstRules): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
+  const unrouted = ({ url, params, is404 }: FastifyRequest) => {
+    if (is404) return noRoute(url);
+    return hasEmptyParam(url, params) ? new RefusedError('notFound') : undefined;
+  };
   return (request, reply, done) => {
     request.startedMs = performance.now();
     if (followsUnreadable(request.raw)) {
@@ -161,7 +143,7 @@ function firstRules(
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
     if (answerCrossOrigin(request, reply)) return;
-    done(request.is404 || hasEmptyParam(request) ? new RefusedError('notFound') : undefined);
+    done(unrouted(request));
   };
 }
 
@@ -201,12 +183,14 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
   const isTooLate = loadGate(app.server, log);
+  let noRoute: NoRoute = () => new RefusedError('notFound');
   app.addHook(
     'onRequest',
-    firstRules(
-      () => services.config.corsOrigins,
-      (nowMs) => services.config.rateLimit && isTooLate(nowMs),
-    ),
+    firstRules({
+      corsOrigins: () => services.config.corsOrigins,
+      isTooLate: (nowMs) => services.config.rateLimit && isTooLate(nowMs),
+      noRoute: (url) => noRoute(url),
+    }),
   );
   const atTurnEnd = turnEnd();
   app.addHook('onSend', (request, reply) => {
@@ -225,6 +209,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   // Before the connections are closed that have no request in flight: a stream is one that would never end.
   app.addHook('preClose', async () => open.end());
   for (const endpoint of endpoints) addEndpoint(app, endpoint, { ...parts, budgets, streams: open });
-  refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
+  noRoute = refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
   return app;
 }

@@ -86,9 +86,10 @@ function addMetrics(app: FastifyInstance, services: Services): void {
  */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
   const description = '/api/v1/openapi.json';
-  const document = Buffer.from(JSON.stringify(openApiDocument(endpoints)));
+  let document: Buffer | undefined;
   app.get(description, { config: { open: 'documentation' } }, async (_, reply) => {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
+    document ??= Buffer.from(JSON.stringify(openApiDocument(endpoints)));
     return document;
   });
   addMetrics(app, services);

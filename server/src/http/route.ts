@@ -5,16 +5,15 @@ import { z } from 'zod';
 import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
 import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
+import { answerText } from './answer-text.ts';
 import { bodyBytesOf, readBytes } from './body.ts';
 import type { BodyBudgets } from './body-budget.ts';
-
 import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from './input.ts';
 import { answerForms, StreamedText } from './media.ts';
 import { bodyBytesMax, readJsonBody } from './request-rules.ts';
-import { serializerSchema } from './schemas.ts';
 import type { Streams } from './streams.ts';
 import { WrittenAnswer } from './written-answer.ts';
 
@@ -32,14 +31,14 @@ interface RouteParts {
 }
 
 const nothing = 204;
+const jsonType = 'application/json; charset=utf-8';
 /** A body that took longer to come did not come with its headers. */
 const promptMsMax = 20;
 
 /** The list that an answer may be, so that its batches are written without asking again which answer this is. */
-function listIn(json: z.ZodType): Record<string, unknown> | undefined {
+function listIn(json: z.ZodType): z.ZodType | undefined {
   const options: readonly z.core.$ZodType[] = json instanceof z.ZodUnion ? json.options : [json];
-  const list = options.find((option) => option instanceof z.ZodArray);
-  return list && serializerSchema(list);
+  return options.find((option) => option instanceof z.ZodArray);
 }
 
 /** What becomes of a handler's answer. */
@@ -51,38 +50,40 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
   const { mediaTypes, json } = answerForms(schema);
   const mayBeNothing = statuses.includes(nothing);
 
-  const listSchema = json ? listIn(json) : undefined;
+  const list = json && listIn(json);
+  const listText = list && answerText(list);
+  const jsonText = json && answerText(json);
 
   function inBatches(answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) {
-    if (!listSchema) throw new Error(`${method} ${path} declares no list`);
-    reply.type('application/json; charset=utf-8');
+    if (!listText) throw new Error(`${method} ${path} declares no list`);
+    reply.type(jsonType);
     // Nobody would read it; how long it is only reading it would tell.
     if (request.method === 'HEAD') return Readable.from([]);
-    // Compiled once and kept by the framework.
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it is compiled for is a list
-    const serialize = reply.compileSerializationSchema(listSchema) as (items: unknown) => string;
     const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
-    return batchBody(answer, serialize, onFault);
+    return batchBody(answer, (items) => listText(items, reply), onFault);
   }
 
   function passed({ status: code, body }: PassedAnswer, reply: FastifyReply) {
     reply.code(code);
-    return body.length === 0 ? reply.send() : reply.type('application/json; charset=utf-8').send(body);
+    return body.length === 0 ? reply.send() : reply.type(jsonType).send(body);
   }
 
-  function withHeaders({ body, headers }: WithHeaders<unknown>, reply: FastifyReply) {
-    reply.headers(headers);
-    return body === undefined ? reply.send() : body;
+  /** What of an answer the framework sends as it is. */
+  function bodyOf(answer: unknown, reply: FastifyReply): unknown {
+    const isMedia = answer instanceof Uint8Array || !jsonText;
+    const type = isMedia ? mediaTypes[0] : jsonType;
+    if (type !== undefined) reply.type(type);
+    return isMedia ? answer : jsonText(answer, reply);
   }
 
   function written(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
-    const isNothing = mayBeNothing && answer === undefined;
-    const code = isNothing ? nothing : status;
+    const isNothing = answer === undefined;
+    const code = isNothing && mayBeNothing ? nothing : status;
     if (code !== 200) reply.code(code);
-    if (answer instanceof WithHeaders) return withHeaders(answer, reply);
     if (answer instanceof InBatches) return inBatches(answer, request, reply);
-    if (answer instanceof Uint8Array && mediaTypes[0] !== undefined) reply.type(mediaTypes[0]);
-    return isNothing ? reply.send() : answer;
+    if (!(answer instanceof WithHeaders)) return isNothing ? reply.send() : bodyOf(answer, reply);
+    reply.headers(answer.headers);
+    return answer.body === undefined ? reply.send() : bodyOf(answer.body, reply);
   }
 
   /** What was written elsewhere goes out as it is. */
@@ -96,7 +97,7 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
     if (answer instanceof StreamedText) return streams.write(answer, request, reply);
     return answer instanceof PassedAnswer ? passed(answer, reply) : written(answer, request, reply);
   }
-  return { status, json, write };
+  return write;
 }
 
 /** Sets memory aside for a body that is about to be read, until the answer is out. */
@@ -119,7 +120,7 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
   const readInput = inputReader(endpoint, () => services.config.displayPrefixes);
   const prove = prover(endpoint.policy, parts.authenticate);
-  const { status, json, write } = answerWriter(endpoint, log, {
+  const write = answerWriter(endpoint, log, {
     write: (answer, request, reply) =>
       streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
   });
@@ -128,7 +129,6 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
-    schema: json ? { response: { [status]: serializerSchema(json) } } : {},
     onRequest: admit,
     ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
     ...(hasUnusualBody

@@ -98,8 +98,3 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
   });
   return rest;
 }
-
-/** The form that the compiled serializer takes: it writes the declared fields and drops all others. */
-export function serializerSchema(schema: z.ZodType): JsonSchema {
-  return jsonSchema(schema, 'output');
-}

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { MIMEType } from 'node:util';
-import { Busboy } from '@fastify/busboy';
 import { second } from '../clock.ts';
 import { RefusedError, refuseInput } from '../errors.ts';
 
@@ -65,6 +64,7 @@ const bufferBytes = 2 * uploadBytesMax;
 /** The part of a form that has no more than one; `undefined` where there is none. A plain field is a part without name. */
 async function readPart(form: Buffer, boundary: string): Promise<Part | undefined> {
   const headers = { 'content-type': `multipart/form-data; boundary="${boundary}"` };
+  const { Busboy } = await import('@fastify/busboy');
   const parser = new Busboy({ headers, limits, fileHwm: bufferBytes });
   let part: Part | undefined;
   parser.on('file', (name, stream) => {

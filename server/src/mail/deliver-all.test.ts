@@ -4,7 +4,8 @@ import { MailServer } from '../../test/mail-server.ts';
 import { TestClock } from '../../test/test-clock.ts';
 import { deliverAll } from './deliver-all.ts';
 import type { Mail } from './mail.ts';
-import { MailError, type Mailer, openMailer } from './mailer.ts';
+import { MailError } from './mail-error.ts';
+import { type Mailer, openMailer } from './mailer.ts';
 
 const inEarnestMs = 60_000;
 const from = { name: null, address: 'no-reply@latchkey.test' };

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import type { Mail } from './mail.ts';
-import { MailError, type Mailer } from './mailer.ts';
+import { MailError } from './mail-error.ts';
+import type { Mailer } from './mailer.ts';
 
 /** One connection fewer than the pool has: a single mail never waits behind a whole list. */
 const atOnceMax = 4;

@@ -3,7 +3,8 @@ import type { Background } from '../background.ts';
 import type { Clock } from '../clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Mail, MailSettings } from './mail.ts';
-import { MailError, type Mailer, openMailer } from './mailer.ts';
+import { MailError } from './mail-error.ts';
+import type { Mailer } from './mailer.ts';
 
 /** The mail of this service: whatever server is configured at the moment. */
 export interface MailService {
@@ -76,6 +77,8 @@ export function openMailService({ clock, background, metrics, log, settings }: M
   const open = new Set<Lease>();
 
   async function use<T>(work: (mailer: Mailer) => Promise<T>): Promise<T | null> {
+    // From the first mail on.
+    const { openMailer } = await import('./mailer.ts');
     const wanted = await settings();
     // Nothing is waited for from here to where the lease is used: in between, nobody can replace it.
     const earlier = present;

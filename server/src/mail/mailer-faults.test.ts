@@ -4,7 +4,8 @@ import { drip, except, RawMailServer, type Script } from '../../test/raw-mail-se
 import { TestClock } from '../../test/test-clock.ts';
 import { Secret } from '../secret.ts';
 import type { Mail, MailSettings } from './mail.ts';
-import { MailError, type Mailer, openMailer } from './mailer.ts';
+import { MailError } from './mail-error.ts';
+import { type Mailer, openMailer } from './mailer.ts';
 
 /** For what takes all its time: less than in earnest, but enough to get to what hangs. */
 const shortMs = 2_000;

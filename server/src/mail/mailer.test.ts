@@ -4,7 +4,8 @@ import { MailServer, mailCertificate } from '../../test/mail-server.ts';
 import { TestClock } from '../../test/test-clock.ts';
 import { Secret } from '../secret.ts';
 import type { Mail, MailSettings } from './mail.ts';
-import { MailError, type Mailer, openMailer } from './mailer.ts';
+import { MailError } from './mail-error.ts';
+import { type Mailer, openMailer } from './mailer.ts';
 
 let server: MailServer;
 let mailer: Mailer;

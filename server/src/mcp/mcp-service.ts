@@ -16,7 +16,8 @@ import { idOf, rpcRefusal } from './rpc-answers.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
 
-interface McpParts {
+/** What the service of the protocol is made of. */
+export interface McpParts {
   readonly endpoints: readonly AnyEndpoint[];
   /** Asked for once everything is composed. */
   readonly services: () => Services;

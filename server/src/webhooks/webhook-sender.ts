@@ -3,7 +3,7 @@ import type { Message } from '../events/envelope.ts';
 import type { SinkFailure } from '../events/sink.ts';
 import type { Secret } from '../secret.ts';
 import { addressJudge, type Resolve } from './address-guard.ts';
-import { Exchanger } from './exchanger.ts';
+import type { Exchanger } from './exchanger.ts';
 import { failureOf, reasonOf } from './outcome.ts';
 import { signatureHeaders } from './signature.ts';
 
@@ -71,13 +71,15 @@ export function openWebhookSender({
   const exchangers = new Map<string, Exchanger>();
 
   /** The connections of a webhook, which end with the address and the networks that they were made for. */
-  function exchangerFor(id: string, origin: string): Exchanger {
+  async function exchangerFor(id: string, origin: string): Promise<Exchanger> {
+    // Needed by those alone who have webhooks, and not small.
+    const { Exchanger: Made } = await import('./exchanger.ts');
     const present = networks();
     const known = exchangers.get(id);
     const isGood = known?.origin === origin && known.networks === present && !known.isEnded;
     if (isGood) return known;
     if (!known?.isEnded) void known?.retire();
-    const made = new Exchanger({ origin, networks: present, timeoutMs, ...parts });
+    const made = new Made({ origin, networks: present, timeoutMs, ...parts });
     exchangers.set(id, made);
     return made;
   }
@@ -89,7 +91,7 @@ export function openWebhookSender({
       const headers = { 'content-type': contentType, ...signatureHeaders(signed, secrets) };
       const { origin, pathname, search } = new URL(url);
       const outcome = await exchangerFor(id, origin)
-        .post({ path: pathname + search, headers, body })
+        .then((exchanger) => exchanger.post({ path: pathname + search, headers, body }))
         .then(
           (head) => ({ status: head.status, failure: failureOf(head, clock.now()) }),
           (error: unknown) => ({ status: null, failure: { kind: 'unwell', reason: reasonOf(error) } as const }),

@@ -7,7 +7,7 @@ import { ensureOutsideClients, installMsMax, runOutside } from './outside-client
 vi.setConfig({ testTimeout: 120_000 });
 
 const inspector = '@modelcontextprotocol/inspector/clients/launcher/build/index.js';
-const command = join(resolve(import.meta.dirname, '../../..'), 'dist/cli/src/main.js');
+const command = join(resolve(import.meta.dirname, '../../..'), 'dist/bin/latchkey.js');
 
 let app: TestApp;
 let admin: Client;

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureServerIsBuilt } from '../server-process.ts';
 import { type Client, type Json, TestApp, type TokenClient } from '../test-app.ts';
 
-const command = join(resolve(import.meta.dirname, '../../..'), 'dist/cli/src/main.js');
+const command = join(resolve(import.meta.dirname, '../../..'), 'dist/bin/latchkey.js');
 
 let app: TestApp;
 let admin: Client;

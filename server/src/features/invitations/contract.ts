@@ -7,7 +7,7 @@ import { type Organization, selectActiveOrganization } from '../../db/organizati
 import { RefusedError } from '../../errors.ts';
 import { deliverAll } from '../../mail/deliver-all.ts';
 import type { Mail } from '../../mail/mail.ts';
-import { MailError } from '../../mail/mailer.ts';
+import { MailError } from '../../mail/mail-error.ts';
 import { invitationMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';

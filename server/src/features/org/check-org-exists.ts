@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { selectOrganizationExists } from '../../db/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { selectOrganizationExists } from './org-store.ts';
 
 /** Rules: ORG-16, ORG-26. */
 export const checkOrgExists = endpoint({

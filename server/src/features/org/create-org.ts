@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
+import { selectOrganizationExists } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { welcomeMail } from '../../mail/templates.ts';
@@ -7,7 +8,6 @@ import { emailAddress } from '../../text/email-address.ts';
 import { address, optionalText, plainText } from '../../text/plain-text.ts';
 import { foundOrganization } from './contract.ts';
 import { organizationRecord, toOrganizationRecord } from './org.ts';
-import { selectOrganizationExists } from './org-store.ts';
 
 const body = z
   .object({

@@ -1,12 +1,6 @@
 import type { Reader, Tx } from '../../db/database.ts';
 import type { StoredOrganization } from './org.ts';
 
-/** Whether this system holds, or held, its organization. */
-export async function selectOrganizationExists(read: Reader): Promise<boolean> {
-  const row = await read.selectFrom('organizations').select('id').executeTakeFirst();
-  return row !== undefined;
-}
-
 /** One organization, deleted or not. */
 export function selectOrganization(read: Reader, id: string): Promise<StoredOrganization> {
   return read.selectFrom('organizations').where('id', '=', id).selectAll().executeTakeFirstOrThrow();

@@ -4,7 +4,7 @@ import { selectActiveOrganization } from '../../db/organization.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { MailError } from '../../mail/mailer.ts';
+import { MailError } from '../../mail/mail-error.ts';
 import { testMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
