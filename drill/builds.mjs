@@ -5,6 +5,9 @@ import { temporaryFolder } from './processes.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
+/** Where the build is that `entry` is an entry point of: modules each under its own path, programs in `bin`. */
+export const buildOf = (entry) => entry.slice(0, entry.lastIndexOf('/dist/') + '/dist'.length);
+
 /**
  * A copy of the built service in a folder of its own, which nobody builds anew meanwhile, with some text in its files put
  * in place of other text. Answers its entry point: the program that is run everywhere, or its modules where some are

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { buildOf } from './builds.mjs';
 
 /**
  * Runs the `latchkey` command of the build that `entry` is the server of, with further variables; answers what it printed,
  * read as JSON. Throws its last words.
  */
 export function latchkey(entry, args, env = {}) {
-  const command = join(entry.slice(0, entry.lastIndexOf('/dist/')), 'dist/bin/latchkey.js');
+  const command = join(buildOf(entry), 'bin/latchkey.js');
   const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args, '--json'], {
     encoding: 'utf8',
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { buildOf } from './builds.mjs';
 import { inStore } from './embedded-store.mjs';
 import { oldStore } from './migrations.mjs';
 import { removeFolder } from './processes.mjs';
@@ -14,14 +15,14 @@ const sizes = { people: 300, tokens: 2_500 };
 const written = ['personal_access_tokens.last_used_at'];
 
 const stepsOf = (entry) => {
-  const folder = join(dirname(entry), 'db/migrations');
+  const folder = join(buildOf(entry), 'server/src/db/migrations');
   const files = readdirSync(folder).filter((name) => /^\d{4}-.*\.js$/.test(name));
   return files.sort().map((file) => ({ name: file.slice(5, -3), path: join(folder, file) }));
 };
 
 /** Takes the store of the first release through the steps of the releases after it, up to one of them. */
 async function bringTo(version, { entry, dataDir }) {
-  const { openSqlite } = await import(join(dirname(entry), 'db/sqlite.js'));
+  const { openSqlite } = await import(join(buildOf(entry), 'server/src/db/sqlite.js'));
   const db = openSqlite(dataDir);
   try {
     for (const [place, { name, path }] of stepsOf(entry).slice(0, version).entries()) {
