@@ -11,13 +11,26 @@ export function hasEmptyParam(url: string, params: unknown): boolean {
 }
 
 /** The parts of an address between its slashes. */
-type Address = readonly string[];
+type Parts = readonly string[];
 
-/** Whether requests to some address get to another, too, whose parameters stand for what is written there. */
-function isWithin(address: Address, wider: Address): boolean {
-  const holds = (part: string, place: number) =>
-    part === address[place] || (part.startsWith(':') && address[place] !== '');
-  return address.length === wider.length && wider.every(holds);
+const isParam = (part: string | undefined) => part?.startsWith(':') === true;
+
+/** Whether what was asked for is at an address. A parameter is never empty. */
+function isAt(asked: Parts, address: Parts): boolean {
+  const holds = (part: string, place: number) => (isParam(part) ? asked[place] !== '' : part === asked[place]);
+  return asked.length === address.length && address.every(holds);
+}
+
+/** Whether a request can be for either of two addresses. */
+function overlap(one: Parts, other: Parts): boolean {
+  const mayBeSame = (part: string, place: number) => part === other[place] || isParam(part) || isParam(other[place]);
+  return one.length === other.length && one.every(mayBeSame);
+}
+
+/** Whether the router takes a request that can be for either of two addresses for the first: it prefers what is written out. */
+function isPreferred(one: Parts, other: Parts): boolean {
+  const place = one.findIndex((part, at) => isParam(part) !== isParam(other[at]));
+  return place >= 0 && isParam(other[place]);
 }
 
 function decoded(url: string): string {
@@ -53,10 +66,10 @@ export function refuseOtherMethods(
     methods.push(endpoint.method, ...(endpoint.method === 'GET' ? ['HEAD'] : []));
     methodsOf.set(addressOf(endpoint), methods);
   }
-  const known = [...methodsOf].map(([url, methods]) => ({ url, methods, address: url.split('/') }));
-  for (const { url, methods, address } of known) {
-    const wider = known.filter((other) => other.url !== url && isWithin(address, other.address));
-    const taken = new Set(wider.flatMap((other) => other.methods).filter((method) => !methods.includes(method)));
+  const known = [...methodsOf].map(([url, methods]) => ({ url, methods, parts: url.split('/') }));
+  for (const { url, methods, parts } of known) {
+    const hidden = known.filter((other) => overlap(parts, other.parts) && isPreferred(parts, other.parts));
+    const taken = new Set(hidden.flatMap((other) => other.methods).filter((method) => !methods.includes(method)));
     const refuse = () => {
       throw refusalFor(methods);
     };
@@ -66,8 +79,8 @@ export function refuseOtherMethods(
   }
   return (url) => {
     const asked = decoded(url).split('/');
-    const found = known.filter(({ address }) => isWithin(asked, address));
-    const closest = found.find(({ url: own }) => !own.includes(':')) ?? found[0];
+    const [first, ...others] = known.filter(({ parts }) => isAt(asked, parts));
+    const closest = others.reduce((best, one) => (best && isPreferred(one.parts, best.parts) ? one : best), first);
     return closest ? refusalFor(closest.methods) : new RefusedError('notFound');
   };
 }
