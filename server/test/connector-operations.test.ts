@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answering, FakeBackend } from './fake-backend.ts';
-import { RawConnection } from './raw-http.ts';
-import { nextTurn } from './second-connection.ts';
+import { sendBegun } from './raw-http.ts';
 import { type Client, type Json, TestApp } from './test-app.ts';
 
 const anId = 'a'.repeat(24);
@@ -110,10 +108,7 @@ describe('every operation of the team directory, behind a connector backend', ()
       const text = JSON.stringify(body);
       const lines = ['Host: x', `Authorization: Bearer ${token.credential}`, 'Content-Type: application/json'];
       const head = [`${method} /api/v1${path} HTTP/1.1`, ...lines, `Content-Length: ${text.length}`, '', ''];
-      const arrived = once(app.app.server, 'request');
-      const connection = new RawConnection(app).send(head.join('\r\n') + text.slice(0, -1));
-      await arrived;
-      await nextTurn();
+      const connection = await sendBegun(app, head.join('\r\n') + text.slice(0, -1));
       expect((await admin.delete(`/personal-access-tokens/${token.tokenId}`)).status).toBe(200);
       connection.send(text.slice(-1));
       const { answers } = await connection.until((seen) => seen.answers.length > 0);

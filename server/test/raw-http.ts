@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { vi } from 'vitest';
 import type { Json, TestApp } from './test-app.ts';
 
 /** One answer as it came over the wire. */
@@ -110,6 +113,15 @@ export class RawConnection {
   destroy(): void {
     this.socket.destroy();
   }
+}
+
+/** Sends a request but for the end of its body, and waits until it is let in, which is when its body is read. */
+export async function sendBegun(app: TestApp, bytes: string): Promise<RawConnection> {
+  const arrived = once(app.app.server, 'request');
+  const connection = new RawConnection(app).send(bytes);
+  const [message] = (await arrived) as [IncomingMessage];
+  await vi.waitUntil(() => message.listenerCount('data') > 0, { interval: 1 });
+  return connection;
 }
 
 /** Sends bytes on a connection of their own and answers what comes back until `count` answers, the end, or 5 seconds. */

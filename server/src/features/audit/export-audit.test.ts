@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/second-connection.ts';
 import { actAhead } from '../../../test/statement-watch.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
@@ -52,6 +52,8 @@ describe('GET /audit/export', () => {
     await admin.post('/userGroups', { name: '=1+1, "quoted"\u2028', type: 'custom' });
     await admin.patch('/org', { shortName: '@SUM(A1)' }, { headers: { 'x-request-id': '-2:x' } });
     await app.signInTokens('ada@example.com', 'Wrong-Horse-1');
+    // Recorded behind its answer.
+    await vi.waitUntil(async () => (await app.audit()).at(-1).action === 'sign-in.refused');
   });
   afterAll(() => app.close());
   const lines = (text: string): Json[] =>

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RawConnection } from '../../../test/raw-http.ts';
-import { nextTurn } from '../../../test/second-connection.ts';
+import { sendBegun } from '../../../test/raw-http.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 
 describe('DELETE /teams/:id', () => {
@@ -64,10 +62,7 @@ describe('DELETE /teams/:id', () => {
     await app.promote(other.userId);
     const lines = ['host: x', `authorization: Bearer ${other.credential}`, 'content-type: application/json'];
     const head = [`DELETE /api/v1/teams/${id} HTTP/1.1`, ...lines, 'content-length: 2', '', ''].join('\r\n');
-    const arrived = once(app.app.server, 'request');
-    const connection = new RawConnection(app).send(`${head}{`);
-    await arrived;
-    await nextTurn();
+    const connection = await sendBegun(app, `${head}{`);
     await app.demote(other.userId);
     connection.send('}');
     const { answers } = await connection.until((seen) => seen.answers.length > 0);

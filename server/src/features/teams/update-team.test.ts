@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addManyUsers } from '../../../test/many-users.ts';
-import { RawConnection } from '../../../test/raw-http.ts';
-import { nextTurn } from '../../../test/second-connection.ts';
+import { sendBegun } from '../../../test/raw-http.ts';
 import { watchStatements } from '../../../test/statement-watch.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 
@@ -156,10 +154,7 @@ describe('PUT /teams/:id', () => {
     const text = JSON.stringify(body);
     const lines = ['Host: x', `Authorization: Bearer ${client.credential}`, 'Content-Type: application/json'];
     const head = [`PUT /api/v1/teams/${id} HTTP/1.1`, ...lines, `Content-Length: ${text.length}`, '', ''];
-    const arrived = once(app.app.server, 'request');
-    const connection = new RawConnection(app).send(head.join('\r\n') + text.slice(0, -1));
-    await arrived;
-    await nextTurn();
+    const connection = await sendBegun(app, head.join('\r\n') + text.slice(0, -1));
     return {
       finish: async () => {
         connection.send(text.slice(-1));
