@@ -33,8 +33,9 @@ function isPreferred(one: Parts, other: Parts): boolean {
   return place >= 0 && isParam(other[place]);
 }
 
-function decoded(url: string): string {
-  const [path = ''] = url.split('?', 1);
+/** The path that a request asks for. Its first line may name the host, too (RFC 9112, section 3.2.2). */
+function pathOf(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/]*/i, '').split('?', 1);
   try {
     return decodeURI(path);
   } catch {
@@ -78,7 +79,7 @@ export function refuseOtherMethods(
     }
   }
   return (url) => {
-    const asked = decoded(url).split('/');
+    const asked = pathOf(url).split('/');
     const [first, ...others] = known.filter(({ parts }) => isAt(asked, parts));
     const closest = others.reduce((best, one) => (best && isPreferred(one.parts, best.parts) ? one : best), first);
     return closest ? refusalFor(closest.methods) : new RefusedError('notFound');

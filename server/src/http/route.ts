@@ -77,8 +77,8 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
   }
 
   function written(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
-    const isNothing = answer === undefined;
-    const code = isNothing && mayBeNothing ? nothing : status;
+    const isNothing = mayBeNothing && answer === undefined;
+    const code = isNothing ? nothing : status;
     if (code !== 200) reply.code(code);
     if (answer instanceof InBatches) return inBatches(answer, request, reply);
     if (!(answer instanceof WithHeaders)) return isNothing ? reply.send() : bodyOf(answer, reply);
