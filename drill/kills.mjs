@@ -62,7 +62,7 @@ const aims = {
     await sleep(randomInt(60));
   },
   /** The moment an event arrives at the broker, before its arrival is marked. */
-  arrival: async ({ broker, kill }) => {
+  arrival: async ({ broker, kill, heldMs }) => {
     const wanted = randomInt(1, 25);
     let hasArrived = false;
     const stop = await broker.watch(entityStream, (count) => {
@@ -70,7 +70,7 @@ const aims = {
       hasArrived = true;
       kill();
     });
-    await until('events arrive', () => hasArrived);
+    await until('events arrive', () => hasArrived, giveUpMs + heldMs);
     await stop();
   },
 };
@@ -152,7 +152,12 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
     const working = actors.map(async (actor) => {
       while (!isOver && (await actor.act()) !== null) answers += 1;
     });
-    await aims[aim]({ broker, answers: () => answers, kill: () => service.signal('SIGKILL') });
+    await aims[aim]({
+      broker,
+      answers: () => answers,
+      kill: () => service.signal('SIGKILL'),
+      heldMs: store.heldMs,
+    });
     await service.kill();
     isOver = true;
     await Promise.all(working);

@@ -6,6 +6,7 @@ import { freePort, removeFolder, temporaryFolder } from './processes.mjs';
 /** The store in the data directory. */
 const embedded = {
   env: {},
+  heldMs: 0,
   /** How far events were written, and how far `relay` has marked them, in what a service left. */
   async look(dataDir, relay) {
     const folder = temporaryFolder();
@@ -34,6 +35,8 @@ async function startPostgres() {
   await server.start();
   await server.run('create database latchkey');
   return {
+    // For so long nobody relays after who did was killed: it might be a node that is only slow (EVENT-22).
+    heldMs: 60_000,
     env: { DATABASE_URL: `postgres://postgres@${server.address}/latchkey`, ENCRYPTION_KEY: encryptionKey },
     async look(_, relay) {
       const [row] = await server.run(
