@@ -27,16 +27,15 @@ export function openPictures(): PictureCompressor {
 
 /** The protocol of agents, from the first of their requests on. */
 export function openAgents(parts: McpParts): McpService {
-  let opening: Promise<McpService> | undefined;
   let opened: McpService | undefined;
   const open = async () => {
-    opening ??= import('./mcp/mcp-service.ts').then(({ openMcp }) => openMcp(parts));
-    opened = await opening;
+    const { openMcp } = await import('./mcp/mcp-service.ts');
+    opened ??= openMcp(parts);
     return opened;
   };
   return {
     endpoints: parts.endpoints,
     answer: (request) => (opened ? opened.answer(request) : open().then((service) => service.answer(request))),
-    close: async () => (await opening)?.close(),
+    close: async () => opened?.close(),
   };
 }
