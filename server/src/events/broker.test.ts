@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { CloudEvent } from 'cloudevents';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { certificate } from '../../test/broker-program.ts';
@@ -137,6 +137,26 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
   });
 });
 
+it('a NATS server that greets once and never again is let go of', async () => {
+  const sockets = new Set<Socket>();
+  let greeted = 0;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
+    if (greeted === 0) socket.write('INFO {}\r\n');
+    greeted += 1;
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const broker = openedBroker(`nats://127.0.0.1:${port}`);
+  const { failure } = await broker.sinkTo('entity-events').deliver(streamedRange(1, 2));
+  expect(failure?.kind).toBe('unwell');
+  expect(greeted).toBe(2);
+  await vi.waitUntil(() => sockets.size === 0);
+  await broker.close();
+  server.close();
+});
+
 describe.each([
   ['NATS', () => NatsServer.begin({ isTls: true, token: 't0ken' })],
   ['Redis', () => RedisServer.begin({ isTls: true, password: 'pa55word' })],
@@ -186,8 +206,7 @@ describe('a server that says again what it was told', () => {
     };
     server = createServer(talk).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const address = server.address();
-    return typeof address === 'object' && address ? address.port : 0;
+    return (server.address() as AddressInfo).port;
   }
 
   const password = 'pa55"word\\of-some-length';

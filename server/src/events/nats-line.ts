@@ -1,7 +1,15 @@
 import { once } from 'node:events';
 import { connect as connectTo } from 'node:net';
 import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
-import { connect, errors, type NatsConnection, type NodeConnectionOptions, nanos } from '@nats-io/transport-node';
+import {
+  errors,
+  type NatsConnection,
+  NatsConnectionImpl,
+  type NodeConnectionOptions,
+  nanos,
+  setTransportFactory,
+} from '@nats-io/transport-node';
+import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node_transport.js';
 import { day, minute, second } from '../clock.ts';
 import type { BrokerAddress, BrokerHost } from './broker-address.ts';
 import { answerMsMax, type BrokerLine, brokerLine, inTime } from './broker-line.ts';
@@ -66,8 +74,8 @@ async function greet({ host, port }: BrokerHost): Promise<void> {
 }
 
 /**
- * The servers that are well enough to be connected to. The library lets go of no socket on which it waits for a greeting
- * in vain, and would wait for one server after the other. Throws why there is none.
+ * The servers that are well enough to be connected to: the library would wait for one after the other. Throws why there
+ * is none.
  */
 async function selectWell(hosts: readonly BrokerHost[]): Promise<readonly BrokerHost[]> {
   const greetings = await Promise.allSettled(hosts.map(greet));
@@ -77,12 +85,22 @@ async function selectWell(hosts: readonly BrokerHost[]): Promise<readonly Broker
   return well;
 }
 
+/** Lets go of a socket also where the server never greeted, which the library's own does not. */
+class Transport extends NodeTransport {
+  override async close(error?: Error): Promise<void> {
+    await super.close(error);
+    this.discard();
+  }
+}
+
 /** Connects to one server, by whose name its certificate is judged. */
 async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsLink> {
   // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
   const { tls = null, timeout = answerMsMax } = options;
   const judged = tls === null ? {} : { tls: { ...tls, host } };
-  const connecting = connect({ ...options, ...judged, servers: `${host.includes(':') ? `[${host}]` : host}:${port}` });
+  const servers = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
+  const connecting = NatsConnectionImpl.connect({ ...options, ...judged, servers });
   try {
     const nats = await inTime(connecting, timeout);
     return { nats, jetstream: jetstream(nats, { timeout: answerMsMax }), seen: new Set() };
