@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -33,6 +33,14 @@ function findProgram(name: string): string | undefined {
         return false;
       }
     });
+}
+
+/** Whether all threads of a process are stopped. */
+function standsStill(pid: number): boolean {
+  const states = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    return /\) (\w) /.exec(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8'))?.[1];
+  });
+  return states.every((state) => state === 'T');
 }
 
 /** Starts a program that ends with this process, also when nobody here can end it any more. */
@@ -144,9 +152,16 @@ export class BrokerProgram {
     await this.#end('SIGKILL');
   }
 
-  /** It answers nothing any more, and keeps its connections. */
-  pause(): void {
-    this.#child?.kill('SIGSTOP');
+  /** It answers nothing any more, and keeps its connections; once all its threads stand still, which takes a moment. */
+  async pause(): Promise<void> {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('start it first');
+    process.kill(pid, 'SIGSTOP');
+    const untilMs = performance.now() + startMsMax;
+    while (!standsStill(pid)) {
+      if (performance.now() > untilMs) throw new Error(`${this.#kind.program} does not stand still`);
+      await setTimeout(1);
+    }
   }
 
   /** It goes on where it was paused, with whatever arrived meanwhile. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../src/clock.ts';
+import { commitEvents } from './committed-events.ts';
 import { addEvents, EventReader } from './event-reader.ts';
 import { RawConnection, requestText } from './raw-http.ts';
 import { secondConnection } from './second-connection.ts';
@@ -38,17 +39,7 @@ const statusesOf = (some: readonly EventReader[]) => some.map(({ status }) => st
 /** Adds events that are more than the operating system keeps for a reader. */
 function addLarge(count: number): void {
   const store = secondConnection(app);
-  const payload = JSON.stringify({ text: 'x'.repeat(20_000) });
-  store.transaction(() => {
-    const { value } = store.prepare("SELECT value FROM counters WHERE name = 'event'").get() as { value: number };
-    const insert = store.prepare(
-      "INSERT INTO outbox SELECT CAST(? AS BIGINT), ?, org_id, 'userAdded', occurred_at, ? FROM outbox WHERE sequence = 1",
-    );
-    for (let sequence = value + 1; sequence <= value + count; sequence += 1) {
-      insert.run(sequence, sequence.toString(16).padStart(24, '0'), payload);
-    }
-    store.prepare("UPDATE counters SET value = ? WHERE name = 'event'").run(value + count);
-  })();
+  commitEvents(store, count, JSON.stringify({ text: 'x'.repeat(20_000) }));
   store.close();
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { commitEvents } from './committed-events.ts';
 import { addEvents, EventReader } from './event-reader.ts';
 import { secondConnection } from './second-connection.ts';
 import { actAhead } from './statement-watch.ts';
@@ -212,22 +213,7 @@ describe('GET /events: a stream over the life of the log', () => {
 
   /** Adds events in one commit, as a process of its own. */
   const addMany = (count: number, sizeOfEach = 2) =>
-    store.transaction(() => {
-      const [{ value }, { org_id }] = [
-        store.prepare("SELECT value FROM counters WHERE name = 'event'").get() as { value: number },
-        store.prepare('SELECT org_id FROM outbox ORDER BY sequence LIMIT 1').get() as { org_id: string },
-      ];
-      const payload = JSON.stringify({ x: 'x'.repeat(sizeOfEach) });
-      const rows = upTo(value + count, value + 1).map((sequence) => {
-        return [sequence, sequence.toString(16).padStart(24, '0'), org_id, 'userAdded', app.clock.now(), payload];
-      });
-      for (let done = 0; done < rows.length; done += 500) {
-        const some = rows.slice(done, done + 500);
-        const places = some.map(() => '(?, ?, ?, ?, ?, ?)').join(', ');
-        store.prepare(`INSERT INTO outbox VALUES ${places}`).run(...some.flat());
-      }
-      store.prepare("UPDATE counters SET value = ? WHERE name = 'event'").run(value + count);
-    })();
+    commitEvents(store, count, JSON.stringify({ x: 'x'.repeat(sizeOfEach) }));
 
   it('200: 5,000 events of one commit come, each once and in order (EVENT-9, EVENT-13)', async () => {
     const reader = await open(admin, { headers: since('2') });

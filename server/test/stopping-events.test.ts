@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { second } from '../src/clock.ts';
 import type { BrokerProgram } from './broker-program.ts';
+import { commitEvents } from './committed-events.ts';
 import { addEvents, EventReader } from './event-reader.ts';
 import { NatsServer } from './nats-server.ts';
 import { RedisServer } from './redis-server.ts';
@@ -33,16 +34,7 @@ const brokers: readonly (readonly [string, () => Promise<Broker>, (broker: Broke
 /** Adds events in one commit, as a process of its own. */
 function addMany(dataDir: string, count: number): void {
   const store = secondConnection({ dataDir });
-  store.transaction(() => {
-    const { value } = store.prepare("SELECT value FROM counters WHERE name = 'event'").get() as { value: number };
-    const insert = store.prepare(
-      'INSERT INTO outbox SELECT CAST(? AS BIGINT), ?, org_id, event_type, occurred_at, payload FROM outbox WHERE sequence = 1',
-    );
-    for (let sequence = value + 1; sequence <= value + count; sequence += 1) {
-      insert.run(sequence, sequence.toString(16).padStart(24, '0'));
-    }
-    store.prepare("UPDATE counters SET value = ? WHERE name = 'event'").run(value + count);
-  })();
+  commitEvents(store, count);
   store.close();
 }
 
@@ -83,7 +75,7 @@ describe.each(brokers)('a service that stops, with %s behind it (RUN-7)', (_, be
 
   it('is not held up by a broker that hangs, and says nothing wrong; what did not arrive arrives next time (EVENT-9, EVENT-17)', async () => {
     await vi.waitUntil(async () => (await sequences(broker)).length === 2, { timeout: 10_000 });
-    broker.pause();
+    await broker.pause();
     await addEvents(admin, 3);
     const startedMs = performance.now();
     await app.stop();

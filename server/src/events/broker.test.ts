@@ -102,7 +102,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
     const broker = openedBroker(server.url);
     const sink = broker.sinkTo('entity-events');
     expect((await sink.deliver(streamedRange(31, 32))).failure).toBeNull();
-    server.pause();
+    await server.pause();
     try {
       const underWay = sink.deliver(streamedRange(33, 34));
       const later = broker.sinkTo('audit-events').deliver(streamedRange(33, 34));
@@ -115,7 +115,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
       const again = sink.deliver(streamedRange(33, 34));
       const another = broker.sinkTo('entity-events').deliver(streamedRange(33, 34));
       for (const delivery of [later, again, another]) void delivery.then((end) => ends.push(end));
-      await vi.waitUntil(() => ends.length === 4, { timeout: 1_000 });
+      await vi.waitUntil(() => ends.length === 4, { timeout: 3_000 });
       for (const end of ends) expect(end).toMatchObject({ delivered: 0, failure: { kind: 'unwell' } });
     } finally {
       server.resume();
@@ -127,7 +127,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
     const connections = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
     await vi.waitUntil(() => connections() === 0);
     const broker = openedBroker(server.url);
-    server.pause();
+    await server.pause();
     await broker.sinkTo('entity-events').deliver(streamedRange(41, 42));
     await vi.waitUntil(() => connections() === 0);
     server.resume();

@@ -114,15 +114,17 @@ describe('a stream of JetStream', () => {
   it('gets a batch again whose events the server knows in part only, and the rest after it (EVENT-9)', async () => {
     const duplicate_window = nanos(2 * second);
     await make({ name: 'entity-events', subjects: ['entity-events.>'], duplicate_window });
-    await make({ name: 'probe', subjects: ['probe'], duplicate_window });
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 3));
-    const publish = () => server.with((manager) => manager.jetstream().publish('probe', '', { msgID: 'first' }));
-    await publish();
-    await vi.waitUntil(async () => !(await publish()).duplicate, { timeout: 10 * second });
+    // In the same stream, after them: once it is forgotten, so are they.
+    const probe = () =>
+      server.with((manager) => manager.jetstream().publish('entity-events.probe', '', { msgID: 'probe' }));
+    await probe();
+    await vi.waitUntil(async () => !(await probe()).duplicate);
     await sink.deliver(streamedRange(4, 6));
     expect(await sink.deliver(streamedRange(1, 8))).toEqual({ delivered: 8, ...whole });
-    expect(await stored()).toEqual([...range(1, 6), ...range(1, 3), 7, 8]);
+    const events = (await stored()).filter((sequence) => !Number.isNaN(sequence));
+    expect(events).toEqual([...range(1, 6), ...range(1, 3), 7, 8]);
   });
 
   it('gets nothing after a message that the server finds too large; that one alone is refused (EVENT-9, EVENT-23)', async () => {
@@ -254,15 +256,16 @@ describe('a NATS server', () => {
       expect(await underWay).toMatchObject({ kind: 'unwell' });
       await server.start();
     }
-    expect(await sink.deliver(streamedRange(arrived + 1, arrived + 10))).toEqual({ delivered: 10, ...whole });
+    // All that was under way, since some of it may have been stored and not acknowledged.
+    expect(await sink.deliver(streamedRange(arrived + 1, arrived + 256))).toEqual({ delivered: 256, ...whole });
     const all = await stored();
-    expect(firstOnes(all)).toEqual(range(1, arrived + 10));
+    expect(firstOnes(all)).toEqual(range(1, arrived + 256));
   });
 
   it('that answers nothing holds nobody up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
-    server.pause();
+    await server.pause();
     const { delivered, failure } = await sink.deliver(streamedRange(6, 200));
     expect({ delivered, failure }).toEqual({
       delivered: 0,

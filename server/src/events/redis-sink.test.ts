@@ -165,7 +165,7 @@ describe('a Redis server', () => {
   it('that answers nothing holds nobody up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
-    server.pause();
+    await server.pause();
     const late = { kind: 'unwell', reason: 'the broker did not answer in time' };
     expect(await sink.deliver(streamedRange(6, 200))).toEqual({ delivered: 0, failure: late });
     server.resume();
