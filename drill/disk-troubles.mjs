@@ -1,54 +1,28 @@
-import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, realpathSync, rmSync, writeSync } from 'node:fs';
+import { readdirSync, realpathSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { end, start, temporaryFolder } from './processes.mjs';
+import { run, SmallDisk } from './disks.mjs';
+import { temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
+import { inject } from './tracer.mjs';
 import { auditFaults, told, Witness } from './witness.mjs';
 
 const diskMegabytes = 12;
 const recoveryMsMax = 5_000;
 const roundsMax = 400;
 
-function run(command, args) {
-  const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ${args[0]} failed: ${stderr ?? error.message}`);
-}
-
-/** A small file system of its own, in memory. Root may mount one. */
-function smallDisk() {
-  const folder = join(realpathSync(temporaryFolder()), 'disk');
-  mkdirSync(folder);
-  run('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m,mode=700`, 'tmpfs', folder]);
-  return { folder, dataDir: join(folder, 'data'), unmount: () => run('umount', ['-l', folder]) };
-}
-
-/** Writes until nothing fits any more; answers what takes it away again. */
-function fill(folder) {
-  const file = join(folder, 'ballast');
-  const handle = openSync(file, 'a');
-  for (let size = 1 << 20; size >= 1; size = Math.floor(size / 2)) {
-    try {
-      for (;;) writeSync(handle, Buffer.alloc(size));
-    } catch (error) {
-      if (error.code !== 'ENOSPC') throw error;
-    }
-  }
-  closeSync(handle);
-  return () => rmSync(file);
-}
-
-async function health(service, path) {
-  const { status } = await fetch(`${service.url}/health/${path}`);
-  return status;
+/** A small disk with the data directory of a service. */
+function smallDiskWithData() {
+  const disk = SmallDisk.make(diskMegabytes);
+  return Object.assign(disk, { dataDir: join(disk.folder, 'data') });
 }
 
 /** What is wrong with what health routes say: the process lives, and is ready or not. */
 async function healthFaults(service, ready) {
   const faults = [];
-  if ((await health(service, 'live')) !== 200) faults.push('/health/live is not 200');
-  const found = await health(service, 'ready');
+  if ((await service.health('live')) !== 200) faults.push('/health/live is not 200');
+  const found = await service.health('ready');
   if (found !== ready) faults.push(`/health/ready is ${found}, not ${ready}`);
   return faults;
 }
@@ -57,7 +31,7 @@ async function healthFaults(service, ready) {
 async function recovered(service, witness) {
   const untilMs = performance.now() + recoveryMsMax;
   while (performance.now() < untilMs) {
-    if ((await health(service, 'ready')) === 200 && (await witness.change())) return [];
+    if ((await service.health('ready')) === 200 && (await witness.change())) return [];
     await sleep(50);
   }
   return [`it had not recovered after ${recoveryMsMax / 1_000} s`];
@@ -82,10 +56,10 @@ async function startedAgain({ service, witness, entry }) {
 
 /** R4: the file system fills up under the service, and is given space again. */
 async function diskFull({ entry, short }) {
-  const disk = smallDisk();
+  const disk = smallDiskWithData();
   try {
     const { service, witness } = await founded(entry, disk.dataDir);
-    const empty = fill(disk.folder);
+    const empty = disk.fill();
     // What was made room for earlier, such as the log of the store, still takes some.
     for (let round = 0; round < roundsMax && !witness.changes[503]; round += 1) await witness.change();
     const faults = witness.changes[503] ? [] : [`${roundsMax} changes fit on a full disk`];
@@ -106,10 +80,10 @@ async function diskFull({ entry, short }) {
 
 /** R4: killed while the disk is full, the service starts once there is space, or says in one line why it does not. */
 async function killedOnFullDisk({ entry }) {
-  const disk = smallDisk();
+  const disk = smallDiskWithData();
   try {
     const { service, witness } = await founded(entry, disk.dataDir);
-    const empty = fill(disk.folder);
+    const empty = disk.fill();
     for (let round = 0; round < roundsMax && !witness.changes[503]; round += 1) await witness.change();
     await service.kill();
     const outcome = await service.start().then(
@@ -129,28 +103,10 @@ async function killedOnFullDisk({ entry }) {
   }
 }
 
-/**
- * Has calls of the kernel fail in a running service, on the files of its store alone, until it is told to stop.
- * @param injection such as `fdatasync:error=EIO:when=1+3`
- */
-async function inject(service, { calls, error, every }) {
-  const files = ['latchkey.db', 'latchkey.db-wal'].flatMap((name) => ['-P', join(service.dataDir, name)]);
-  const when = every === 1 ? '' : `:when=${every}+${every}`;
-  const args = ['-f', '-qq', '-o', '/dev/null', ...files, '-e', `trace=${calls}`];
-  const tracer = start('strace', [...args, '-e', `inject=${calls}:error=${error}${when}`, '-p', service.child.pid], {});
-  const untilMs = performance.now() + recoveryMsMax;
-  const isTraced = () =>
-    readdirSync(`/proc/${service.child.pid}/task`).every((thread) => tracerOf(service.child.pid, thread) !== 0);
-  while (!isTraced()) {
-    if (performance.now() > untilMs) throw new Error(`strace does not trace: ${tracer.said()}`);
-    await sleep(20);
-  }
-  return () => end(tracer, 'SIGINT');
-}
-
-function tracerOf(pid, thread) {
-  const { stdout } = spawnSync('grep', ['-h', 'TracerPid', `/proc/${pid}/task/${thread}/status`], { encoding: 'utf8' });
-  return Number(stdout.split(':')[1] ?? 0);
+/** Has calls of the kernel fail in a service, on the files of its store alone, until it is told to stop. */
+function injectInto(service, injection) {
+  const files = ['latchkey.db', 'latchkey.db-wal'].map((name) => join(service.dataDir, name));
+  return inject([service.child.pid], { ...injection, files });
 }
 
 /** D4: some calls of the kernel fail, all of them or every few; what was acknowledged outlives a kill right after. */
@@ -161,7 +117,7 @@ async function callsFail({ entry, short }, injections) {
   const { service, witness } = await founded(entry, dataDir);
   for (const injection of injections) {
     const refusedBefore = witness.changes[503] ?? 0;
-    const mend = await inject(service, injection);
+    const mend = await injectInto(service, injection);
     await witness.go(short ? 15 : 40, { mayFail: injection.mayReadsFail });
     if (injection.every === 1) faults.push(...(await healthFaults(service, 503)));
     await mend();
@@ -229,7 +185,7 @@ async function noHandles({ entry }) {
 
 /** D4: what cannot be written at the start is told in one line. */
 async function readOnly({ entry }) {
-  const disk = smallDisk();
+  const disk = smallDiskWithData();
   try {
     const { service, witness } = await founded(entry, disk.dataDir);
     await service.stop();

@@ -3,11 +3,12 @@ import { clockRows } from './clock.mjs';
 import { damageRows } from './damage.mjs';
 import { diskRows } from './disk-troubles.mjs';
 import { planOfEvents } from './events-drill.mjs';
+import { cutter } from './disks.mjs';
 import { failoverRows } from './failover.mjs';
 import { loadRows } from './load.mjs';
 import { postgresPackage } from './postgres.mjs';
 import { stores } from './stores.mjs';
-import { tracer } from './power-cuts.mjs';
+import { tracer } from './tracer.mjs';
 import { upgradeRows } from './upgrades.mjs';
 
 /** Rows as a drill declares them, those of the wanted ids, ready to be run. */
@@ -48,6 +49,14 @@ export const drills = {
     packages: (only) => (only.includes('R7') ? debianPackages : []),
     plan: planOf(loadRows),
   },
-  failover: { ids: ['R3', 'D3'], packages: () => [postgresPackage], plan: planOf(failoverRows) },
+  failover: {
+    ids: ['R3', 'D3', 'D4', 'D5'],
+    packages: (only) => [
+      postgresPackage,
+      ...(only.includes('D4') ? [tracer] : []),
+      ...(only.includes('D5') ? [cutter] : []),
+    ],
+    plan: planOf(failoverRows),
+  },
   upgrade: { ids: ['R10'], packages: () => [], plan: planOf(upgradeRows) },
 };

@@ -96,12 +96,18 @@ export class Load {
 
   #working = [];
 
+  /** Nothing more is asked. */
+  stop() {
+    this.#isOver = true;
+  }
+
   /** Ends it, and looks up what got no answer. */
   async end() {
     this.isTrouble = false;
-    this.#isOver = true;
+    this.stop();
     await Promise.all(this.#working);
-    for (const actor of this.actors) await settle(actor);
+    // Who looks for somebody that was acknowledged and is gone has found a fault.
+    for (const actor of this.actors) await settle(actor).catch(({ message }) => this.blame(message));
   }
 
   async #repeat(work) {

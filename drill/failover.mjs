@@ -7,6 +7,7 @@ import { foundingEntries } from './kills.mjs';
 import { compareEvents, comparePeople, Ledger, nowMs } from './ledger.mjs';
 import { latchkey } from './operator.mjs';
 import { PostgresPair } from './postgres.mjs';
+import { troubles } from './postgres-troubles.mjs';
 import { temporaryFolder } from './processes.mjs';
 import { Proxy } from './proxy.mjs';
 import { Service } from './service.mjs';
@@ -16,103 +17,6 @@ import { encryptionKey } from './stores.mjs';
 const answerMsMax = 5_500;
 const checkMsMax = 3_500;
 const recoveryMsMax = 5_000;
-
-async function promote(pair, proxy) {
-  await pair.standby.promote();
-  proxy.turnTo(pair.standby.port);
-}
-
-/**
- * What is done to the store under load. `run` answers once the store is as good as before, or one that took its place is;
- * `times` is how often it is done, and `isLong` that a short run leaves it out.
- */
-const troubles = [
-  {
-    what: 'PostgreSQL is restarted',
-    isLong: true,
-    times: 2,
-    run: async ({ pair }) => {
-      await pair.primary.stop('fast');
-      await pair.restart();
-    },
-  },
-  {
-    what: 'PostgreSQL is ended on the spot, and started',
-    isLong: true,
-    times: 2,
-    run: async ({ pair }) => {
-      await pair.primary.stop('immediate');
-      await pair.restart();
-    },
-  },
-  {
-    what: 'the server ends all connections',
-    isLong: true,
-    times: 8,
-    run: async ({ pair }) => {
-      const text = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'latchkey'";
-      await pair.primary.run(text);
-    },
-  },
-  {
-    what: 'the network cuts all connections',
-    isLong: true,
-    times: 8,
-    run: async ({ proxy }) => proxy.cut(),
-  },
-  {
-    id: 'D3',
-    what: 'answers of commits are cut off',
-    times: 2,
-    run: async ({ proxy, seconds }) => {
-      proxy.cutCommitAnswers(true);
-      await sleep(seconds * 1_000);
-      proxy.cutCommitAnswers(false);
-    },
-  },
-  {
-    what: 'nothing is answered, and nothing closed',
-    isLong: true,
-    times: 1,
-    run: async ({ proxy, seconds }) => {
-      proxy.hush();
-      await sleep(seconds * 5_000);
-      proxy.speak();
-    },
-  },
-  {
-    what: 'the standby is away',
-    isLong: true,
-    times: 1,
-    run: async ({ pair, seconds }) => {
-      await pair.standby.stop('immediate');
-      await sleep(seconds * 4_000);
-      await pair.standby.start();
-      await pair.primary.untilFollowed();
-    },
-  },
-  {
-    what: 'the primary is killed, the standby promoted',
-    times: 1,
-    run: async ({ pair, proxy }) => {
-      await pair.primary.kill();
-      await promote(pair, proxy);
-    },
-  },
-  {
-    what: 'the same, while the standby was behind',
-    isLong: true,
-    times: 1,
-    run: async ({ pair, proxy, seconds }) => {
-      // Only what is acknowledged without the standby can be lost now.
-      await pair.standby.stop('immediate');
-      await sleep(seconds * 1_000);
-      await pair.primary.kill();
-      await pair.standby.start();
-      await promote(pair, proxy);
-    },
-  },
-];
 
 /** Two nodes on one store: one comes to it through the proxy, the other knows both servers. */
 async function startNodes({ entry, pair, proxy }) {
@@ -135,6 +39,25 @@ function judgeRecovery(load, mendedMs) {
       load.blame(`node ${node} ${isRead ? 'read' : 'wrote'} again only ${Math.round(ms)} ms after the store was back`);
   }
   return Math.max(...seen.map(({ ms }) => ms));
+}
+
+/** Waits until every node says that it is ready again. */
+async function untilReady(nodes, load) {
+  const untilMs = performance.now() + recoveryMsMax;
+  for (const node of nodes) {
+    while ((await node.health('ready')) !== 200) {
+      if (performance.now() > untilMs) return load.blame(`node ${node.name} does not say that it is ready again`);
+      await sleep(50);
+    }
+  }
+}
+
+/** Whether reads were answered well while changes could not be made. */
+function judgeReads(load, { begunMs, mendedMs }) {
+  const refused = load.calls.filter(
+    ({ isRead, status, sentMs }) => isRead && status === 503 && sentMs > begunMs && sentMs < mendedMs,
+  );
+  if (refused.length > 0) load.blame(`${refused.length} reads were refused`);
 }
 
 /** How long the slowest answers took, and whether that was too long. */
@@ -165,9 +88,30 @@ async function judgeStore({ load, nodes, ledger, token, entry }) {
   return { faults, events: events.length };
 }
 
+/** Does it under load, so many times; answers after how many milliseconds all was well again, at most. */
+async function haveTrouble({ run, times, doReadsGoOn }, { short, ...given }) {
+  const { load, nodes } = given;
+  load.begin();
+  await sleep(1_500);
+  let backMs = 0;
+  for (let time = 1; time <= (short ? 1 : times); time += 1) {
+    load.isTrouble = true;
+    const begunMs = performance.now();
+    await run({ ...given, seconds: short ? 1 : 2 });
+    const mendedMs = performance.now();
+    load.isTrouble = false;
+    if (doReadsGoOn) judgeReads(load, { begunMs, mendedMs });
+    await untilReady(nodes, load);
+    await sleep(short ? recoveryMsMax / 2 : recoveryMsMax);
+    backMs = Math.max(backMs, judgeRecovery(load, mendedMs));
+  }
+  return backMs;
+}
+
 /** Does something to the store of two nodes under load, so many times; answers an outcome. */
-async function endure({ trouble, entry, tell, short = false, isSynchronous }) {
-  const pair = await PostgresPair.begin({ isSynchronous });
+async function endure({ trouble, entry, tell, short = false, isSynchronous = trouble.isSynchronous, settings = [] }) {
+  const disks = trouble.disks?.() ?? {};
+  const pair = await PostgresPair.begin({ isSynchronous, primary: { ...disks, settings } });
   const proxy = await Proxy.begin(pair.primary.port);
   const nodes = await startNodes({ entry, pair, proxy });
   const [first] = nodes;
@@ -176,24 +120,17 @@ async function endure({ trouble, entry, tell, short = false, isSynchronous }) {
   const ledger = new Ledger();
   for (const one of await foundingEntries(first, token, { sentMs, answeredMs: nowMs() })) ledger.add(one);
   const load = new Load({ nodes, ledger, token });
-  load.begin();
-  await sleep(1_500);
-  let backMs = 0;
-  for (let time = 1; time <= (short ? 1 : trouble.times); time += 1) {
-    load.isTrouble = true;
-    await trouble.run({ pair, proxy, seconds: short ? 1 : 2 });
-    const mendedMs = performance.now();
-    load.isTrouble = false;
-    await sleep(short ? recoveryMsMax / 2 : recoveryMsMax);
-    backMs = Math.max(backMs, judgeRecovery(load, mendedMs));
-  }
+  const backMs = await haveTrouble(trouble, { pair, proxy, nodes, load, short }).finally(() => load.stop());
   await load.end();
   const { checkMs, changeMs } = judgeTimes(load);
   const revoked = await load.judgeRevoked();
-  const { faults, events } = await judgeStore({ load, nodes, ledger, token, entry });
+  const judged = judgeStore({ load, nodes, ledger, token, entry });
+  // Not even the token that asks may be there any more.
+  const { faults, events } = await judged.catch(({ message }) => ({ faults: [message], events: 0 }));
   for (const node of nodes) await node.stop();
   await proxy.close();
   await pair.close();
+  for (const disk of Object.values(disks)) disk.unmount?.();
   const refused = load.calls.filter(({ status }) => status === 503).length;
   const cut = proxy.cutCommits > 0 ? `, ${proxy.cutCommits} commits cut` : '';
   const all = [...load.faults, ...faults];
@@ -215,5 +152,7 @@ export const failoverRows = troubles.map((trouble) => ({
   run: (options) => endure({ trouble, ...options }),
 }));
 
-/** The primary of two nodes is killed while its standby is behind, which is promoted then: on any build and pair. */
-export const failOver = (options) => endure({ trouble: troubles.at(-1), ...options });
+/** Does what a row of the failover drill does to any build, and any PostgreSQL. */
+export function troubled(what, options) {
+  return endure({ trouble: troubles.find((trouble) => trouble.what === what), ...options });
+}

@@ -12,7 +12,8 @@ Usage: npm run drill -- <name> [options]
   damage    a store that is damaged, half migrated or of a newer release: no start, and one clear line (D6)
   clock     the clock goes back an hour, forward a day, stands still (D7)
   load      three times what can be answered; little memory; ten seconds of standing still; SIGTERM (R9, R7, D8)
-  failover  PostgreSQL restarted, cut off, silent, and failed over to its standby under load (R3, D3)
+  failover  PostgreSQL restarted, cut off, silent, and failed over to its standby under load; its disk full or failing, and
+            power cuts (R3, D3, D4, D5)
   upgrade   the store of every earlier schema opens, migrated, with nothing lost (R10)
 
   --only R1,D5      only the rows with these ids; default: all of the drill
@@ -39,12 +40,14 @@ disk    R4: on a small file system that fills up: writes are answered 503 and ch
         itself and every few times.
 failover  R3: two nodes on a PostgreSQL with a synchronous standby, one of them by way of a proxy, under load: restarts, cut
         connections, ten seconds of silence, a standby that is away, a primary that is killed and a standby that takes its
-        place. D3: answers of commits are cut off. Every answer is good, or 503 and soon; nothing acknowledged is lost, what
-        was not is there whole or not at all, no revoked token is let in, and both nodes say the same.
+        place. D3: answers of commits are cut off. D4: the disk of PostgreSQL's files, or of its log, is full, and all its syncs
+        fail: /health/ready tells. D5: its file system loses power, and with it what was written and not synced. Every answer
+        is good, or 503 and soon; nothing acknowledged is lost, what was not is there whole or not at all, no revoked token is
+        let in, and both nodes say the same.
 
-Needs nats-server and redis-server for events, PostgreSQL for failover and for --store postgres, strace for D4 and D5: as root,
-missing ones are installed from Debian. The disk drill mounts a small file system, and so needs root. Writes
-drill/results.json. The exit code is 1 when a budget does not hold.
+Needs nats-server and redis-server for events, PostgreSQL for failover and for --store postgres, strace for D4 and D5, xfs_io
+for D5 of failover: as root, missing ones are installed from Debian. Drills of disks mount a small file system, and so need
+root; D5 of failover needs a loop device, too. Writes drill/results.json. The exit code is 1 when a budget does not hold.
 `;
 
 function count(name, text) {

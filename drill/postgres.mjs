@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { end, freePort, removeFolder, signal, start, temporaryFolder } from './processes.mjs';
@@ -52,14 +53,27 @@ export class PostgresServer {
   #bin = programs();
   #owner = owner();
 
-  constructor(port) {
+  /**
+   * @param options.disk where its files are, if not in a temporary folder
+   * @param options.logDisk where its write-ahead log is, if not beside them
+   * @param options.settings further ones, such as `fsync=off`
+   */
+  constructor(port, { disk, logDisk, settings = [] } = {}) {
     this.port = port;
     this.folder = temporaryFolder();
-    if (this.#owner) chownSync(this.folder, this.#owner.uid, this.#owner.gid);
+    Object.assign(this, { disk, logDisk, settings });
+    for (const folder of [this.folder, disk?.folder, logDisk?.folder].filter(Boolean)) {
+      // What it lies in is root's alone, too.
+      for (const path of [dirname(folder), folder].filter((one) => one !== tmpdir())) this.#own(path);
+    }
+  }
+
+  #own(path) {
+    if (this.#owner) chownSync(path, this.#owner.uid, this.#owner.gid);
   }
 
   get #dataDir() {
-    return join(this.folder, 'data');
+    return join(this.disk?.folder ?? this.folder, 'data');
   }
 
   get address() {
@@ -72,8 +86,11 @@ export class PostgresServer {
 
   /** Makes an empty store. */
   make() {
-    this.#run('initdb', ['-D', this.#dataDir, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8']);
-    appendFileSync(join(this.#dataDir, 'postgresql.conf'), `${own.join('\n')}\n`);
+    const log = this.logDisk ? ['-X', join(this.logDisk.folder, 'log'), '--wal-segsize=1'] : [];
+    const given = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', ...log];
+    this.#run('initdb', ['-D', this.#dataDir, ...given]);
+    // Like whatever initdb leaves, on the disk at once.
+    appendFileSync(join(this.#dataDir, 'postgresql.conf'), `${own.join('\n')}\n`, { flush: true });
   }
 
   /** Becomes the standby of a server that runs. */
@@ -88,6 +105,7 @@ export class PostgresServer {
       `listen_addresses=${host}`,
       `unix_socket_directories=${this.folder}`,
       `synchronous_standby_names=${isFollowed ? standbyName : ''}`,
+      ...this.settings,
     ];
     const who = this.#owner ? [`--reuid=${this.#owner.uid}`, `--regid=${this.#owner.gid}`, '--clear-groups'] : [];
     const given = ['-D', this.#dataDir, '-p', String(this.port), ...settings.flatMap((setting) => ['-c', setting])];
@@ -129,9 +147,18 @@ export class PostgresServer {
     await end(this.child, mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
   }
 
+  get isRunning() {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Those that the system lists: the first, and what it has started. */
+  get pids() {
+    return this.isRunning ? [this.child.pid, ...childrenOf(this.child.pid)] : [];
+  }
+
   /** Kills every process of it. */
   async kill() {
-    const others = childrenOf(this.child.pid);
+    const others = this.pids;
     signal(this.child, 'SIGKILL');
     signalEach(others, 'SIGKILL');
     await this.child.ended;
@@ -151,10 +178,11 @@ export class PostgresServer {
 
 /** A server and its standby. `isSynchronous`: nothing is answered before the standby has it too. */
 export class PostgresPair {
-  static async begin({ isSynchronous = true } = {}) {
+  /** `primary`: options of the server that writes. */
+  static async begin({ isSynchronous = true, primary = {} } = {}) {
     const pair = new PostgresPair();
     pair.isSynchronous = isSynchronous;
-    pair.primary = new PostgresServer(await freePort());
+    pair.primary = new PostgresServer(await freePort(), primary);
     pair.standby = new PostgresServer(await freePort());
     pair.primary.make();
     await pair.primary.start();

@@ -10,9 +10,6 @@ import { removeFolder, temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 import { readOperations, tracedCalls } from './trace.mjs';
 
-/** The program that records file operations, and its Debian package. */
-export const tracer = { command: 'strace', package: 'strace' };
-
 const actorCount = 3;
 /** Enough for the log of the store to be taken over into it more than once. */
 const changesMax = 400;

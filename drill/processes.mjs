@@ -8,6 +8,7 @@ import { join } from 'node:path';
 const graceMs = 15_000;
 const running = new Set();
 const folders = new Set();
+const unmounts = new Set();
 process.once('exit', () => {
   for (const child of running) signal(child, 'SIGKILL');
 });
@@ -23,6 +24,15 @@ export function temporaryFolder() {
 export function removeFolder(folder) {
   folders.delete(folder);
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Has a mounted file system given up at the end; answers what gives it up before. */
+export function toUnmount(unmount) {
+  const now = () => {
+    if (unmounts.delete(now)) unmount();
+  };
+  unmounts.add(now);
+  return now;
 }
 
 /** A port of the loopback interface at which nothing listens right now. */
@@ -83,9 +93,10 @@ export async function end(child, name = 'SIGTERM') {
   return ended;
 }
 
-/** Ends every process that was started here and is still running, then removes the temporary folders. */
+/** Ends every process that was started here and is still running, then unmounts what is mounted and removes the temporary folders. */
 export async function endEverything() {
   await Promise.all([...running].map((child) => end(child, 'SIGKILL')));
+  for (const unmount of unmounts) unmount();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   folders.clear();
 }

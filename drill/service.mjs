@@ -102,7 +102,12 @@ export class Service {
     return { status: answer.status, body: text === '' ? {} : JSON.parse(text), headers: answer.headers };
   }
 
-  /** The same, and throws unless the answer is good. */
+  /** The status of `/health/live` or `/health/ready`. */
+  async health(which) {
+    return (await fetch(`${this.url}/health/${which}`)).status;
+  }
+
+  /** The same as `call`, and throws unless the answer is good. */
   async ask(method, path, options) {
     const { status, body, headers } = await this.call(method, path, options);
     if (status >= 200 && status < 300) return { body, headers };

@@ -2,7 +2,7 @@ import { Nats, Redis } from './brokers.mjs';
 import { clockRows } from './clock.mjs';
 import { damageRows } from './damage.mjs';
 import { diskRows } from './disk-troubles.mjs';
-import { failOver } from './failover.mjs';
+import { troubled } from './failover.mjs';
 import { killFounding, killUnderLoad } from './kills.mjs';
 import { loadRows } from './load.mjs';
 import { killMigration } from './migrations.mjs';
@@ -35,10 +35,11 @@ const writeLater = [
   },
   {
     file: 'db/sqlite.js',
-    from: 'health.note(null);',
-    to: `health.note(null);
+    from: 'return await health.watch(() => whenFree(run));',
+    to: `const done = await health.watch(() => whenFree(run));
             const late = globalThis.latchkeyLate?.splice(0) ?? [];
-            if (late.length > 0) await write.transaction().execute((tx) => tx.insertInto('outbox').values(late).execute());`,
+            if (late.length > 0) await write.transaction().execute((tx) => tx.insertInto('outbox').values(late).execute());
+            return done;`,
   },
 ];
 
@@ -83,15 +84,13 @@ const noSync = {
 /** A change is answered as soon as its statements are done. */
 const answerFirst = {
   file: 'db/sqlite.js',
-  from: `const done = await whenFree((begun) => write.transaction().execute((tx) => {
-                begun();
-                return work(tx);
-            }));`,
-  to: `const done = await new Promise((resolve, reject) => {
-                whenFree((begun) => write.transaction().execute(async (tx) => {
+  from: 'return await health.watch(() => whenFree(run));',
+  to: `return await new Promise((resolve, reject) => {
+                const early = (begun) => write.transaction().execute(async (tx) => {
                     begun();
                     resolve(await work(tx));
-                })).catch(reject);
+                });
+                health.watch(() => whenFree(early)).catch(reject);
             });`,
 };
 
@@ -132,6 +131,10 @@ const answerEarly = {
                     attempt(read, { work: early, untilMs }).then(resolve, reject);
                 })`,
 };
+
+const readyAllTheTime = { file: 'db/postgres.js', from: 'await health.check();', to: '' };
+const lazy = ['synchronous_commit=off', 'wal_writer_delay=10s'];
+const whileBehind = 'the same, while the standby was behind';
 
 /** Services that do it wrongly, each with the drill that has to find it out. */
 export const twins = [
@@ -207,12 +210,24 @@ export const twins = [
     id: 'R3',
     what: 'that does not wait for a slow commit',
     edits: [answerEarly],
-    run: ({ entry, tell }) => failOver({ entry, tell }),
+    run: (options) => troubled(whileBehind, options),
   },
   {
     id: 'R3',
     what: 'whose standby need not have what is answered',
     edits: [],
-    run: ({ entry, tell }) => failOver({ entry, tell, isSynchronous: false }),
+    run: (options) => troubled(whileBehind, { ...options, isSynchronous: false }),
+  },
+  {
+    id: 'D4',
+    what: 'that is ready while nothing can be written',
+    edits: [readyAllTheTime],
+    run: (options) => troubled("PostgreSQL's disk is full", { ...options, short: true }),
+  },
+  {
+    id: 'D5',
+    what: 'whose PostgreSQL does not sync what it answers',
+    edits: [],
+    run: (options) => troubled('power is cut from it', { ...options, short: true, settings: lazy }),
   },
 ];

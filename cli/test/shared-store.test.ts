@@ -48,6 +48,21 @@ describe('commands with DATABASE_URL', () => {
       expect(await run('org', 'status')).toMatchObject({ organization: { activeUsers: 6 } });
     }));
 
+  it('0: doctor warns of a database that does not sync what it acknowledges (CLI-21, STORE-19)', () =>
+    withDirectory(async (directory) => {
+      const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: directory, PORT: '1' };
+      await latchkey(['seed', '--users', '1'], { environment });
+      await place.run(`alter database ${place.name} set synchronous_commit = off`);
+      const { code, stdout } = await latchkey(['doctor', '--json'], { environment });
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout).checks).toContainEqual({
+        name: 'integrity',
+        state: 'warning',
+        message: expect.stringMatching(/may lose what it acknowledges when power fails: .*synchronous_commit off$/),
+        cure: expect.stringContaining('ALTER DATABASE'),
+      });
+    }));
+
   it('1: make no store, and nothing in the database, but for seed (CLI-7, CLI-33)', () =>
     withDirectory(async (directory) => {
       const environment = { DATABASE_URL: place.url, DATA_DIR: directory };

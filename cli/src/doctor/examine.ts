@@ -94,7 +94,7 @@ async function examineMachine(config: Config, db: Database | null): Promise<read
 async function examineAll(config: Config, wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {
   const { check: store, value: db } = await attempt('store', () => checkStore(config));
   try {
-    const integrity = await examine('integrity', () => checkIntegrity(config, wish.isDeep));
+    const integrity = await examine('integrity', () => checkIntegrity(config, db, wish.isDeep));
     const machine = await examineMachine(config, db);
     const outside = await examineOutside(config, db);
     return [store, integrity, ...machine, ...outside, ...(await examineStore(db, wish, surroundings))];

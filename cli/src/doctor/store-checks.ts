@@ -5,6 +5,7 @@ import type { Config } from '../../../server/src/config/config.ts';
 import { holdsStore } from '../../../server/src/db/data-dir.ts';
 import type { Database } from '../../../server/src/db/database.ts';
 import { requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { undurableSettings } from '../../../server/src/db/postgres-durability.ts';
 import { checkStoreFile } from '../../../server/src/db/store-check.ts';
 import { auditStream } from '../../../server/src/events/envelope.ts';
 import { readNewest } from '../../../server/src/events/event-log.ts';
@@ -39,9 +40,21 @@ export async function checkStore(
   }
 }
 
-/** Whether the file of the embedded store is sound. Rule: CLI-21. */
-export function checkIntegrity({ databaseUrl, dataDir }: Config, isDeep: boolean): Finding {
-  if (databaseUrl) return skipped('PostgreSQL looks after its own files');
+/** Whether PostgreSQL keeps what it acknowledges. Rules: CLI-21, STORE-19. */
+async function checkDurability({ read }: Database): Promise<Finding> {
+  const settings = await undurableSettings(read);
+  if (settings.length === 0) return fine('PostgreSQL looks after its own files, and syncs what it acknowledges');
+  const cure = 'Turn them on in postgresql.conf, or for this database or user (ALTER DATABASE, ALTER ROLE)';
+  return warning(`PostgreSQL may lose what it acknowledges when power fails: ${settings.join(', ')} off`, cure);
+}
+
+/** Whether the store is sound: the file of an embedded one, the settings of PostgreSQL. Rule: CLI-21. */
+export async function checkIntegrity(
+  { databaseUrl, dataDir }: Config,
+  db: Database | null,
+  isDeep: boolean,
+): Promise<Finding> {
+  if (databaseUrl) return db ? checkDurability(db) : skipped('There is no store to look into');
   if (!holdsStore(dataDir)) return skipped('There is no store to look into');
   const cure = 'Stop the server and restore a backup; keep the damaged files until that has worked';
   const { bytes, isWhole, damage, strays } = checkStoreFile(dataDir, isDeep ? Number.POSITIVE_INFINITY : wholeBytesMax);

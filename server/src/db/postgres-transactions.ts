@@ -2,10 +2,11 @@ import { randomInt } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { second } from '../clock.ts';
-import type { Tx } from './database.ts';
+import type { Database, Tx } from './database.ts';
 import { despiteOthers } from './despite-others.ts';
 import { StoreBusyError } from './failures.ts';
 import type { Tables } from './tables.ts';
+import { WriteHealth } from './write-health.ts';
 
 /** So many of what is noted behind requests may be under way: whoever asks for something shall find a connection. */
 const notersMax = 2;
@@ -16,6 +17,7 @@ const beginMsMax = 2.5 * second;
 /** Whoever waited for less has about as long as any session waits for a lock. */
 const shortWaitMs = 0.2 * second;
 const triesMax = 5;
+const doubtMs = 3 * second;
 const markMax = 2 ** 48 - 1;
 
 interface Attempt<T> {
@@ -51,20 +53,29 @@ function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>):
   });
 }
 
-/** Runs transactions one after another, those again that others were in the way of. */
-export function transactions(read: Kysely<Tables>) {
-  const turns = pLimit(writersMax);
-  return async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
-    const untilMs = performance.now() + beginMsMax;
-    return despiteOthers(triesMax, () =>
-      inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs })),
-    );
-  };
+/** How a store in PostgreSQL is written. */
+export interface Writing {
+  transaction: Database['transaction'];
+  note: Database['note'];
+  /** Whether it can be. */
+  readonly health: WriteHealth;
 }
 
-/** Runs what is noted behind requests: see `Database.note`. */
-export function notes(read: Kysely<Tables>) {
-  const turns = pLimit(notersMax);
-  return <T>(work: (tx: Tx) => Promise<T>): Promise<T> =>
-    despiteOthers(triesMax, () => turns(() => read.transaction().setIsolationLevel('read committed').execute(work)));
+/** Runs transactions one after another, those again that others were in the way of, and notes: see `Database`. */
+export function writing(read: Kysely<Tables>): Writing {
+  const [turns, noters] = [pLimit(writersMax), pLimit(notersMax)];
+  // On a full disk what finds room in pages that are there already is still written.
+  const health = new WriteHealth(() => transaction(async () => {}), doubtMs);
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + beginMsMax;
+    const run = () => inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs }));
+    return health.watch(() => despiteOthers(triesMax, run));
+  }
+
+  function note<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const run = () => noters(() => read.transaction().setIsolationLevel('read committed').execute(work));
+    return health.watch(() => despiteOthers(triesMax, run));
+  }
+  return { transaction, note, health };
 }

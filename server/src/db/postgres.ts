@@ -9,10 +9,11 @@ import { KeptUntilCommit } from './kept.ts';
 import { requireSharedStore, requireWholeStore } from './move/move-target.ts';
 import { postgresAddresses } from './postgres-address.ts';
 import { codeOf } from './postgres-connection.ts';
+import { undurableSettings } from './postgres-durability.ts';
 import { listsMax, PostgresLists } from './postgres-lists.ts';
 import { PostgresMark } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
-import { notes, transactions } from './postgres-transactions.ts';
+import { writing } from './postgres-transactions.ts';
 import { PostgresWords } from './postgres-words.ts';
 import { compileStatement } from './statement.ts';
 import type { Tables } from './tables.ts';
@@ -96,6 +97,8 @@ export async function openPostgres(
   const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresWords()] });
   try {
     await prepareFor(opening, read);
+    const settings = log ? await undurableSettings(read) : [];
+    if (settings.length > 0) log?.warn({ settings }, 'PostgreSQL may lose what it acknowledges: these are off');
   } catch (error) {
     await read.destroy();
     throw startupProblem(error);
@@ -170,6 +173,7 @@ interface Pools {
 
 function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }: Pools): Database {
   const lists = new PostgresLists(listPool);
+  const { transaction, note, health } = writing(read);
   const mark = new PostgresMark(marks, (askedMs) => {
     pool.giveUp(askedMs);
     listPool.giveUp(askedMs);
@@ -181,14 +185,15 @@ function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }
   return {
     isShared: true,
     read,
-    transaction: transactions(read),
-    note: notes(read),
+    transaction,
+    note,
     first: hotQueries(read, pool, mark),
     batches: (query, reader) => lists.read(query, reader),
     freshen: () => mark.freshen(),
     commitMark: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
+      await health.check();
     },
     close: async () => {
       clearInterval(pulse);

@@ -163,18 +163,13 @@ function transactions(write: Kysely<Tables>, mark: CommitMark) {
   const health = new WriteHealth(() => transaction(writeTheSame));
 
   async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const run = (begun: () => void) =>
+      write.transaction().execute((tx) => {
+        begun();
+        return work(tx);
+      });
     try {
-      const done = await whenFree((begun) =>
-        write.transaction().execute((tx) => {
-          begun();
-          return work(tx);
-        }),
-      );
-      health.note(null);
-      return done;
-    } catch (error) {
-      health.note(error);
-      throw error;
+      return await health.watch(() => whenFree(run));
     } finally {
       mark.forget();
     }

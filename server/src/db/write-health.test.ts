@@ -20,28 +20,53 @@ describe('what is known of writing', () => {
   });
   afterEach(() => monotonic.restore());
 
+  const refuse = async (error: Error) => expect(health.watch(() => Promise.reject(error))).rejects.toBe(error);
+
   it('is nothing bad of others who write, and of statements that are wrong (STORE-15)', async () => {
     for (const code of ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED', 'SQLITE_CONSTRAINT_UNIQUE']) {
-      health.note(new Sqlite.SqliteError('x', code));
+      await refuse(new Sqlite.SqliteError('x', code));
     }
-    health.note(new Error('a rule refused it'));
+    for (const code of ['40001', '55P03', '57P01', '08006', '23505']) {
+      await refuse(Object.assign(new Error('x'), { code }));
+    }
+    await refuse(new Error('a rule refused it'));
     await expect(health.check()).resolves.toBeUndefined();
     expect(tries).toBe(0);
   });
 
   it('is bad from the first refusal on, is tried once a second at most, and is good again once something is written (STORE-15)', async () => {
     monotonic.advance(10 * second);
-    health.note(full);
+    await refuse(full);
     await expect(health.check()).rejects.toBe(full);
     await expect(health.check()).rejects.toBe(full);
     expect(tries).toBe(1);
     monotonic.advance(second);
     await expect(health.check()).rejects.toBe(full);
     expect(tries).toBe(2);
-    health.note(null);
+    await health.watch(async () => 'written');
     await expect(health.check()).resolves.toBeUndefined();
     expect(tries).toBe(2);
   });
+
+  it.each([
+    ['there is no room', '53100'],
+    ['there is no memory', '53200'],
+    ['the system fails', '58030'],
+    ['it may only be read', '25006'],
+  ])(
+    'is bad where PostgreSQL says that %s, whatever is written meanwhile, for three seconds (STORE-15)',
+    async (_, code) => {
+      health = new WriteHealth(async () => {}, 3 * second);
+      const refusal = Object.assign(new Error('x'), { code });
+      await refuse(refusal);
+      monotonic.advance(2.9 * second);
+      await health.watch(async () => 'something small');
+      await expect(health.check()).rejects.toBe(refusal);
+      monotonic.advance(0.2 * second);
+      await health.watch(async () => 'something small');
+      await expect(health.check()).resolves.toBeUndefined();
+    },
+  );
 });
 
 describe('a disk that is full', () => {
