@@ -4,6 +4,7 @@ import { compose, type Service } from './compose.ts';
 import { type LiveConfig, liveConfig } from './config/live-config.ts';
 import { loadConfig } from './config/load-config.ts';
 import { selectOrganizationExists } from './db/organization.ts';
+import { undurableSettings } from './db/postgres-durability.ts';
 import { StartupError } from './errors.ts';
 import { createLog } from './log.ts';
 import { lowerPoolPriority } from './pool-priority.ts';
@@ -95,10 +96,13 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   process.on('SIGHUP', () => reloadOnSignal(live, log));
   const service = await compose({ live, clock: systemClock, log });
   try {
+    const { db } = service.services;
+    const settings = db.isShared ? await undurableSettings(db.read) : [];
     const address = await service.app.listen({ host: config.host, port: config.port, backlog });
     stopOnSignals(service, log);
-    const exists = await selectOrganizationExists(service.services.db.read);
+    const exists = await selectOrganizationExists(db.read);
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
+    if (settings.length > 0) log.warn({ settings }, 'PostgreSQL may lose what it acknowledges: these are off');
   } catch (error) {
     await service.close();
     const problem = listenProblem(error, config);

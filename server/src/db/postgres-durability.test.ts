@@ -1,9 +1,9 @@
-import pino from 'pino';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PostgresPlace } from '../../test/postgres-place.ts';
-import { Secret } from '../secret.ts';
-import { openPostgres } from './postgres.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../test/server-process.ts';
 import { undurableSettings } from './postgres-durability.ts';
+
+beforeAll(ensureServerIsBuilt);
 
 let place: PostgresPlace;
 beforeEach(async () => {
@@ -30,14 +30,17 @@ describe('a PostgreSQL that does not wait until a commit is on the disk', () => 
     }
   });
 
-  it('is a line of the log at the start (STORE-19)', async () => {
-    await set('off');
-    const lines: string[] = [];
-    const log = pino({ base: null }, { write: (line) => void lines.push(line) });
-    const db = await openPostgres(new Secret(place.url), log);
-    await db.close();
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { level: 40, settings: [...(await serverWide()), 'synchronous_commit'] },
-    ]);
-  });
+  it('is a line of the log once the server listens (STORE-19)', () =>
+    withDirectory(async (dataDir) => {
+      await set('off');
+      const settings = [...(await serverWide()), 'synchronous_commit'];
+      const environment = { DATA_DIR: dataDir, DATABASE_URL: place.url, ENCRYPTION_KEY: 'f0e1d2c3b4a59687'.repeat(4) };
+      const server = await ServerProcess.start(environment);
+      await server.call('GET', '/org/exists');
+      const { code, stdout } = await server.end('SIGTERM');
+      expect(code).toBe(0);
+      expect(stdout).toContain(
+        `"settings":${JSON.stringify(settings)},"msg":"PostgreSQL may lose what it acknowledges`,
+      );
+    }));
 });

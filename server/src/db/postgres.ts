@@ -9,7 +9,6 @@ import { KeptUntilCommit } from './kept.ts';
 import { requireSharedStore, requireWholeStore } from './move/move-target.ts';
 import { postgresAddresses } from './postgres-address.ts';
 import { codeOf } from './postgres-connection.ts';
-import { undurableSettings } from './postgres-durability.ts';
 import { listsMax, PostgresLists } from './postgres-lists.ts';
 import { PostgresMark } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
@@ -97,8 +96,6 @@ export async function openPostgres(
   const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresWords()] });
   try {
     await prepareFor(opening, read);
-    const settings = log ? await undurableSettings(read) : [];
-    if (settings.length > 0) log?.warn({ settings }, 'PostgreSQL may lose what it acknowledges: these are off');
   } catch (error) {
     await read.destroy();
     throw startupProblem(error);
