@@ -5,8 +5,6 @@ export function testStores(): {
   readonly all: string[];
   readonly onPostgres: string[];
   readonly postgresOnly: string[];
-  /** Whether a file needs a process of its own. */
-  readonly isAlone: (file: string) => boolean;
   /** Why those that touch a store run on the embedded one only, by file. */
   readonly reasons: Readonly<Record<string, string>>;
 };

@@ -82,17 +82,7 @@ export function testStores() {
   const touching = all.filter((file) => reaches(file, storeMakers));
   const postgresOnly = touching.filter((file) => reaches(file, postgresMakers));
   for (const file of touching) if (file.startsWith('cli/') && !postgresOnly.includes(file)) reasons[file] = ofCommand;
-  return { all, onPostgres: touching.filter((file) => !(file in reasons)), postgresOnly, reasons, isAlone };
-}
-
-const measuring = /process\.(?:memoryUsage|getActiveResourcesInfo)/;
-
-/** What counts statements of a whole process, whoever makes them. */
-const countingAll = ['server/test/quiet-relays.test.ts'];
-
-/** Whether a test file needs a process of its own, as it measures what all of a process has or does. */
-function isAlone(file) {
-  return countingAll.includes(file) || measuring.test(readFileSync(join(root, file), 'utf8'));
+  return { all, onPostgres: touching.filter((file) => !(file in reasons)), postgresOnly, reasons };
 }
 
 /** A file that could not even be loaded counts as one failure, as it does in the sum. */

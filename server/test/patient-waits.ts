@@ -10,10 +10,5 @@ const { waitUntil, waitFor } = vi;
 const patient = <O>(options: number | O | undefined) => {
   return typeof options === 'number' ? { timeout: options } : { ...patience, ...options };
 };
-const marks = globalThis as { areWaitsPatient?: boolean };
-// Once for all test files that run in this process.
-if (!marks.areWaitsPatient) {
-  vi.waitUntil = (callback, options) => waitUntil(callback, patient(options));
-  vi.waitFor = (callback, options) => waitFor(callback, patient(options));
-  marks.areWaitsPatient = true;
-}
+vi.waitUntil = (callback, options) => waitUntil(callback, patient(options));
+vi.waitFor = (callback, options) => waitFor(callback, patient(options));
