@@ -128,9 +128,12 @@ export class MonotonicClock {
   #aheadMs = 0;
   readonly #spy;
 
-  constructor() {
+  /** @param options.stands it goes on by `advance` alone, however long anything takes */
+  constructor({ stands = false } = {}) {
     const original = performance.now.bind(performance);
-    this.#spy = vi.spyOn(performance, 'now').mockImplementation(() => original() + this.#aheadMs);
+    const begunMs = original();
+    const current = stands ? () => begunMs : original;
+    this.#spy = vi.spyOn(performance, 'now').mockImplementation(() => current() + this.#aheadMs);
   }
 
   advance(ms: number): void {

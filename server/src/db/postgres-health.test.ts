@@ -17,7 +17,7 @@ describe('a disk of PostgreSQL that is full', () => {
   beforeEach(async () => {
     nodes = await TwoNodes.start();
     admin = await nodes.a.setUp();
-    monotonic = new MonotonicClock();
+    monotonic = new MonotonicClock({ stands: true });
   });
   afterEach(async () => {
     monotonic.restore();
