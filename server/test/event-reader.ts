@@ -131,7 +131,8 @@ export class MonotonicClock {
   /** @param options.stands it goes on by `advance` alone, however long anything takes */
   constructor({ stands = false } = {}) {
     const original = performance.now.bind(performance);
-    const begunMs = original();
+    // Whole milliseconds: with fractions, what is advanced by a second may differ by less than one.
+    const begunMs = Math.ceil(original());
     const current = stands ? () => begunMs : original;
     this.#spy = vi.spyOn(performance, 'now').mockImplementation(() => current() + this.#aheadMs);
   }
