@@ -66,7 +66,7 @@ async function overloaded({ seconds, ...options }) {
   await stop();
   callers.take();
   await callers.atRate(overload * capacity, seconds, search);
-  const [lives, endedMs] = [await fetch(`${service.url}/health/live`), performance.now()];
+  const [lives, endedMs] = [await service.health('live'), performance.now()];
   await callers.settled();
   const drainedMs = performance.now() - endedMs;
   const calls = callers.take();
@@ -75,7 +75,7 @@ async function overloaded({ seconds, ...options }) {
   const { faults: late, ms } = await recovers(callers, calmMs);
   const p99Ms = percentileMs(admitted, 0.99);
   const faults = [...strange(calls), ...late];
-  if (lives.status !== 200) faults.push(`/health/live was answered ${lives.status}`);
+  if (lives !== 200) faults.push(`/health/live was answered ${lives}`);
   if (refused.length === 0) faults.push('nobody was turned away');
   if (p99Ms > admittedMsMax) faults.push(`p99 of those let in was ${Math.round(p99Ms)} ms`);
   if (admitted.length < (capacity * seconds) / 3) faults.push(`only ${admitted.length} were let in`);

@@ -1,22 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DiskWithPower, SmallDisk } from './disks.mjs';
+import { until } from './kills.mjs';
 import { temporaryFolder } from './processes.mjs';
 import { inject } from './tracer.mjs';
 
 const diskMegabytes = 96;
 const logMegabytes = 24;
 const poweredMegabytes = 256;
-const toldMsMax = 10_000;
-
-/** Waits until something is true; throws when it takes too long. */
-async function until(what, isTrue) {
-  const untilMs = performance.now() + toldMsMax;
-  while (!(await isTrue())) {
-    if (performance.now() > untilMs) throw new Error(`it took too long until ${what}`);
-    await sleep(50);
-  }
-}
 
 /** Waits until every node tells of what is wrong, and blames one that takes it back while it still is. */
 async function expectUnready({ load, nodes, seconds }) {

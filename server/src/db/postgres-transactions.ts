@@ -55,8 +55,8 @@ function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>):
 
 /** How a store in PostgreSQL is written. */
 export interface Writing {
-  transaction: Database['transaction'];
-  note: Database['note'];
+  readonly transaction: Database['transaction'];
+  readonly note: Database['note'];
   /** Whether it can be. */
   readonly health: WriteHealth;
 }

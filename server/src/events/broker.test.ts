@@ -115,7 +115,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
       const again = sink.deliver(streamedRange(33, 34));
       const another = broker.sinkTo('entity-events').deliver(streamedRange(33, 34));
       for (const delivery of [later, again, another]) void delivery.then((end) => ends.push(end));
-      await vi.waitUntil(() => ends.length === 4, { timeout: 3_000 });
+      await vi.waitUntil(() => ends.length === 4, { timeout: 1_000 });
       for (const end of ends) expect(end).toMatchObject({ delivered: 0, failure: { kind: 'unwell' } });
     } finally {
       server.resume();
