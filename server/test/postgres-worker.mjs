@@ -4,6 +4,8 @@ import pg from 'pg';
 
 const { port, turn } = workerData;
 const clients = new Map();
+/** By its address, a connection to each database that nobody uses any more: a new one takes longer than what it is for. */
+const idle = new Map();
 
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -12,11 +14,35 @@ types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 /** Whoever writes leaves another mark, as the service itself does, so that no node goes on with what it kept. */
 const marking = `update writer set mark = floor(random() * 281474976710655)::bigint where id = 1`;
 
-async function open(number, connectionString) {
+async function connect(connectionString) {
   const client = new pg.Client({ connectionString, types, lock_timeout: 5_000, statement_timeout: 15_000 });
   client.on('error', () => {});
   await client.connect();
-  clients.set(number, { client, isIn: false });
+  return client;
+}
+
+/** One that is still there; its server may have ended meanwhile. */
+async function takeIdle(url) {
+  const client = idle.get(url);
+  idle.delete(url);
+  return client?.query('select 1').then(
+    () => client,
+    () => undefined,
+  );
+}
+
+async function open(number, url) {
+  const client = (await takeIdle(url)) ?? (await connect(url));
+  clients.set(number, { url, client, isIn: false, isChanged: false });
+}
+
+/** Keeps a connection for whoever opens the next one, unless that would find it in another state than a new one. */
+async function close(number) {
+  const entry = clients.get(number);
+  if (!clients.delete(number)) return;
+  const { url, client, isIn, isChanged } = entry;
+  if (isIn || isChanged || idle.has(url)) return client.end();
+  idle.set(url, client);
 }
 
 async function write(entry, text, values) {
@@ -46,6 +72,7 @@ async function ask({ number, text, values }) {
     entry.isIn = false;
     return entry.client.query(word);
   }
+  if (word === 'set') entry.isChanged = true;
   if (['select', 'explain', 'show', 'set'].includes(word)) return entry.client.query(text, values);
   return write(entry, text, values);
 }
@@ -53,9 +80,7 @@ async function ask({ number, text, values }) {
 async function answer(request) {
   const { number, kind, url } = request;
   if (kind === 'open') return open(number, url);
-  if (kind !== 'close') return ask(request);
-  await clients.get(number)?.client.end();
-  clients.delete(number);
+  return kind === 'close' ? close(number) : ask(request);
 }
 
 port.on('message', async (request) => {
