@@ -86,7 +86,7 @@ function listenProblem(error: unknown, { host, port }: { host: string; port: num
 export async function serve(environment: Readonly<Record<string, string | undefined>>): Promise<void> {
   // Whatever the service writes is its owner's alone.
   process.umask(0o077);
-  await lowerPoolPriority();
+  await lowerPoolPriority(environment['UV_THREADPOOL_SIZE']);
   const live = liveConfig((running) => loadConfig(environment, running));
   const config = live.current;
   // Whoever read the log may go away; the service goes on.
