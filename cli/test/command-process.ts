@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Json } from '../../server/test/test-app.ts';
+import { runCommandLine } from '../src/command-line.ts';
 
 /** The root of the checkout. */
 export const root = resolve(import.meta.dirname, '../..');
@@ -25,7 +27,7 @@ interface Surroundings {
 }
 
 /** Runs the built command as a process of its own, without a terminal, with nothing of this process's environment. */
-export async function latchkey(args: readonly string[], surroundings: Surroundings = {}): Promise<CommandEnd> {
+async function latchkeyProcess(args: readonly string[], surroundings: Surroundings = {}): Promise<CommandEnd> {
   const { environment = {}, cwd = tmpdir(), file } = surroundings;
   const [command, before] = file === undefined ? [process.execPath, [program]] : [file, []];
   const child = spawn(command, [...before, ...args], {
@@ -35,6 +37,63 @@ export async function latchkey(args: readonly string[], surroundings: Surroundin
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return { code: child.exitCode, signal: child.signalCode, stdout, stderr };
+}
+
+/** Commands that go on until a signal ends their process, and the one that leaves what it tried out to the end of its own. */
+const ofProcess = ['serve', 'mcp', 'doctor'];
+
+let running = 0;
+let mask = 0;
+
+/** Whether a command line is about a process: what lasts, where it runs, or what it finds without being told. */
+function needsProcess(args: readonly string[], { cwd, file, environment = {} }: Surroundings): boolean {
+  const isToldWhere = args.includes('--data-dir') || 'DATA_DIR' in environment;
+  return (
+    cwd !== undefined ||
+    file !== undefined ||
+    'NODE_OPTIONS' in environment ||
+    !isToldWhere ||
+    ofProcess.includes(args[0] ?? '')
+  );
+}
+
+/** Runs a command line; in this process, which a start takes a hundredth of, unless a process of its own is the matter. */
+export async function latchkey(args: readonly string[], given: Surroundings = {}): Promise<CommandEnd> {
+  if (needsProcess(args, given)) return latchkeyProcess(args, given);
+  const said = { stdout: '', stderr: '' };
+  const stdout = new Writable({
+    write: (chunk: Buffer, _encoding, done) => {
+      said.stdout += chunk.toString();
+      done();
+    },
+  });
+  const surroundings = {
+    environment: { PATH: process.env['PATH'] ?? '', ...given.environment },
+    ask: async () => null,
+    askSecret: async () => null,
+    stdin: Readable.from([]),
+    stdout,
+    say: (line: string) => {
+      said.stderr += `latchkey: ${line}\n`;
+    },
+    progress: () => {},
+  };
+  if (running === 0) mask = process.umask(0o077);
+  running += 1;
+  try {
+    const code = await runCommandLine(args, surroundings, {
+      print: (shown) => {
+        said.stdout += shown;
+      },
+      printError: (shown) => {
+        said.stderr += shown;
+      },
+    });
+    return { code, signal: null, ...said };
+  } finally {
+    running -= 1;
+    if (running === 0) process.umask(mask);
+  }
 }
 
 /** Runs a command with `--json` that is expected to succeed; answers what it printed. */
