@@ -1,8 +1,11 @@
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
-/** Packages of many ES modules go in. All others are loaded as they are: those that find files of their own, or are native. */
-const inside = /^(?:kysely|zod|jose|@modelcontextprotocol\/\w+|openid-client|oauth4webapi)(?:\/|$)/;
+/**
+ * Packages that are loaded as they are: those that are native, that find files of their own, or that whoever watches a
+ * program from outside takes hold of. All others go in.
+ */
+const outside = /^(?:better-sqlite3|sharp|@node-rs\/argon2|swagger-ui-dist|pino-pretty|pg|pg-cursor)(?:\/|$)/;
 
 /**
  * Puts the programs of server and command together of the modules that were compiled into `dist`: loading hundreds of
@@ -12,7 +15,7 @@ const inside = /^(?:kysely|zod|jose|@modelcontextprotocol\/\w+|openid-client|oau
 export async function bundle(dist) {
   const bundler = await rolldown({
     input: { server: join(dist, 'server/src/main.js'), latchkey: join(dist, 'cli/src/main.js') },
-    external: (id) => !/^[./]/.test(id) && !inside.test(id),
+    external: (id) => id.startsWith('node:') || outside.test(id),
     platform: 'node',
   });
   await bundler.write({
