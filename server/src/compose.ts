@@ -4,7 +4,7 @@ import { callerConfirmation } from './access/confirmation.ts';
 import { type Encryption, openEncryption } from './access/encryption.ts';
 import { lastUsed } from './access/last-used.ts';
 import { limits } from './access/limits.ts';
-import { passwordHasher } from './access/passwords.ts';
+import { type PasswordCost, passwordHasher } from './access/passwords.ts';
 import { settleEncryptionKey } from './access/rotate-encryption.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { type Background, background } from './background.ts';
@@ -39,6 +39,10 @@ interface Surroundings {
   readonly live: LiveConfig;
   readonly clock: Clock;
   readonly log: Logger;
+  /** What hashes of passwords take; the recommended cost unless it is given. */
+  readonly passwordCost?: PasswordCost;
+  /** How long requests may wait to be read before they are turned away; the usual time unless it is given. */
+  readonly waitMsMax?: number;
 }
 
 /** A service that is composed and not yet listening. */
@@ -95,7 +99,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const metrics = createMetrics();
     const newId = idGenerator(clock);
     const keys = await openKeys({ ...surroundings, db, encryption });
-    const passwords = await passwordHasher();
+    const passwords = await passwordHasher(surroundings.passwordCost);
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
@@ -135,7 +139,7 @@ function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | '
   return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
 }
 
-async function composeOn(services: Services, { live, clock, log }: Surroundings): Promise<Service> {
+async function composeOn(services: Services, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
   const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
   const uses = lastUsed({ clock, metrics: services.metrics, log, store });
   const person = authenticator({
@@ -150,7 +154,7 @@ async function composeOn(services: Services, { live, clock, log }: Surroundings)
     clock,
     find: (hash) => findServiceToken(services, hash),
   });
-  const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log });
+  const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log, waitMsMax });
   const stopUpkeep = await startUpkeep(services, live);
   live.onChange(({ logLevel }) => {
     log.level = logLevel;

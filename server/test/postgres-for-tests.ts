@@ -7,6 +7,9 @@ import { TestClock } from './test-clock.ts';
 
 const template = 'latchkey_template';
 
+/** What a server need not do that is gone in minutes, with hundreds of databases that live for seconds. */
+const ofShortLife = ['autovacuum=off', 'checkpoint_timeout=1d', 'max_wal_size=4GB', 'bgwriter_lru_maxpages=0'];
+
 declare module 'vitest' {
   interface ProvidedContext {
     /** The address of the tests' PostgreSQL, as its owner. */
@@ -18,7 +21,7 @@ declare module 'vitest' {
 
 /** Starts PostgreSQL once for all tests that run on it; answers how to end it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await PostgresServer.begin();
+  const server = await PostgresServer.begin({ settings: ofShortLife });
   await server.run(`create database ${template}`);
   const db = await openPostgres(new Secret(server.url(template)));
   await migrate(db, new TestClock());

@@ -40,7 +40,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   let connector: RegisteredService;
 
   beforeAll(async () => {
-    app = await TestApp.start();
+    app = await TestApp.start({}, undefined, { isHashDear: true });
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
     connector = await registerService(admin, ['USER_LOOKUP']);

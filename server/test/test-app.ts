@@ -1,6 +1,5 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { compose, type Service } from '../src/compose.ts';
@@ -12,8 +11,9 @@ import type { Services } from '../src/services.ts';
 import { checkAgainstContract } from './contract-check.ts';
 import { compactJwt, hmac } from './jwt.ts';
 import { mailedSecrets } from './mailed-secrets.ts';
+import { running } from './running.ts';
 import { TestClock } from './test-clock.ts';
-import { dropTestStore, testStore } from './test-store.ts';
+import { dropTestStore, newDataDir, testStore } from './test-store.ts';
 
 /** The password of everybody in tests. */
 export const password = 'Correct-Horse-7';
@@ -137,6 +137,16 @@ export class TokenClient extends Client {
 
 type Environment = Readonly<Record<string, string>>;
 
+/** Hashes that take next to nothing: tests sign somebody in at every turn, and few are about the hash. */
+const cheap = { memoryCost: 8, timeCost: 1 };
+
+interface StartOptions {
+  /** Hashes passwords at the cost that they have in use. */
+  readonly isHashDear?: boolean;
+  /** How long requests may wait before they are turned away; for ever unless it is given: a busy machine is no fault. */
+  readonly waitMsMax?: number;
+}
+
 /** A whole service on a free port, with a store of its own and a clock that tests move. */
 export class TestApp {
   readonly clock: TestClock;
@@ -163,11 +173,16 @@ export class TestApp {
     this.logLines = parts.logLines;
     const { port } = parts.service.app.server.address() as AddressInfo;
     this.url = `http://127.0.0.1:${port}`;
+    running.add(this);
   }
 
   /** Starts a service without an organization. Request limits are off unless the environment says otherwise. */
-  static async start(environment: Environment = {}, clock = new TestClock()): Promise<TestApp> {
-    const dataDir = environment['DATA_DIR'] ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+  static async start(
+    environment: Environment = {},
+    clock = new TestClock(),
+    { isHashDear = false, waitMsMax = Number.POSITIVE_INFINITY }: StartOptions = {},
+  ): Promise<TestApp> {
+    const dataDir = environment['DATA_DIR'] ?? newDataDir('DATABASE_URL' in environment);
     const given = {
       ...('DATABASE_URL' in environment ? {} : await testStore(dataDir)),
       RATE_LIMIT: 'off',
@@ -179,7 +194,7 @@ export class TestApp {
     const live = liveConfig((running) => loadConfig(given, running));
     const logLines: string[] = [];
     const log = pino({ level: 'trace', base: null }, { write: (line) => void logLines.push(line) });
-    const service = await compose({ live, clock, log });
+    const service = await compose({ live, clock, log, waitMsMax, ...(isHashDear ? {} : { passwordCost: cheap }) });
     await service.app.listen({ host: '127.0.0.1', port: 0 });
     return new TestApp({ service, clock, dataDir, logLines, environment: given });
   }
@@ -303,6 +318,7 @@ export class TestApp {
   /** Closes the service without removing what it stored. */
   async stop(): Promise<void> {
     await this.#service.close();
+    running.delete(this);
   }
 
   /** Closes the service, makes sure that no secret was written anywhere, and removes its files. */

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { copyFileSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { storeFile } from '../src/db/data-dir.ts';
 
 /** Where the tests' PostgreSQL is; unset, they run on the embedded store. */
 const server = process.env['LATCHKEY_TEST_POSTGRES'] ?? inject('postgres');
 const template = inject('postgresTemplate');
+const embeddedTemplate = inject('embeddedTemplate');
 
 /** Nodes that share a store are given the key that they encrypt with. */
 const encryptionKey = createHash('sha256').update('what the nodes of the tests encrypt with').digest('hex');
@@ -37,6 +41,13 @@ async function asOwner(text: string): Promise<void> {
   }
 }
 
+/** Makes a data directory; with an embedded store that is migrated already, unless the store is told to be elsewhere. */
+export function newDataDir(isElsewhere: boolean): string {
+  const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+  if (!isElsewhere && embeddedTemplate) copyFileSync(embeddedTemplate, join(dataDir, storeFile));
+  return dataDir;
+}
+
 /** The address of the database that belongs to a data directory. */
 export function databaseUrl(dataDir: string): string {
   const url = new URL(server ?? '');
@@ -48,11 +59,11 @@ export function databaseUrl(dataDir: string): string {
 export async function testStore(dataDir: string): Promise<Record<string, string>> {
   if (!isOnPostgres) return {};
   if (!made.has(dataDir)) {
-    await asOwner(`create database ${nameOf(dataDir)}${template ? ` template ${template}` : ''}`).catch(
-      (error: unknown) => {
-        if (!(error instanceof Error && 'code' in error && error.code === '42P04')) throw error;
-      },
-    );
+    await asOwner(
+      `create database ${nameOf(dataDir)}${template ? ` template ${template} strategy file_copy` : ''}`,
+    ).catch((error: unknown) => {
+      if (!(error instanceof Error && 'code' in error && error.code === '42P04')) throw error;
+    });
     made.add(dataDir);
   }
   return { DATABASE_URL: databaseUrl(dataDir), ENCRYPTION_KEY: encryptionKey };

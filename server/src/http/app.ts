@@ -51,6 +51,8 @@ export interface AppParts {
   readonly endpoints: readonly AnyEndpoint[];
   readonly authenticate: Authenticators;
   readonly log: Logger;
+  /** How long requests may wait to be read; what the load gate finds right unless it is given. */
+  readonly waitMsMax?: number | undefined;
 }
 
 const headersTimeoutMs = 10 * second;
@@ -182,7 +184,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
-  const isTooLate = loadGate(app.server, log);
+  const isTooLate = loadGate(app.server, log, parts.waitMsMax);
   let noRoute: NoRoute = () => new RefusedError('notFound');
   app.addHook(
     'onRequest',

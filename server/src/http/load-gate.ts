@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { second } from '../clock.ts';
 
 /** How long requests may wait to be read. Far above what any one request takes, so that a slow one turns nobody away. */
-const waitMsMax = 2.5 * second;
+const usualWaitMsMax = 2.5 * second;
 
 /**
  * Since when connections have been waiting to be taken in, by the monotonic clock; `null` while none is. A turn of the
@@ -33,9 +33,10 @@ function waitingSince(server: Server): () => number | null {
  * mostly answered in one turn of the event loop, so its age is how long they have waited at least; others wait to be
  * taken in. Turning requests away costs a small part of answering them: so the queue is gone in a moment, and who is let
  * in waits for a bounded time. Rule: HTTP-31.
+ * @param waitMsMax how long requests may wait
  * @returns whether a request whose headers were there at `nowMs`, by the monotonic clock, is to be turned away
  */
-export function loadGate(server: Server, log: Logger): (nowMs: number) => boolean {
+export function loadGate(server: Server, log: Logger, waitMsMax = usualWaitMsMax): (nowMs: number) => boolean {
   const waiting = waitingSince(server);
   let begunMs: number | null = null;
   let turnedAway = 0;

@@ -7,7 +7,7 @@ describe('what POST /org leaves behind', () => {
   let admin: Client;
   let requestId: string | null;
   beforeAll(async () => {
-    app = await TestApp.start();
+    app = await TestApp.start({}, undefined, { isHashDear: true });
     const answer = await app.nobody.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
     created = answer.body;
     requestId = answer.headers.get('x-request-id');

@@ -10,7 +10,7 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
   let admin: Client;
   let people = 0;
   beforeAll(async () => {
-    app = await TestApp.start();
+    app = await TestApp.start({}, undefined, { isHashDear: true });
     admin = await app.setUp();
   });
   afterAll(() => app.close());
