@@ -9,7 +9,11 @@ const isGiven = LATCHKEY_TEST_POSTGRES !== undefined;
 
 const embedded: TestProjectInlineConfiguration = {
   extends: true,
-  test: { name: 'embedded', include: all.filter((file) => !postgresOnly.includes(file)) },
+  test: {
+    name: 'embedded',
+    include: all.filter((file) => !postgresOnly.includes(file)),
+    globalSetup: ['server/test/store-for-tests.ts'],
+  },
 };
 const postgres: TestProjectInlineConfiguration = {
   extends: true,
@@ -22,10 +26,12 @@ const postgres: TestProjectInlineConfiguration = {
 
 export default defineConfig({
   test: {
-    // A process a file: native addons and listening servers don't share one. Two, because that is what a small machine has.
+    // Test files run one after another in a few processes, which load the service once and have its code warm. One more
+    // than a small machine has processors, as tests wait, too.
     pool: 'forks',
-    maxWorkers: 2,
-    setupFiles: ['server/test/patient-waits.ts'],
+    maxWorkers: 3,
+    isolate: false,
+    setupFiles: ['server/test/patient-waits.ts', 'server/test/nothing-left.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globals: false,

@@ -15,7 +15,9 @@ const document = openApiDocument(routes) as {
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 const compiled = new Map<object, ValidateFunction>();
-const templates = Object.keys(document.paths).sort((a, b) => a.split('{').length - b.split('{').length);
+const templates = Object.keys(document.paths)
+  .sort((a, b) => a.split('{').length - b.split('{').length)
+  .map((template) => ({ template, form: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
 function validatorOf(schema: object): ValidateFunction {
   const known = compiled.get(schema) ?? ajv.compile(schema);
@@ -24,7 +26,7 @@ function validatorOf(schema: object): ValidateFunction {
 }
 
 function templateOf(path: string): string | undefined {
-  return templates.find((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path));
+  return templates.find(({ form }) => form.test(path))?.template;
 }
 
 interface CheckedAnswer {

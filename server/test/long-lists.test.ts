@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { text as textOfStream } from 'node:stream/consumers';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -16,6 +17,11 @@ const atOnceMax = isOnPostgres ? 8 : 16;
 const ofOneMax = 4;
 const lists = ['/users', '/users/fetch/with-groups'] as const;
 
+const sockets = new Set<Socket>();
+afterAll(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
 /** Opens a list and reads nothing of its body yet. */
 async function openList(app: TestApp, { credential }: Client, path = '/users'): Promise<IncomingMessage> {
   const sent = request(`${app.url}/api/v1${path}`, {
@@ -23,6 +29,7 @@ async function openList(app: TestApp, { credential }: Client, path = '/users'): 
     agent: false,
   });
   const [answer] = (await once(sent.end(), 'response')) as [IncomingMessage];
+  sockets.add(answer.socket);
   return answer;
 }
 

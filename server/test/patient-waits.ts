@@ -4,11 +4,16 @@ import { vi } from 'vitest';
  * How long a test waits for what will happen, where it says nothing else. One second, as it is by itself, is not enough
  * where the other store's tests run beside on a small machine.
  */
-const patience = { timeout: 10_000 };
+const patience = { timeout: 10_000, interval: 15 };
 
 const { waitUntil, waitFor } = vi;
 const patient = <O>(options: number | O | undefined) => {
-  return typeof options === 'number' ? { timeout: options } : { ...patience, ...options };
+  return typeof options === 'number' ? { ...patience, timeout: options } : { ...patience, ...options };
 };
-vi.waitUntil = (callback, options) => waitUntil(callback, patient(options));
-vi.waitFor = (callback, options) => waitFor(callback, patient(options));
+const marks = globalThis as { areWaitsPatient?: boolean };
+// Once for all test files that run in this process.
+if (!marks.areWaitsPatient) {
+  vi.waitUntil = (callback, options) => waitUntil(callback, patient(options));
+  vi.waitFor = (callback, options) => waitFor(callback, patient(options));
+  marks.areWaitsPatient = true;
+}

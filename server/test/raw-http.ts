@@ -56,6 +56,14 @@ function parseAnswers(received: string): RawAnswer[] {
   return answers;
 }
 
+const opened = new Set<Socket>();
+
+/** Ends every connection that was left open, whichever side has ended already. */
+export function hangUp(): void {
+  for (const socket of opened) socket.destroy();
+  opened.clear();
+}
+
 /** A connection that sends exactly the bytes it is given. */
 export class RawConnection {
   readonly socket: Socket;
@@ -66,6 +74,7 @@ export class RawConnection {
 
   constructor(app: TestApp) {
     this.socket = connect({ host: '127.0.0.1', port: Number(new URL(app.url).port), allowHalfOpen: true });
+    opened.add(this.socket);
     this.socket.setEncoding('latin1');
     this.socket.on('data', (text: string) => {
       this.#received += text;

@@ -125,15 +125,15 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
   it('leaves no connection behind, also where it was never answered', async () => {
     const { server } = started;
     const connections = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
-    await vi.waitUntil(() => connections() === 0);
+    const before = connections();
     const broker = openedBroker(server.url);
     await server.pause();
     await broker.sinkTo('entity-events').deliver(streamedRange(41, 42));
-    await vi.waitUntil(() => connections() === 0);
+    await vi.waitUntil(() => connections() <= before);
     server.resume();
     expect((await broker.sinkTo('entity-events').deliver(streamedRange(41, 42))).failure).toBeNull();
     await broker.close();
-    await vi.waitUntil(() => connections() === 0);
+    await vi.waitUntil(() => connections() <= before);
   });
 });
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../test/made-forms.ts';
 import { RefusedError } from '../errors.ts';
 import { readUpload } from './upload.ts';
@@ -28,6 +28,7 @@ function expectUnusedGuard(): void {
   guard.mockClear();
 }
 afterEach(expectUnusedGuard);
+afterAll(() => guard.mockRestore());
 
 describe('forms that are hard to read', () => {
   const filled = (text: string) => text.repeat(Math.floor(1_000_000 / text.length));

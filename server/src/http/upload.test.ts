@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../test/made-forms.ts';
 import { RefusedError } from '../errors.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
@@ -29,6 +29,7 @@ function expectUnusedGuard(): void {
   guard.mockClear();
 }
 afterEach(expectUnusedGuard);
+afterAll(() => guard.mockRestore());
 
 describe('the one file of a form (PICTURE-8)', () => {
   it('comes out as it went in, with every byte there is', async () => {
