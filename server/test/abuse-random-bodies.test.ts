@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
+import { tries } from './effort.ts';
 import { secondConnection } from './second-connection.ts';
 import { addTrigger } from './store-trigger.ts';
 import { type Client, password, TestApp } from './test-app.ts';
@@ -44,7 +45,7 @@ const noise = fc.oneof(
   }),
 );
 const seed = Date.now() % 2 ** 31;
-const bodies = fc.sample(fc.oneof(json, noise), { numRuns: 1_000, seed });
+const bodies = fc.sample(fc.oneof(json, noise), { numRuns: tries(1_000), seed });
 
 const targetOf = (route: AnyEndpoint) => addressOf(route).replace(/:\w+/, 'f'.repeat(24));
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tries } from './effort.ts';
 import { storedRows } from './second-connection.ts';
 import {
   askToken,
@@ -151,7 +152,7 @@ describe('random requests to OAuth endpoints', () => {
         expect(body.error_description).toMatch(describable);
         expect(JSON.stringify(body)).not.toContain(token);
       }),
-      { numRuns: 600 },
+      { numRuns: tries(600) },
     );
     expect(issuedCount()).toBe(before);
     expect((await app.with(token).get(`/users/internal/${admin.userId}`)).status).toBe(200);
@@ -189,7 +190,7 @@ describe('random requests to OAuth endpoints', () => {
         );
         expect(new Set(granted)).toEqual(wanted.size === 0 ? new Set(['USER_LOOKUP', 'TOKEN_INTROSPECT']) : wanted);
       }),
-      { numRuns: 300 },
+      { numRuns: tries(300) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { inviteUsers } from '../src/features/invitations/invite-users.ts';
 import { deleteUser } from '../src/features/users/delete-user.ts';
 import type { Mailer } from '../src/mail/mailer.ts';
 import type { Services } from '../src/services.ts';
+import { tries } from './effort.ts';
 import { type Forgotten, forgetful, Interleaver, looseTransactions, pickedTransactions } from './interleaving.ts';
 import { Inviting } from './inviting.ts';
 import { tokenIn } from './mail-server.ts';
@@ -159,7 +160,7 @@ describe('invitations at once with others and with whatever else happens to the 
       expect(await play(script)).toEqual([]);
     });
     // Every look at the whole store takes many times as long in PostgreSQL.
-    await fc.assert(property, { numRuns: isOnPostgres ? 15 : 50, examples });
+    await fc.assert(property, { numRuns: tries(isOnPostgres ? 15 : 50, 10), examples });
   }, 120_000);
 });
 

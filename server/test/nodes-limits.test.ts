@@ -5,6 +5,7 @@ import { countsInStore, pruneLimits } from '../src/access/limit-sharing.ts';
 import { allowanceOf, type Limits, limits } from '../src/access/limits.ts';
 import { day, minute, second } from '../src/clock.ts';
 import { RefusedError } from '../src/errors.ts';
+import { tries } from './effort.ts';
 import { MailServer } from './mail-server.ts';
 import { forget } from './recovery.ts';
 import type { TestApp } from './test-app.ts';
@@ -180,7 +181,7 @@ describe('counts of all nodes', () => {
           expect(await outcome(does(here, account, network))).toEqual(await outcome(does(alone, account, network)));
         }
       }),
-      { numRuns: 40 },
+      { numRuns: tries(40, 8) },
     );
   });
 });

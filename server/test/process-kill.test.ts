@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { tries } from './effort.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from './server-process.ts';
 import { organization } from './test-app.ts';
 
-const rounds = 10;
+const rounds = tries(10);
 const workers = 6;
 const timeoutMs = 120_000;
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tries } from './effort.ts';
 import { Interleaver } from './interleaving.ts';
 import { type Change, outcomes, Play } from './relay-play.ts';
 import { type Act, change, lives, never, type Together, together } from './relay-script.ts';
@@ -89,7 +90,7 @@ describe('a relay that ends at any point', () => {
     const property = fc.asyncProperty(lives, async (acts) => {
       expect(await playAll(acts)).toEqual([]);
     });
-    await fc.assert(property, { numRuns: 25 });
+    await fc.assert(property, { numRuns: tries(25, 8) });
   }, 120_000);
 });
 
@@ -150,7 +151,7 @@ describe('two relays of one way out at once, while events come and are asked for
     const property = fc.asyncProperty(together, async (given) => {
       expect(await playTogether(given)).toEqual([]);
     });
-    await fc.assert(property, { numRuns: 25 });
+    await fc.assert(property, { numRuns: tries(25, 8) });
   }, 120_000);
 });
 
