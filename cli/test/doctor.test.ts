@@ -57,7 +57,8 @@ const contentOf = (dataDir: string) =>
 
 /** Listens and says nothing. */
 async function silentServer(): Promise<{ readonly port: number; readonly server: Server }> {
-  const server = createServer().listen(0, '127.0.0.1');
+  // What arrives is read: a socket that nobody reads never learns that the other side has gone.
+  const server = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   return { server, port: typeof address === 'object' ? Number(address?.port) : 0 };

@@ -35,8 +35,10 @@ describe('what nobody can make mail do', () => {
     for (let place = 0; place < 6; place += 1) await move(place);
     app.clock.advance(minute);
     await move(6);
+    // They go out at the same time, over several connections.
     await mails.mailTo('stranger-5@example.org');
-    expect(mails.mails.flatMap(({ to }) => to)).toEqual([
+    await mails.until(() => mails.mails.length >= 4, 'the mails before that');
+    expect(mails.mails.flatMap(({ to }) => to).toSorted()).toEqual([
       'grace@example.com',
       'stranger-0@example.org',
       'stranger-1@example.org',

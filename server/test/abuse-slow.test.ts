@@ -1,15 +1,21 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RawConnection, requestText } from './raw-http.ts';
 import { type Client, TestApp } from './test-app.ts';
 
 const create = 'POST /api/v1/users HTTP/1.1';
-const toleranceMs = 4_000;
+/** A tenth of the limits that hold in use, which are asserted below: that they fire is seen sooner so. */
+const headersMs = 1_000;
+const bodyMs = 3_000;
+/** How long a busy machine may take to notice. */
+const patienceMs = 20_000;
+/** Timers and the clock that connections are judged by round differently. */
+const roundingMs = 50;
 
 /** Sends a little now and then until the connection closes. */
 async function drip(connection: RawConnection, bytes: string): Promise<void> {
-  while (!(await connection.closed(500)).closed) connection.send(bytes);
+  while (!(await connection.closed(100)).closed) connection.send(bytes);
 }
 
 describe('H3: slow and idle peers (HTTP-28)', () => {
@@ -19,6 +25,8 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
 
   beforeAll(async () => {
     app = await TestApp.start();
+    app.app.server.headersTimeout = headersMs;
+    app.app.server.requestTimeout = bodyMs;
     admin = await app.setUp();
   });
   afterAll(async () => {
@@ -41,14 +49,14 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
     ['half the headers', () => 'GET / HTTP/1.1\r\nHost: x\r\n', ''],
     ['headers byte by byte', () => 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', 'a'],
     ['a second request that stops', () => `${requestText('GET /api/v1/org/exists HTTP/1.1')}GET / HT`, ''],
-  ])('408 and closed after 10 s: %s', async (_, begin, more) => {
+  ])('408 and closed once the headers took too long: %s', async (_, begin, more) => {
     const connection = connect(begin());
     if (more) await drip(connection, more);
-    const { answers, closed, ms } = await connection.closed(20_000);
+    const { answers, closed, ms } = await connection.closed(patienceMs);
     expect(closed).toBe(true);
     expect(answers.at(-1)?.status).toBe(408);
     expect(answers.at(-1)?.body.error.code).toBe('REQUEST_TIMEOUT');
-    expect(Math.abs(ms - 10_000)).toBeLessThan(toleranceMs);
+    expect(ms).toBeGreaterThan(headersMs - roundingMs);
   });
 
   it.concurrent.each([
@@ -66,18 +74,14 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
       more: ' ',
       statuses: [401, 408],
     },
-  ])(
-    'closed after 30 s: a body that $name',
-    async ({ begin, more, statuses }) => {
-      const connection = connect(begin());
-      if (more) await drip(connection, more);
-      const { answers, closed, ms } = await connection.closed(45_000);
-      expect(closed).toBe(true);
-      expect(answers.map(({ status }) => status)).toEqual(statuses);
-      expect(Math.abs(ms - 30_000)).toBeLessThan(toleranceMs);
-    },
-    50_000,
-  );
+  ])('closed once it took too long: a body that $name', async ({ begin, more, statuses }) => {
+    const connection = connect(begin());
+    if (more) await drip(connection, more);
+    const { answers, closed, ms } = await connection.closed(patienceMs);
+    expect(closed).toBe(true);
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect(ms).toBeGreaterThan(bodyMs - roundingMs);
+  });
 
   it.concurrent('1,000 idle connections harm nobody, and are closed', async () => {
     const idle = Array.from({ length: 1_000 }, () => connect());
@@ -88,7 +92,7 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
       expect((await admin.post('/users', { fullName: 'X', email: `idle${round}@example.com` })).status).toBe(201);
     }
     expect(performance.now() - startedMs).toBeLessThan(5_000);
-    const outcomes = await Promise.all(idle.map((connection) => connection.closed(20_000)));
+    const outcomes = await Promise.all(idle.map((connection) => connection.closed(patienceMs)));
     expect(outcomes.filter(({ closed }) => !closed)).toEqual([]);
   });
 });
@@ -107,7 +111,6 @@ describe('H3: idle after an answer, and readers that do not read (HTTP-28)', () 
     expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 30_000]);
   });
 
-  // The limits themselves are asserted above; that they fire is seen sooner with shorter ones.
   it('an idle connection is closed when its time is over', async () => {
     app.app.server.keepAliveTimeout = 500;
     const connection = new RawConnection(app).send(requestText('GET /api/v1/org/exists HTTP/1.1'));
@@ -129,8 +132,7 @@ describe('H3: idle after an answer, and readers that do not read (HTTP-28)', () 
     expect((await app.nobody.get('/org/exists')).status).toBe(200);
     expect([theirs.destroyed, theirs.bytesWritten > 0]).toEqual([false, true]);
     expect(process.memoryUsage().arrayBuffers - heldBefore).toBeLessThan(100_000_000);
-    const cutOff = await Promise.race([once(theirs, 'close'), connection.until(() => false, 8_000)]);
-    expect([theirs.destroyed, Array.isArray(cutOff)]).toEqual([true, true]);
+    await vi.waitUntil(() => theirs.destroyed);
     connection.destroy();
   });
 });
