@@ -1,9 +1,12 @@
-import { existsSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PostgresPlace } from '../../server/test/postgres-place.ts';
 import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { TestApp } from '../../server/test/test-app.ts';
 import { latchkey } from './command-process.ts';
+import { smtp } from './rotated-keys.ts';
 
 beforeAll(ensureServerIsBuilt);
 vi.setConfig({ testTimeout: 120_000 });
@@ -46,6 +49,36 @@ describe('commands with DATABASE_URL', () => {
       expect(existsSync(join(dataDir, 'latchkey.db'))).toBe(true);
       expect(await run('org', 'status', '--data-dir', dataDir)).toMatchObject({ organization: { activeUsers: 3 } });
       expect(await run('org', 'status')).toMatchObject({ organization: { activeUsers: 6 } });
+    }));
+
+  it('0: keys rotate --encryption writes everything anew with the new key, org purge leaves the logs alone (AUDIT-15, CLI-9)', () =>
+    withDirectory(async (directory) => {
+      const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: join(directory, 'node') };
+      const app = await TestApp.start(environment);
+      const admin = await app.setUp();
+      expect((await admin.put('/settings/smtp', smtp)).status).toBe(200);
+      expect((await admin.post('/webhooks', { url: 'https://example.com/hook' })).status).toBe(201);
+      await app.stop();
+
+      const newKey = createHash('sha256').update('another key').digest('hex');
+      const newKeyFile = join(directory, 'new-key');
+      writeFileSync(newKeyFile, newKey, { mode: 0o600 });
+      const rotate = ['keys', 'rotate', '--encryption', '--new-key-file', newKeyFile, '--nodes-stopped', '--json'];
+      const rotated = await latchkey(rotate, { environment });
+      expect(rotated).toMatchObject({ code: 0, stderr: '' });
+      // The mail settings, the secret of the webhook, and the signing keys.
+      expect(JSON.parse(rotated.stdout)).toMatchObject({ encryption: { encrypted: 3, unreadable: 0 } });
+
+      const withNewKey = { ...environment, ENCRYPTION_KEY: newKey };
+      const again = await TestApp.start(withNewKey);
+      expect((await again.services.mail.settings())?.login?.password.expose()).toBe(smtp.password);
+      await again.deleteOrganization();
+      await again.stop();
+      const purged = await latchkey(['org', 'purge', '--yes', '--json'], { environment: withNewKey });
+      expect(purged).toMatchObject({ code: 0, stderr: '' });
+      expect(await place.run('select * from users')).toEqual([]);
+      expect(await place.run('select * from organizations')).toEqual([]);
+      expect(await place.run('select 1 from audit_log')).not.toEqual([]);
     }));
 
   it('0: doctor warns of a database that does not sync what it acknowledges (CLI-21, STORE-19)', () =>
