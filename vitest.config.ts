@@ -1,11 +1,16 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-// biome-ignore lint/correctness/useImportExtensions: a script that Node.js runs as it is; its types are beside it
-import { storeCounts, testStores } from './scripts/test-stores.mjs';
+import { useTestDirectory } from './scripts/test-directory.mjs';
+import { TestProgress } from './scripts/test-progress.mjs';
+import { recordWriter } from './scripts/test-records.mjs';
+import { testStores } from './scripts/test-stores.mjs';
 
-const { all, onPostgres, postgresOnly } = testStores();
-const { LATCHKEY_TEST_POSTGRES, LATCHKEY_TEST_RESULT: outputFile } = process.env;
-/** Whether somebody has a PostgreSQL ready: then nothing runs on the embedded store. */
+const { LATCHKEY_TEST_POSTGRES, LATCHKEY_TEST_PART } = process.env;
+/** Whether a PostgreSQL is there already: then nothing runs on the embedded store. */
 const isGiven = LATCHKEY_TEST_POSTGRES !== undefined;
+/** Only `npm test` without arguments leaves files out on PostgreSQL, and checks that what is left reaches every statement. */
+const { all, onPostgres, postgresOnly } = testStores(LATCHKEY_TEST_PART === undefined);
+
+useTestDirectory();
 
 const embedded: TestProjectInlineConfiguration = {
   extends: true,
@@ -31,11 +36,11 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 3,
     isolate: false,
-    setupFiles: ['server/test/patient-waits.ts', 'server/test/nothing-left.ts'],
+    setupFiles: ['server/test/patient-waits.ts', 'server/test/nothing-left.ts', 'server/test/file-record.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globals: false,
     projects: isGiven ? [postgres] : [embedded, postgres],
-    reporters: ['default', ...(outputFile ? [['json', { outputFile }] as ['json', object]] : []), storeCounts],
+    reporters: [new TestProgress(), recordWriter],
   },
 });

@@ -3,7 +3,7 @@ import { accessSync, constants, cpSync, mkdirSync, readdirSync, readFileSync, rm
 import { delimiter, dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { withLock } from './lock.mjs';
-import { inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
+import { byName, inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
 
 const nodeMin = [20, 19];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
@@ -164,7 +164,7 @@ function buildFingerprint() {
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort((a, b) => (a < b ? -1 : 1));
+    .sort(byName);
   return sha256(
     [...settings, ...sources].map((path) => `${path} ${sha256(readText(join(root, path)) ?? '')}`).join('\n'),
   );

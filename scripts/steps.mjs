@@ -15,6 +15,9 @@ export function exitWith(error) {
   process.exit(1);
 }
 
+/** Sorts texts, the same on every machine. */
+export const byName = (a, b) => (a < b ? -1 : Number(a > b));
+
 /** Where progress goes: the standard error, so that the standard output holds only what was asked for. */
 export function say(text) {
   process.stderr.write(text);

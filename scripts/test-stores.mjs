@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { root } from './steps.mjs';
+import { byName, root } from './steps.mjs';
 
 /** Whatever reaches these by its imports touches a store. */
 const storeMakers = ['server/test/test-store.ts'];
@@ -42,8 +42,22 @@ const storeIsNoMatter = {
   'server/test/reset-page-browser.test.ts': 'a page in a browser',
 };
 
-/** Commands with `--data-dir` work on an embedded store; those with DATABASE_URL have test files of their own. */
+/** Of the files that touch a store, those that every run has on PostgreSQL: together they reach every statement. */
+const postgresFiles = JSON.parse(readFileSync(join(root, 'scripts/postgres-files.json'), 'utf8'));
+
+/** What takes long and proves little more than what is cheaper, and why: not in every run. */
+const onlyInAll = {
+  'server/test/drill.test.ts':
+    'the drills in short form; process-kill and the tests of relays have the same kinds of faults',
+  'server/test/drill-failover.test.ts': 'a drill in short form; postgres-failover has the same kinds of faults',
+};
+
+/** Commands with `--data-dir` work on an embedded store; those of an import are given the store that a test runs on. */
 const ofCommand = 'a command on a data directory';
+const importMakers = ['cli/test/import-world.ts'];
+
+/** Requests at the same time: in how they lock, the two stores differ most. These run on PostgreSQL in every run, too. */
+const isOfRaces = (file) => /\braces-|-races\b/.test(file);
 
 const importing = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm;
 const imports = new Map();
@@ -70,45 +84,54 @@ function testFiles() {
     .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts') && !entry.parentPath.includes('node_modules'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
-    .sort((a, b) => (a < b ? -1 : 1));
+    .sort(byName);
 }
 
-/** Which test files run on which store, and why those that touch a store run on the embedded one only. */
-export function testStores() {
-  const all = testFiles();
+/**
+ * Which test files run on which store, which of them on PostgreSQL whatever is chosen (`givenOnPostgres`), and why those that
+ * touch a store run on the embedded one only.
+ * @param isWhole whether every file runs, and PostgreSQL gets all that touch a store, not only those of `postgres-files.json`
+ */
+export function testStores(isWhole) {
+  const every = testFiles();
+  const all = isWhole ? every : every.filter((file) => !(file in onlyInAll));
   const reasons = { ...embeddedOnly, ...storeIsNoMatter };
-  const gone = Object.keys(reasons).filter((file) => !all.includes(file));
+  const named = [reasons, onlyInAll].flatMap(Object.keys);
+  const gone = [...named, ...postgresFiles].filter((file) => !every.includes(file));
   if (gone.length > 0) throw new Error(`The lists of test files name what is not there: ${gone.join(', ')}`);
   const touching = all.filter((file) => reaches(file, storeMakers));
   const postgresOnly = touching.filter((file) => reaches(file, postgresMakers));
-  for (const file of touching) if (file.startsWith('cli/') && !postgresOnly.includes(file)) reasons[file] = ofCommand;
-  return { all, onPostgres: touching.filter((file) => !(file in reasons)), postgresOnly, reasons };
+  const ofData = (file) => file.startsWith('cli/') && !postgresOnly.includes(file) && !reaches(file, importMakers);
+  for (const file of touching.filter(ofData)) reasons[file] = ofCommand;
+  const both = touching.filter((file) => !(file in reasons));
+  const givenOnPostgres = both.filter((file) => postgresOnly.includes(file) || isOfRaces(file));
+  const isInEachRun = (file) => givenOnPostgres.includes(file) || postgresFiles.includes(file);
+  return { all, onPostgres: isWhole ? both : both.filter(isInEachRun), postgresOnly, givenOnPostgres, reasons };
 }
 
-/** A file that could not even be loaded counts as one failure, as it does in the sum. */
-function countOf(modules) {
-  const states = modules.flatMap((module) => {
-    const tests = [...module.children.allTests()].map((test) => test.result().state);
-    return tests.length === 0 && module.state() === 'failed' ? ['failed'] : tests;
+/** Says what ran on which store and, where all of it was to run, what did not run on PostgreSQL, and why. */
+export function tellStores({ files }) {
+  const projects = new Set(files.map(({ project }) => project));
+  const lines = Array.from(projects, (name) => {
+    const own = files.filter(({ project }) => project === name);
+    const tests = own.reduce((sum, file) => sum + file.tests.length, 0);
+    return `${name}: ${tests} tests in ${own.length} files`;
   });
-  const passed = states.filter((state) => state === 'passed').length;
-  return { passed, failed: states.filter((state) => state === 'failed').length };
+  const ran = new Set(files.map(({ file }) => file));
+  const apart = Object.entries(testStores(true).reasons).filter(([file]) => ran.has(file));
+  if (apart.length > 0) lines.push(`of these, ${apart.length} that touch a store are for the embedded one only:`);
+  for (const [file, reason] of apart) lines.push(`  ${file}: ${reason}`);
+  return lines.map((line) => `${line}\n`).join('');
 }
 
-/** Tells at the end of a run what ran on which store, and what did not run on PostgreSQL, and why. */
-export const storeCounts = {
-  onTestRunEnd(modules) {
-    const projects = new Set(modules.map(({ project }) => project.name));
-    const lines = Array.from(projects, (name) => {
-      const own = modules.filter(({ project }) => project.name === name);
-      const { passed, failed } = countOf(own);
-      return `${name}: ${passed} passed, ${failed} failed, in ${own.length} files`;
-    });
-    const { reasons } = testStores();
-    const ran = new Set(modules.map(({ moduleId }) => relative(root, moduleId)));
-    const apart = Object.entries(reasons).filter(([file]) => ran.has(file));
-    if (apart.length > 0) lines.push(`of these, ${apart.length} that touch a store are for the embedded one only:`);
-    for (const [file, reason] of apart) lines.push(`  ${file}: ${reason}`);
-    process.stdout.write(`\n${lines.join('\n')}\n`);
-  },
-};
+/** The files that each test file reaches by its imports, without going further at those that `isEnd` names. */
+export function reachedBy(file, isEnd) {
+  const seen = new Set();
+  const waiting = [file];
+  for (const next of waiting) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    if (next.endsWith('.ts') && !isEnd(next)) waiting.push(...importsOf(next));
+  }
+  return seen;
+}

@@ -1,13 +1,19 @@
-// npm test: installs what is needed, checks, builds, and runs every test; stops at the first step that fails. Its last
-// line is `N passed, N failed`, with `, N skipped` when there are any: a skipped test fails the whole, because what is
-// not run proves nothing. Arguments go to vitest: `npm test -- create-token` runs the tests of files with that name.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+// npm test: installs what is needed, checks, builds, and runs the tests; stops at the first step that fails. Its last line is
+// `N passed, N failed`, with `, N skipped` when there are any: a skipped test fails the whole, because what is not run proves
+// nothing. See test-options.mjs for what else it takes.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { report, runChecks } from './checks.mjs';
 import { ensureOutsideClients } from './outside-clients.mjs';
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from './setup.mjs';
-import { inSeconds, root, runNode, StepError } from './steps.mjs';
+import { inSeconds, runNode, StepError } from './steps.mjs';
+import { overBudget, readBudget, tableOf, usage } from './test-budget.mjs';
+import { changedFiles, testsOf } from './test-changed.mjs';
+import { help, readOptions } from './test-options.mjs';
+import { countOf, readRecords } from './test-records.mjs';
+import { recordFiles, statementsWithoutPostgres } from './test-statements.mjs';
+import { tellStores, testStores } from './test-stores.mjs';
 
 /** Programs that the tests start and that npm cannot install: `{ command: 'chromium', package: 'chromium' }`. */
 const debianPackages = [
@@ -21,89 +27,111 @@ const debianPackages = [
   { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];
 
-const linesOfFailure = 20;
+const drillNames = ['disk', 'load', 'failover'];
+const effortOfAll = '10';
 
-async function main() {
-  requireNode();
-  await ensureInstalled();
-  await ensureDebianPackages(debianPackages);
-  const failed = await runChecks({ keepGoing: false });
-  if (failed.length > 0)
-    return { passed: 0, failed: failed.length, skipped: [], stop: `Stopped at: ${failed.join(', ')}` };
-  await ensureBuilt();
-  const filters = process.argv.slice(2);
-  // Tests that need them see to it themselves: here it is seen.
-  if (filters.length === 0) await ensureOutsideClients();
-  return runTests(filters);
+/** The drills that no test runs, a little of everything; one text for each that finds something. */
+async function runDrills() {
+  const failures = [];
+  for (const name of drillNames) {
+    const result = await runNode(['drill/run.mjs', name, '--short']);
+    report(`drill ${name}`, result);
+    if (result.code !== 0) failures.push(`Failed: npm run drill -- ${name} --short\n`);
+  }
+  return failures;
 }
 
-async function runTests(filters) {
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
+/** Which files are to run: by part of their path, or by what a change reaches; all where there is nothing of either. */
+async function chosenFilters({ filters, changed }) {
+  if (changed === undefined) return filters;
+  const files = await changedFiles(changed);
+  const tests = testsOf(files);
+  process.stdout.write(`${files.length} files changed; ${tests.length} test files can be reached by that\n`);
+  return [...filters, ...tests];
+}
+
+function vitestArguments({ update, testNamePattern }, filters) {
+  const named = testNamePattern === undefined ? [] : ['-t', testNamePattern];
+  return ['node_modules/vitest/vitest.mjs', 'run', ...(update ? ['-u'] : []), ...named, ...filters];
+}
+
+async function runTests(options, filters) {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-records-'));
   try {
-    const file = join(directory, 'result.json');
+    const file = join(directory, 'records.json');
     // What runs on which store is the matter of vitest.config.ts.
-    const env = { ...process.env, LATCHKEY_TEST_RESULT: file, LATCHKEY_TEST_POSTGRES: undefined };
-    const result = await runNode(['node_modules/vitest/vitest.mjs', 'run', ...filters], {
-      env,
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
+    const env = {
+      ...process.env,
+      LATCHKEY_TEST_RECORDS: file,
+      LATCHKEY_TEST_POSTGRES: undefined,
+      LATCHKEY_TEST_PART: !options.all && filters.length === 0 ? '1' : undefined,
+      ...(options.all ? { LATCHKEY_TEST_EFFORT: effortOfAll } : {}),
+    };
+    const stdio = ['ignore', 'inherit', 'inherit'];
+    const result = await runNode(vitestArguments(options, filters), { env, stdio });
     report('tests', result);
-    return count(file, result.code);
+    return { code: result.code, records: readRecords(file) };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** Vitest's own counts. A file that cannot be loaded, or an error outside any test, counts as one failed test. */
-function count(file, code) {
-  const result = readResult(file);
-  const tests = result.testResults.flatMap(({ assertionResults }) => assertionResults);
-  const skipped = tests.filter(({ status }) => !['passed', 'failed'].includes(status)).map(({ fullName }) => fullName);
-  const broken = result.testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
-  );
-  const failed = result.numFailedTests + broken.length;
-  const reasons = [
-    ...broken.map(({ name, message }) => whyFailed(name, [message])),
-    ...whichFailed(result.testResults),
-  ];
-  return { passed: result.numPassedTests, failed: code === 0 ? failed : Math.max(1, failed), skipped, reasons };
-}
-
-/** Once more at the very end: whoever has only the last lines of a long run reads there what was red, and why. */
-function whichFailed(files) {
-  return files.flatMap(({ name, assertionResults }) =>
-    assertionResults
-      .filter(({ status }) => status === 'failed')
-      .map(({ fullName, failureMessages }) => whyFailed(`${name} > ${fullName}`, failureMessages)),
-  );
-}
-
-function whyFailed(name, messages) {
-  const lines = messages.join('\n').split('\n').slice(0, linesOfFailure);
-  return `Failed: ${relative(root, name)}\n${lines.map((line) => `    ${line}\n`).join('')}`;
-}
-
-function readResult(file) {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return { testResults: [], numPassedTests: 0, numFailedTests: 0 };
+/** What is true only of a run of every test: statements that PostgreSQL must have had, and what areas may take. */
+function lookAtWhole(records, options) {
+  if (options.record) {
+    const { before, now } = recordFiles(records, testStores(true).givenOnPostgres);
+    process.stdout.write(`scripts/postgres-files.json: ${before} files before, ${now} now\n`);
   }
+  const used = usage(records);
+  const seconds = used.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
+  process.stdout.write(`${Math.round(seconds)} s of CPU in tests\n`);
+  if (options.budget) process.stdout.write(`${tableOf(used)}\n`);
+  // With every random try the shares are others.
+  const over = options.all || options.budget ? [] : overBudget(used, readBudget());
+  return [...statementsWithoutPostgres(records), ...over];
 }
 
-function conclude({ passed, failed, skipped, reasons = [], stop }) {
-  const isGreen = passed > 0 && failed === 0 && skipped.length === 0;
+async function main(options) {
+  requireNode();
+  await ensureInstalled();
+  await ensureDebianPackages(debianPackages);
+  const failedChecks = await runChecks({ keepGoing: false });
+  if (failedChecks.length > 0) {
+    return { passed: 0, skipped: [], failures: [`Failed: ${failedChecks.join(', ')}\n`], stop: 'Stopped' };
+  }
+  await ensureBuilt();
+  const filters = await chosenFilters(options);
+  if (options.changed !== undefined && filters.length === 0)
+    return { passed: 0, skipped: [], failures: [], nothing: true };
+  const isOfAll = filters.length === 0 && options.testNamePattern === undefined;
+  // Tests that need them see to it themselves: here it is seen.
+  if (isOfAll) await ensureOutsideClients();
+  const { code, records } = await runTests(options, filters);
+  const { passed, skipped, failures } = countOf(records);
+  process.stdout.write(tellStores(records));
+  const whole = isOfAll && passed > 0 ? lookAtWhole(records, options) : [];
+  const drills = options.all ? await runDrills() : [];
+  const found = [...failures, ...whole, ...drills];
+  if (code !== 0 && found.length === 0) found.push(`Failed: the test run ended with exit code ${code}\n`);
+  // With -t all other tests are skipped, which is what was asked for.
+  return { passed, skipped: options.testNamePattern === undefined ? skipped : [], failures: found };
+}
+
+/** Once more at the very end, for readers who have only the last lines of a long run: what failed, and why. */
+function conclude({ passed, skipped, failures, stop, nothing = false }) {
+  const isGreen = (passed > 0 || nothing) && failures.length === 0 && skipped.length === 0;
   const more = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
-  for (const reason of reasons) process.stdout.write(reason);
+  for (const failure of failures) process.stdout.write(failure);
   for (const name of skipped) process.stdout.write(`Skipped: ${name}\n`);
   process.stdout.write(`${stop ?? (isGreen ? 'All green' : 'Not green')} after ${inSeconds(performance.now())}\n`);
-  process.stdout.write(`${passed} passed, ${failed} failed${more}\n`);
+  process.stdout.write(`${passed} passed, ${failures.length} failed${more}\n`);
   process.exitCode = isGreen ? 0 : 1;
 }
 
 try {
-  conclude(await main());
+  const options = readOptions(process.argv.slice(2));
+  if (options.help) process.stdout.write(help);
+  else conclude(await main(options));
 } catch (error) {
   process.stdout.write(`${error instanceof StepError ? error.message : error.stack}\n0 passed, 1 failed\n`);
   process.exit(1);

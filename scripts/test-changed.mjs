@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { root, run, StepError } from './steps.mjs';
+import { reachedBy, testStores } from './test-stores.mjs';
+
+/** What puts everything together: by these each test reaches all there is, so nothing is concluded from that. */
+const hubs = [
+  /^server\/src\/(?:compose[\w-]*|main|serve|services|routes\.gen)\.ts$/,
+  /^server\/test\/(?:test-app|contract-check)\.ts$/,
+  /^cli\/src\/(?:commands|command-line|main)\.ts$/,
+];
+const isHub = (file) => hubs.some((pattern) => pattern.test(file));
+
+/** What looks at all endpoints, rules and files, and so may change its mind with any of them. */
+const acrossAll = ['architecture', 'access-matrix', 'openapi', 'refusals', 'mcp-tools'];
+
+async function git(...args) {
+  const { code, output } = await run('git', args);
+  if (code !== 0) throw new StepError(`git ${args.join(' ')}: ${output.trim()}`);
+  return output.split('\n').filter(Boolean);
+}
+
+/** Files that differ from a commit: from the last one, or where nothing does, those that the last commit changed. */
+export async function changedFiles(since) {
+  const untracked = await git('ls-files', '--others', '--exclude-standard');
+  if (since !== '') return [...(await git('diff', '--name-only', since)), ...untracked];
+  const changed = [...(await git('diff', '--name-only', 'HEAD')), ...untracked];
+  return changed.length > 0 ? changed : git('diff', '--name-only', 'HEAD~1', 'HEAD');
+}
+
+/**
+ * The test files that a change can reach: those that changed, those that import what changed (other than by what puts
+ * everything together), those beside it, those that name it, and those that look at all endpoints.
+ */
+export function testsOf(changed) {
+  const { all } = testStores(true);
+  const isSource = changed.some((file) => /^(?:server|cli)\/src\/.*(?<!\.test)\.ts$/.test(file));
+  const folders = new Set(changed.filter((file) => /^(?:server|cli)\/src\/.+\//.test(file)).map(dirname));
+  // Names that others have too say nothing.
+  const names = changed
+    .map((file) => basename(file))
+    .filter((name) => !/^(?:contract|README|package(?:-lock)?|tsconfig)\b/.test(name));
+  return all.filter((test) => {
+    if (changed.includes(test) || folders.has(dirname(test))) return true;
+    if (isSource && acrossAll.some((name) => basename(test) === `${name}.test.ts`)) return true;
+    const reached = reachedBy(test, isHub);
+    if (changed.some((file) => reached.has(file))) return true;
+    const text = readFileSync(join(root, test), 'utf8');
+    return names.some((name) => text.includes(name));
+  });
+}

@@ -1,0 +1,86 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { root } from './steps.mjs';
+
+/**
+ * What a test run found, as `npm test` reads it:
+ * `{ files: [{ project, file, state, ms, cpuMs, statements, tests: [{ name, state, errors }], errors }], errors }`.
+ */
+
+const linesOfFailure = 20;
+
+function messagesOf(errors) {
+  return (errors ?? []).map(({ message, stack, diff }) => [stack ?? message, diff].filter(Boolean).join('\n'));
+}
+
+function fileRecord(module) {
+  const { duration, collectDuration } = module.diagnostic();
+  const { cpuMs = 0, statements = [] } = module.meta().record ?? {};
+  const tests = Array.from(module.children.allTests(), (test) => {
+    const { state, errors } = test.result();
+    return { name: test.fullName, state, errors: messagesOf(errors) };
+  });
+  const errors = [...messagesOf(module.errors()), ...Array.from(module.children.allSuites(), suiteErrors).flat()];
+  return {
+    project: module.project.name,
+    file: relative(root, module.moduleId),
+    state: module.state(),
+    ms: Math.round(duration + collectDuration),
+    cpuMs,
+    statements,
+    tests,
+    errors,
+  };
+}
+
+function suiteErrors(suite) {
+  return messagesOf(suite.errors());
+}
+
+/** A reporter that writes the records of a run where LATCHKEY_TEST_RECORDS says, if it says so. */
+export const recordWriter = {
+  onTestRunEnd(modules, errors) {
+    const target = process.env.LATCHKEY_TEST_RECORDS;
+    if (target === undefined) return;
+    writeFileSync(target, JSON.stringify({ files: modules.map(fileRecord), errors: messagesOf(errors) }));
+  },
+};
+
+/** The records of a run; of one that ended before it wrote any, a single error. */
+export function readRecords(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return { files: [], errors: ['The test run ended before it could write its results'] };
+  }
+}
+
+/** Whether something failed that is no test: a file that cannot be loaded, a hook, something left behind. */
+function isBrokenOutsideTests({ state, tests }) {
+  return state === 'failed' && tests.every((test) => test.state !== 'failed');
+}
+
+/** Counts, names of skipped tests, and one text for each failure. What fails outside of any test counts as one. */
+export function countOf({ files, errors }) {
+  const tests = files.flatMap((file) => file.tests.map((test) => ({ ...test, of: file })));
+  const failures = [
+    ...files.filter(isBrokenOutsideTests).map((file) => textOfFailure(file, file.errors)),
+    ...tests
+      .filter(({ state }) => state === 'failed')
+      .map((test) => textOfFailure(test.of, test.errors, ` > ${test.name}`)),
+    ...errors.map((error) => textOfFailure({ file: 'outside of any test file' }, [error])),
+  ];
+  return {
+    passed: tests.filter(({ state }) => state === 'passed').length,
+    skipped: tests
+      .filter(({ state }) => !['passed', 'failed'].includes(state))
+      .map(({ of, name }) => `${of.file} > ${name}`),
+    failures,
+  };
+}
+
+function textOfFailure({ project, file }, messages, test = '') {
+  const lines = messages.join('\n').split('\n').slice(0, linesOfFailure);
+  const where = project === undefined ? file : `${file} (${project})`;
+  return `Failed: ${where}${test}\n${lines.map((line) => `    ${line}\n`).join('')}`;
+}
