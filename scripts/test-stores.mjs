@@ -109,8 +109,8 @@ export function testStores(isWhole) {
   return { all, onPostgres: isWhole ? both : both.filter(isInEachRun), postgresOnly, givenOnPostgres, reasons };
 }
 
-/** Says what ran on which store and, where all of it was to run, what did not run on PostgreSQL, and why. */
-export function tellStores({ files }) {
+/** Says what ran on which store and, where every file was to run on both, which did not run on PostgreSQL, and why. */
+export function tellStores({ files }, isWhole) {
   const projects = new Set(files.map(({ project }) => project));
   const lines = Array.from(projects, (name) => {
     const own = files.filter(({ project }) => project === name);
@@ -118,7 +118,7 @@ export function tellStores({ files }) {
     return `${name}: ${tests} tests in ${own.length} files`;
   });
   const ran = new Set(files.map(({ file }) => file));
-  const apart = Object.entries(testStores(true).reasons).filter(([file]) => ran.has(file));
+  const apart = isWhole ? Object.entries(testStores(true).reasons).filter(([file]) => ran.has(file)) : [];
   if (apart.length > 0) lines.push(`of these, ${apart.length} that touch a store are for the embedded one only:`);
   for (const [file, reason] of apart) lines.push(`  ${file}: ${reason}`);
   return lines.map((line) => `${line}\n`).join('');

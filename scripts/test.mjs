@@ -108,7 +108,7 @@ async function main(options) {
   if (isOfAll) await ensureOutsideClients();
   const { code, records } = await runTests(options, filters);
   const { passed, skipped, failures } = countOf(records);
-  process.stdout.write(tellStores(records));
+  process.stdout.write(tellStores(records, options.all));
   const whole = isOfAll && passed > 0 ? lookAtWhole(records, options) : [];
   const drills = options.all ? await runDrills() : [];
   const found = [...failures, ...whole, ...drills];

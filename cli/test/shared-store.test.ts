@@ -51,7 +51,7 @@ describe('commands with DATABASE_URL', () => {
       expect(await run('org', 'status')).toMatchObject({ organization: { activeUsers: 6 } });
     }));
 
-  it('0: keys rotate --encryption writes everything anew with the new key, org purge leaves the logs alone (AUDIT-15, CLI-9)', () =>
+  it('0: keys rotate --encryption writes everything anew, org restore brings all back, org purge leaves only the logs (AUDIT-15, CLI-8, CLI-9)', () =>
     withDirectory(async (directory) => {
       const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: join(directory, 'node') };
       const app = await TestApp.start(environment);
@@ -73,8 +73,10 @@ describe('commands with DATABASE_URL', () => {
       const again = await TestApp.start(withNewKey);
       expect((await again.services.mail.settings())?.login?.password.expose()).toBe(smtp.password);
       await again.deleteOrganization();
+      expect(await latchkey(['org', 'restore'], { environment: withNewKey })).toMatchObject({ code: 0, stderr: '' });
+      await again.deleteOrganization();
       await again.stop();
-      const purged = await latchkey(['org', 'purge', '--yes', '--json'], { environment: withNewKey });
+      const purged = await latchkey(['org', 'purge', '--yes'], { environment: withNewKey });
       expect(purged).toMatchObject({ code: 0, stderr: '' });
       expect(await place.run('select * from users')).toEqual([]);
       expect(await place.run('select * from organizations')).toEqual([]);
