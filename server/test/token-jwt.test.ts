@@ -28,6 +28,7 @@ describe('tokens as JWTs', () => {
       client_id: `pat-system:${String(orgId)}`,
       tokenType: 'oauth',
       jti: token.tokenId,
+      rnd: expect.stringMatching(/^[\w-]{22}$/),
       iat: Math.floor(app.clock.now() / second),
       exp: Math.floor((app.clock.now() + 90 * day) / second),
       iss: 'https://id.example.com',
@@ -37,7 +38,7 @@ describe('tokens as JWTs', () => {
   it('have no exp when they never expire (PAT-27)', async () => {
     const token = await admin.token({ expiryDays: 'never' });
     expect(Object.keys(claimsOf(token.credential ?? '')).sort()).toEqual(
-      ['client_id', 'fullName', 'iat', 'iss', 'jti', 'orgId', 'scope', 'tokenType', 'userId'].sort(),
+      ['client_id', 'fullName', 'iat', 'iss', 'jti', 'orgId', 'rnd', 'scope', 'tokenType', 'userId'].sort(),
     );
   });
 
@@ -50,6 +51,7 @@ describe('tokens as JWTs', () => {
       fullName: organization.adminFullName,
       accountType: 'business',
       jti: expect.stringMatching(/^[a-f0-9]{24}$/),
+      rnd: expect.stringMatching(/^[\w-]{22}$/),
       iat: Math.floor(app.clock.now() / second),
       exp: Math.floor(app.clock.now() / second) + day / second,
       iss: 'https://id.example.com',

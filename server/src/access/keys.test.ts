@@ -10,6 +10,9 @@ import { Secret } from '../secret.ts';
 import { keyFile } from './key-place.ts';
 import { openSigningKeys } from './keys.ts';
 
+/** 128 random bits. Rule: CRED-1. */
+const rnd = expect.stringMatching(/^[\w-]{22}$/);
+
 describe('openSigningKeys', () => {
   let dataDir: string;
   let file: string;
@@ -29,7 +32,7 @@ describe('openSigningKeys', () => {
     const sealed = await first.seal({ userId: 'u' });
     const second = await open();
     expect(await second.publicKeys()).toEqual(await first.publicKeys());
-    expect(await second.unseal(sealed)).toEqual({ userId: 'u' });
+    expect(await second.unseal(sealed)).toEqual({ rnd, userId: 'u' });
   });
 
   it('publishes no private part (AUTH-35)', async () => {
@@ -48,7 +51,7 @@ describe('openSigningKeys', () => {
     const newKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
     writeFileSync(file, JSON.stringify({ keys: [...newKeys, ...oldKeys] }));
     const rotated = await open();
-    expect(await rotated.unseal(old)).toEqual({ made: 'before' });
+    expect(await rotated.unseal(old)).toEqual({ rnd, made: 'before' });
     expect(headerOf(await rotated.sign({}))['kid']).toBe(newKeys[0].kid);
     expect((await rotated.publicKeys()).map(({ kid }) => kid)).toEqual([newKeys[0].kid, oldKeys[0].kid]);
   });
@@ -89,7 +92,7 @@ describe('openSigningKeys', () => {
     ).toBeNull();
     const exp = Math.floor(clock.now() / 1_000) + 60;
     const sealed = await keys.seal({ exp });
-    expect(await keys.unseal(sealed)).toEqual({ exp });
+    expect(await keys.unseal(sealed)).toEqual({ rnd, exp });
     clock.set(exp * 1_000);
     expect(await keys.unseal(sealed)).toBeNull();
     expect(await keys.unseal('')).toBeNull();
@@ -102,10 +105,10 @@ describe('openSigningKeys', () => {
     expect(headerOf(await keys.sign({}))).toEqual({ alg: 'HS256', typ: 'JWT' });
     expect(() => statSync(file)).toThrow('ENOENT');
     const shared = new TextEncoder().encode(raw);
-    expect((await jwtVerify(await keys.sign({ a: 1 }), shared)).payload).toEqual({ a: 1 });
+    expect((await jwtVerify(await keys.sign({ a: 1 }), shared)).payload).toEqual({ rnd, a: 1 });
     const sealed = await keys.seal({ a: 1 });
     await expect(jwtVerify(sealed, shared)).rejects.toThrow(/signature/);
-    expect(await keys.unseal(sealed)).toEqual({ a: 1 });
+    expect(await keys.unseal(sealed)).toEqual({ rnd, a: 1 });
     const other = await open(new Secret('fedcba9876543210fedcba9876543210'));
     expect(await keys.unseal(await other.seal({}))).toBeNull();
   });

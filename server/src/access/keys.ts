@@ -1,4 +1,4 @@
-import { hkdfSync } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { type Clock, second } from '../clock.ts';
 import { StartupError } from '../errors.ts';
@@ -16,7 +16,11 @@ interface PublicKey {
   readonly use: string;
 }
 
-/** Signs the compact JWTs that credentials are, and publishes how to verify them. Times in seconds, as in RFC 7519. */
+/**
+ * Signs the compact JWTs that credentials are, and publishes how to verify them. Times in seconds, as in RFC 7519. Each JWT
+ * gets the claim `rnd`, unless its claims hold one: 128 random bits that the store never holds, so that the store, the keys
+ * and the audit log together do not suffice to make it again. Rule: CRED-1.
+ */
 export interface SigningKeys {
   /** A JWT of these claims that others can verify: for session, personal access and scoped tokens only. */
   sign(claims: JWTPayload): Promise<string>;
@@ -76,6 +80,13 @@ async function importKeys(content: string, place: KeyPlace): Promise<Signers> {
   const [newest, ...others] = await Promise.all(keys.map(importKey)).catch(() => []);
   if (!newest) throw damaged(place);
   return [newest, ...others];
+}
+
+const randomPartBytes = 16;
+
+/** Adds what nothing but the token itself holds. */
+function withRandomPart(claims: JWTPayload): JWTPayload {
+  return { rnd: randomBytes(randomPartBytes).toString('base64url'), ...claims };
 }
 
 const makeContent = async () => storedContent([await makeKey()]);
@@ -148,11 +159,13 @@ export async function openSigningKeys({ place, clock, sharedSecret }: KeyOptions
   return {
     sign: async (claims) => {
       const { header, signing } = await signer();
-      return new SignJWT(claims).setProtectedHeader(header).sign(signing);
+      return new SignJWT(withRandomPart(claims)).setProtectedHeader(header).sign(signing);
     },
     seal: async (claims) => {
       const { sealing } = await signer();
-      return new SignJWT(claims).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType }).sign(sealing);
+      return new SignJWT(withRandomPart(claims))
+        .setProtectedHeader({ alg: sealAlgorithm, typ: sealedType })
+        .sign(sealing);
     },
     unseal: async (jwt) => {
       for (const { sealing } of await signers()) {

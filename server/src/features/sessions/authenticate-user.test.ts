@@ -40,6 +40,7 @@ describe('POST /userAccount/authenticate', () => {
       email,
       fullName: 'Ada Lovelace',
       accountType: 'business',
+      rnd: expect.stringMatching(/^[\w-]{22}$/),
       jti: expect.stringMatching(/^[a-f0-9]{24}$/),
       iat,
       exp: iat + 86_400,

@@ -1,7 +1,9 @@
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
+import { idPattern } from '../../ids.ts';
 import type { Origin } from '../../origin.ts';
+import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import {
   advanceProgress,
@@ -57,6 +59,24 @@ export async function firstMethods(read: Reader, orgId: string | undefined): Pro
   return methodsOf(steps[0]);
 }
 
+/** A sign-in that was begun. */
+interface BegunSignIn {
+  readonly id: string;
+  /** The id of the row that says which steps were taken. */
+  readonly progressId: string;
+  readonly email: string;
+}
+
+/**
+ * The id under which the steps of a sign-in are stored: the hash of its random part, so that no one can go on with a
+ * sign-in whose row they read. Sign-ins that an earlier release began have their own id. `null`: neither. Rule: CRED-1.
+ */
+function progressIdOf({ rnd, jti = '' }: Readonly<Record<string, unknown>> & { readonly jti?: string }): string | null {
+  if (typeof rnd === 'string') return hashCredential(rnd);
+  // A hash has another form, so that the id of a row is never taken for that of an earlier sign-in.
+  return idPattern.test(jti) ? jti : null;
+}
+
 /**
  * The sign-in that the header of a request stands for, and the address that it is for, which cannot change once it was
  * named. Throws `signInNotStarted`, `invalidInput` where no address was ever named, and `signInRefused`. Rules: AUTH-3,
@@ -66,16 +86,17 @@ export async function readSignIn(
   { keys }: Services,
   token: string | undefined,
   given: string | undefined,
-): Promise<{ readonly id: string; readonly email: string }> {
+): Promise<BegunSignIn> {
   const claims = token === undefined ? null : await keys.unseal(token);
-  if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined) {
+  const progressId = claims && progressIdOf(claims);
+  if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined || !progressId) {
     throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
   }
   const begunWith = claims['email'];
   const email = typeof begunWith === 'string' ? begunWith : given;
   if (email === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
   if (given !== undefined && given !== email) throw refuseSignIn();
-  return { id: claims.jti, email };
+  return { id: claims.jti, progressId, email };
 }
 
 /** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
@@ -139,14 +160,18 @@ export interface SignInStage {
 /**
  * Finds out where somebody who signs in has got to. Steps that were taken before the steps were changed, or by somebody
  * else, don't count. Rules: AUTH-8, AUTH-10.
- * @param id of the sign-in; `userId` `null`: nobody, who has taken none
+ * @param begun the sign-in; `userId` `null`: nobody, who has taken none
  */
 export async function openSignIn(
   { db, clock }: Services,
-  { id, orgId, userId }: { readonly id: string; readonly orgId: string; readonly userId: string | null },
+  {
+    begun: { id, progressId },
+    orgId,
+    userId,
+  }: { readonly begun: BegunSignIn; readonly orgId: string; readonly userId: string | null },
 ): Promise<SignInStage> {
   const { steps, updatedAt } = await selectSignInConfig(db.read, orgId);
-  const known = steps.length > 1 ? await selectProgress(db.read, id, clock.now()) : undefined;
+  const known = steps.length > 1 ? await selectProgress(db.read, progressId, clock.now()) : undefined;
   const counts = known?.userId === userId && known.configUpdatedAt === updatedAt;
   const stepsDone = counts ? known.stepsDone : 0;
   const nextStep = stepsDone + 1;
@@ -161,14 +186,14 @@ export async function openSignIn(
     advance: async (tx, owner) =>
       (await isPresent(tx)) &&
       advanceProgress(tx, {
-        id,
+        id: progressId,
         user_id: owner,
         steps_done: nextStep,
         config_updated_at: updatedAt,
         expires_at: clock.now() + signInMs,
       }),
     complete: async (tx, owner) =>
-      (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id, userId: owner, stepsDone })),
+      (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id: progressId, userId: owner, stepsDone })),
   };
 }
 
