@@ -376,6 +376,6 @@ describe('the tools of agents', () => {
       'The arguments are not valid (VALIDATION_ERROR)',
     ]);
     const unknown = await callTool(agent, 'get_user', { userId: id });
-    expect(unknown.content[0].text).toContain('- userId: is no argument; there are: id');
+    expect(unknown.content[0].text).toContain('- userId: is not a known argument; there are: id');
   });
 });

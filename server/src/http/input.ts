@@ -5,11 +5,11 @@ import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import { type InputProblem, refuseInput } from '../errors.ts';
 import type { Origin } from '../origin.ts';
 import { Secret } from '../secret.ts';
+import { closestName } from '../text/closest.ts';
 import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
 
-const detailsMax = 20;
 const parts = ['params', 'query', 'headers', 'body'] as const;
 type Part = (typeof parts)[number];
 
@@ -36,6 +36,24 @@ class RequestOrigin implements Origin {
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
 
+/** Of names that nothing knows, so many are told. */
+const detailsMax = 20;
+const nameMax = 100;
+
+/** The names that were probably meant by unknown ones, one a line; an empty line: none is close. Rule: CRED-2. */
+function hintsOf(keys: readonly string[], { inst }: z.core.$ZodRawIssue): string {
+  const known = inst instanceof z.ZodObject ? Object.keys(inst.shape) : [];
+  return keys
+    .slice(0, detailsMax)
+    .map((key) => closestName(key, known) ?? '')
+    .join('\n');
+}
+
+/** Says that a name is unknown, and which one was probably meant; `kind` is what it is a name of. */
+export function unknownName(kind: string, meant: string | null | undefined): string {
+  return `is not a known ${kind}${meant ? `: did you mean ${meant}?` : ''}`;
+}
+
 /** What is said of a value that breaks a schema, where the schema itself has no words for it. */
 export const wording: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined) return 'is required';
@@ -49,6 +67,8 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
       return `must ${issue.origin in units ? 'have' : 'be'} at least ${issue.minimum}${units[issue.origin] ?? ''}`;
     case 'too_big':
       return `must ${issue.origin in units ? 'have' : 'be'} at most ${issue.maximum}${units[issue.origin] ?? ''}`;
+    case 'unrecognized_keys':
+      return hintsOf(issue.keys, issue);
     default:
       return 'is not valid';
   }
@@ -56,8 +76,15 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
 
 /** Says what is wrong with one part of the input. */
 export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[] {
-  const found = issues.map(({ code, path, message }) => {
-    return { code, field: [part, ...path.map(String)].join('.'), message };
+  const found = issues.flatMap((issue) => {
+    const { code, path, message } = issue;
+    const fieldOf = (...names: string[]) => [part, ...path.map(String), ...names].join('.');
+    if (issue.code !== 'unrecognized_keys') return { code, field: fieldOf(), message };
+    const meant = message.split('\n');
+    return issue.keys.slice(0, detailsMax).map((key, place) => {
+      const known = unknownName(part === 'query' ? 'parameter' : 'key', meant[place]);
+      return { code, field: fieldOf(key.slice(0, nameMax)), message: known };
+    });
   });
   const ofWrongType = new Set(found.flatMap(({ code, field }) => (code === 'invalid_type' ? [field] : [])));
   // Whatever has a length is measured, even where something else was expected: that says nothing.
@@ -83,9 +110,13 @@ export interface RawInput {
   readonly origin: Origin;
 }
 
-/** The input of a request that found its endpoint. */
+/**
+ * The input of a request that found its endpoint. The parameter `_` is dropped: clients send it so that no cache answers in
+ * our place. Rule: CRED-3.
+ */
 export function rawInputOf(request: EndpointRequest): RawInput {
-  const { params, query, headers, body, caller } = request;
+  const { params, query: given, headers, body, caller } = request;
+  const { _, ...query } = given;
   return { params, query, headers, body, caller, origin: new RequestOrigin(request) };
 }
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import { type AnyEndpoint, addressOf } from './endpoint.ts';
 import { answerForms, isUpload } from './media.ts';
@@ -150,6 +150,18 @@ function refusedAs(name: string): Json {
   return { description: 'Refused, or failed', content: { 'application/json': { schema } } };
 }
 
+/** Whether an unknown name is refused. Rules: CRED-2, CRED-3. */
+export function isStrict(schema: z.ZodType | undefined): boolean {
+  return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever;
+}
+
+/** Who may call, and, of a list, what becomes of unknown parameters: JSON Schema has a word for that in bodies alone. */
+function described(endpoint: AnyEndpoint): Json {
+  const made = access(endpoint);
+  if (!isStrict(endpoint.query)) return made;
+  return { ...made, description: `${String(made['description'])} Unknown parameters are refused, but for \`_\`.` };
+}
+
 function operation(endpoint: AnyEndpoint): Json {
   const given = [
     ...parameters('path', endpoint.params),
@@ -161,7 +173,7 @@ function operation(endpoint: AnyEndpoint): Json {
     operationId: operationId(endpoint),
     tags: [endpoint.tag],
     summary: endpoint.summary,
-    ...access(endpoint),
+    ...described(endpoint),
     ...(endpoint.forwardsCredential ? { 'x-passed-answers': true } : {}),
     ...(given.length > 0 ? { parameters: given } : {}),
     ...(endpoint.body

@@ -56,6 +56,28 @@ export const queryMoment = z
   .transform((text) => Date.parse(text))
   .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
 
+/** A moment in the query as `queryMoment`, or in milliseconds since 1970. */
+export const queryMomentOrMs = z
+  .union(
+    [
+      queryMoment,
+      z
+        .string()
+        .regex(/^\d{1,15}$/)
+        .transform(Number),
+    ],
+    'must be a date and time such as 2026-11-27T20:17:00Z, or milliseconds since 1970',
+  )
+  .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '1795810620000'] });
+
+/**
+ * The parameters of a list: an unknown one is 400, with the name that was probably meant. Otherwise a filter that is spelled
+ * wrong would answer everything. Each list has them, also one without any. Rule: CRED-3.
+ */
+export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) {
+  return z.strictObject(parameters);
+}
+
 /** The answer of operations that only say that they were done. */
 export const messageAnswer = z.object({ message: z.string() });
 

@@ -4,8 +4,9 @@ import type { Principal } from '../access/principal.ts';
 import { type RefusedError, refuseInput } from '../errors.ts';
 import { describeFault } from '../http/answers.ts';
 import { PassedAnswer, WithHeaders } from '../http/endpoint.ts';
-import type { RawInput, ReadInput } from '../http/input.ts';
+import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
 import type { Services } from '../services.ts';
+import { closestName } from '../text/closest.ts';
 import type { AgentCall } from './agents.ts';
 import type { Part, Tool } from './tool.ts';
 
@@ -66,7 +67,8 @@ function refuseUnknown({ partOf }: Tool, given: Arguments): void {
   const known = [...partOf.keys()].join(', ') || 'none';
   throw refuseInput(
     ...unknown.slice(0, problemsMax).map((name) => {
-      return { field: name.slice(0, nameMax), message: `is no argument; there are: ${known}` };
+      const problem = unknownName('argument', closestName(name, [...partOf.keys()]));
+      return { field: name.slice(0, nameMax), message: `${problem}; there are: ${known}` };
     }),
   );
 }

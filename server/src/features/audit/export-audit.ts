@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { exportFormats, exportAudit as exportRecords } from '../../audit/export-audit.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { StreamedText, streamAnswer } from '../../http/media.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { auditFilter } from './audit-filter.ts';
 
 const mediaTypes = { jsonl: 'application/jsonl', csv: 'text/csv' } as const;
@@ -13,7 +14,7 @@ export const exportAudit = endpoint({
   tag: 'Audit',
   summary: 'Export who did what, oldest first, with all that it takes to verify it; sent as it is read',
   policy: { who: 'admin', scope: 'org:admin' },
-  query: z.object({
+  query: listQuery({
     ...auditFilter,
     format: z.enum(exportFormats).optional().describe('JSON Lines, or CSV (RFC 4180)').meta({ default: 'jsonl' }),
   }),

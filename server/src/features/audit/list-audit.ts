@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toAuditEntry } from '../../audit/audit-events.ts';
 import { selectAuditPage } from '../../audit/audit-query.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { queryNumber } from '../../http/schemas.ts';
+import { listQuery, queryNumber } from '../../http/schemas.ts';
 import { auditFilter } from './audit-filter.ts';
 import { auditCursor, auditRecord, toCursor } from './audit-page.ts';
 
@@ -24,7 +24,7 @@ export const listAudit = endpoint({
       'the page before. Narrow it down by actor, action (token.revoked, or token. for all of them), subject and time.',
     query: { limit: '25' },
   },
-  query: z.object({
+  query: listQuery({
     ...auditFilter,
     limit: queryNumber({ min: 1, max: limitMax })
       .optional()

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { selectLetters } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { findEvents } from './contract.ts';
 import { deadLetter, toDeadLetter } from './relay-state.ts';
 
@@ -12,7 +13,7 @@ export const listDeadLetters = endpoint({
   tag: 'Events',
   summary: 'Events that were refused on their way out and set aside',
   policy: { who: 'admin', scope: 'org:admin' },
-  query: z.object({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this way out') }),
+  query: listQuery({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this way out') }),
   response: { 200: z.object({ deadLetters: z.array(deadLetter), pagination }) },
   async handle({ db }, { query: { relay, ...query } }) {
     const page = pageOf(query);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Principal, ServicePrincipal } from '../../access/principal.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { StreamedText, streamAnswer } from '../../http/media.ts';
-import { queryNumber } from '../../http/schemas.ts';
+import { listQuery, queryNumber } from '../../http/schemas.ts';
 import { readingPosition, readOn, streamEvents } from './contract.ts';
 import { asksForStream, envelopeAnswer, sequenceText } from './event.ts';
 
@@ -30,7 +30,7 @@ export const listEvents = endpoint({
       'What happened to the organization and its people, in order, a page at a time, of 25 where nothing is said; go on with ' +
       'after: nextAfter of the page before.',
   },
-  query: z.object({
+  query: listQuery({
     after: sequenceText
       .optional()
       .describe('Only events with a greater sequence; without it, from the oldest event kept'),

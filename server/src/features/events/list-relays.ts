@@ -5,6 +5,7 @@ import { readSpan } from '../../events/event-log.ts';
 import { isOutletOf } from '../../events/outlet.ts';
 import { countLetters, selectRelays } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { relayState, toRelayState } from './relay-state.ts';
 
 /** Rule: EVENT-28. */
@@ -15,6 +16,7 @@ export const listRelays = endpoint({
   summary: 'How far events have got on each way out: to the broker, and to each webhook',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'list_event_relays', title: 'How events go out' },
+  query: listQuery({}),
   response: {
     200: z.object({
       oldest: z.int().describe('The sequence of the oldest event kept; one more than newest where there is none'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { id, idAnswer } from '../../http/schemas.ts';
+import { id, idAnswer, listQuery } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { selectGroup } from './group-store.ts';
@@ -24,7 +24,7 @@ export const listGroupMembers = endpoint({
   policy: { who: 'member', scope: 'usergroup:read' },
   tool: { name: 'list_group_members', title: 'List who is in a group' },
   params: z.object({ groupId: id.describe('Of the group') }),
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     search: searchText.describe('Only members with this text in their name or e-mail address, in any case'),
   }),

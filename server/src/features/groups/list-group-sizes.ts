@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { selectGroupSizes } from './group-store.ts';
 
 /** Rule: GROUP-7. */
@@ -10,6 +11,7 @@ export const listGroupSizes = endpoint({
   summary: 'How many members the groups have, by name of the group',
   policy: { who: 'member', scope: 'usergroup:read' },
   tool: { name: 'list_group_sizes', title: 'Count who is in which groups' },
+  query: listQuery({}),
   response: {
     200: z.array(
       z.object({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { selectActivePerson } from '../../db/people.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer } from '../../http/schemas.ts';
+import { id, idAnswer, listQuery } from '../../http/schemas.ts';
 import { selectGroupsOf } from './group-store.ts';
 
 /** Rule: GROUP-8. */
@@ -14,6 +14,7 @@ export const listGroupsOfUser = endpoint({
   policy: { who: 'member', scope: 'usergroup:read' },
   tool: { name: 'list_groups_of_user', title: 'List the groups of a user' },
   params: z.object({ userId: id.describe('Of the user') }),
+  query: listQuery({}),
   response: { 200: z.array(z.object({ _id: idAnswer, name: z.string(), type: z.string() })) },
   async handle({ db }, { caller: { orgId }, params: { userId } }) {
     const person = await selectActivePerson(db.read, userId);

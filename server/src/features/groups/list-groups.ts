@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { queryMoment } from '../../http/schemas.ts';
+import { listQuery, queryMoment } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { groupListItem, toGroupListItem } from './group.ts';
 import { countGroups, selectGroupPage } from './group-store.ts';
@@ -14,7 +14,7 @@ export const listGroups = endpoint({
   summary: 'List the groups, in order of creation',
   policy: { who: 'member', scope: 'usergroup:read' },
   tool: { name: 'list_groups', title: 'List or search groups' },
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     search: searchText.describe('Only groups with this text in their name, in any case'),
     createdAfter: queryMoment.optional().describe('Only groups made at this moment or later'),

@@ -17,7 +17,7 @@ import {
 const emailsMax = 1_000;
 const groupsMax = 100;
 
-const body = z.object({
+const body = z.strictObject({
   emails: z
     .array(emailAddress)
     .min(1)

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { invitationRecord, invitationStatuses, toInvitationRecord } from './invitation.ts';
 import { countInvitations, selectInvitationPage } from './invitation-store.ts';
@@ -13,7 +14,7 @@ export const listInvitations = endpoint({
   summary: 'List the last invitation of everybody who was invited, newest first, a page at a time',
   policy: { who: 'admin', scope: 'user:read' },
   tool: { name: 'list_invitations', title: 'List invitations' },
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     status: z.enum(invitationStatuses).optional().describe('Only those that this became of'),
     search: searchText.describe('Only people with this text in their name or e-mail address, in any case'),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { addressOf, endpoint } from '../../http/endpoint.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { objectionTo } from '../../mcp/tool.ts';
 
 /** Rule: MCP-12. */
@@ -16,7 +17,7 @@ export const explainAccess = endpoint({
       'Tells for each tool and each address of the API which scope and which rights it needs, and what your credential lacks. ' +
       'Ask for one with operation, for example list_users or GET /users.',
   },
-  query: z.object({
+  query: listQuery({
     operation: z
       .string()
       .max(200)

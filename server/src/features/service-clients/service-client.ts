@@ -30,7 +30,7 @@ const scope = z.preprocess(
 );
 
 /** What a service client is to be called, and what it may do. Rules: SERVICE-7, SERVICE-8. */
-export const clientWish = z.object({
+export const clientWish = z.strictObject({
   name: plainText({ max: 100 }).meta({ examples: ['connector'] }),
   scopes: z
     .array(scope)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
 import { selectOpenSessions } from './session-store.ts';
 
 /** Rule: AUTH-53. */
@@ -11,6 +11,7 @@ export const listSessions = endpoint({
   tag: 'Sign-in',
   summary: 'List the caller’s own sessions that have not ended, the latest active first, at most 100',
   policy: { who: 'member', sessionOnly: true },
+  query: listQuery({}),
   response: {
     200: z.object({
       sessions: z.array(

@@ -17,7 +17,7 @@ import { selectSetting, upsertSetting } from './setting-store.ts';
 const portMax = 65_535;
 const passwordMax = 1_000;
 
-const body = z.object({
+const body = z.strictObject({
   host: mailHost.describe('Name or address of the mail server').meta({ examples: ['smtp.example.com'] }),
   port: z
     .int()

@@ -17,7 +17,7 @@ import { selectSetting, upsertSetting } from './setting-store.ts';
 
 const listMax = 100;
 
-const body = z.object({
+const body = z.strictObject({
   issuer: oidcIssuer.describe('The issuer, as the provider tells it').meta({ examples: ['https://id.example.com'] }),
   clientId: z
     .string()

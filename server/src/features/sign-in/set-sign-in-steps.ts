@@ -12,10 +12,10 @@ const stepsMax = 3;
 
 const steps = z
   .array(
-    z.object({
+    z.strictObject({
       order: z.int().min(1).max(stepsMax),
       allowedMethods: z
-        .array(z.object({ type: z.enum(signInMethods) }))
+        .array(z.strictObject({ type: z.enum(signInMethods) }))
         .min(1)
         .max(signInMethods.length),
     }),
@@ -70,7 +70,7 @@ export const setSignInSteps = endpoint({
   tag: 'Sign-in',
   summary: 'Set how the people of the organization sign in; sessions that there are go on',
   policy: { who: 'admin', sessionOnly: true },
-  body: z.object({ authMethod: steps }),
+  body: z.strictObject({ authMethod: steps }),
   response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
   async handle(services, { caller, body: { authMethod }, origin }) {
     const { db, clock } = services;

@@ -3,6 +3,7 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passList } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { directoryUser, toDirectoryUser } from './directory-user.ts';
 import { directorySearch, foldedSearch, sentQuery, succeeded, success } from './team.ts';
 import { countDirectoryUsers, selectDirectoryUserPage } from './team-store.ts';
@@ -15,7 +16,7 @@ export const listDirectoryUsers = endpoint({
   summary: 'List the people who can be in teams, by name',
   policy: { who: 'member', scope: 'user:read' },
   forwardsCredential: true,
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     search: directorySearch.describe('Only people with this text in their name or e-mail address, in any case'),
   }),

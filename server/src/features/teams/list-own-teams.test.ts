@@ -56,6 +56,46 @@ describe.each(['/users/teams/list', '/teams/user/teams'])('GET %s', (path) => {
     expect((await admin.get(path)).body).toMatchObject({ teams: [], pagination: { total: 0, pages: 0 } });
   });
 
+  it('200: only those that a user made, and since or until a moment, in ISO or milliseconds (CRED-3)', async () => {
+    const maker = await app.member(admin, `maker-${path.length}@example.com`, 'Maker');
+    const members = [{ userId: maker.userId, role: 'READER' }];
+    const madeAt: number[] = [];
+    for (const [by, name] of [
+      [maker, 'Own 1'],
+      [member, 'Theirs'],
+      [maker, 'Own 2'],
+    ] as const) {
+      app.clock.advance(60_000);
+      madeAt.push(app.clock.now());
+      await by.post('/teams', { name, ...(by === maker ? {} : { members }) });
+    }
+    const [first = 0, second = 0, third = 0] = madeAt;
+    const iso = (ms: number) => encodeURIComponent(new Date(ms).toISOString());
+    const namesFor = async (query: string) => {
+      const { body } = await maker.get(`${path}?${query}`);
+      expect(body.pagination.total).toBe(body.teams.length);
+      return body.teams.map(({ name }: Json) => name);
+    };
+    expect(await namesFor(`created_by=${maker.userId}`)).toEqual(['Own 2', 'Own 1']);
+    expect(await namesFor(`created_by=${member.userId.toUpperCase()}`)).toEqual(['Theirs']);
+    expect(await namesFor(`created_by=${admin.userId}`)).toEqual([]);
+    for (const form of [String, iso]) {
+      expect(await namesFor(`created_after=${form(second)}`)).toEqual(['Own 2', 'Theirs']);
+      expect(await namesFor(`created_after=${form(second + 1)}`)).toEqual(['Own 2']);
+      expect(await namesFor(`created_before=${form(second)}`)).toEqual(['Theirs', 'Own 1']);
+      expect(await namesFor(`created_before=${form(first - 1)}`)).toEqual([]);
+      expect(await namesFor(`created_after=${form(first)}&created_before=${form(third)}&search=own`)).toHaveLength(2);
+    }
+    for (const wrong of [
+      'created_after=yesterday',
+      'created_before=-1',
+      'created_by=me',
+      'created_after=1&created_after=2',
+    ]) {
+      expect((await maker.get(`${path}?${wrong}`)).status).toBe(400);
+    }
+  });
+
   it('403: a token needs team:read (SCOPE-1)', async () => {
     expect((await (await member.token({ scopes: ['team:read'] })).get(path)).status).toBe(200);
     const { status, body } = await (await member.token({ scopes: ['user:read', 'team:write'] })).get(path);

@@ -4,6 +4,7 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passList } from '../../connector/connector-answers.ts';
 import { endpoint, type Forwarded } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
+import { id, listQuery, queryMomentOrMs } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { selectFirstMembers } from './member-store.ts';
 import {
@@ -21,9 +22,16 @@ import { countTeamsOf, selectTeamPageOf } from './team-store.ts';
 /** Of each team; GET /teams/:id/users has them all. */
 const membersShown = 50;
 
-const query = z.object({
+const query = listQuery({
   ...pageQuery,
   search: directorySearch.describe('Only teams with this text in their name or description, in any case'),
+  created_by: id.optional().describe('Only teams that this user made; not sent to a connector backend'),
+  created_after: queryMomentOrMs
+    .optional()
+    .describe('Only teams made at this moment or later; not sent to a connector backend'),
+  created_before: queryMomentOrMs
+    .optional()
+    .describe('Only teams made at this moment or earlier; not sent to a connector backend'),
 });
 const response = {
   200: z.object({ ...success, teams: z.array(teamRecord), pagination: directoryPagination }),
@@ -43,7 +51,14 @@ async function handle(services: Services, { caller, query: asked, forwarded }: A
     pass: (answer) => passList(answer, 'connectorTeamsFailed'),
   } satisfies BackendOperation;
   return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
-    const filter = { orgId: caller.orgId, userId: caller.userId, search: foldedSearch(asked) };
+    const filter = {
+      orgId: caller.orgId,
+      userId: caller.userId,
+      search: foldedSearch(asked),
+      createdBy: asked.created_by,
+      createdAfterMs: asked.created_after,
+      createdBeforeMs: asked.created_before,
+    };
     const page = pageOf(asked);
     const total = await countTeamsOf(services.db.read, filter);
     const teams = await selectTeamPageOf(services.db.read, filter, page);

@@ -3,7 +3,7 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
-import { id } from '../../http/schemas.ts';
+import { id, listQuery } from '../../http/schemas.ts';
 import { countMembers, selectMemberPage } from './member-store.ts';
 import {
   directorySearch,
@@ -27,7 +27,7 @@ export const listTeamMembers = endpoint({
   tool: { name: 'list_team_members', title: 'List who is in a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     search: directorySearch.describe('Only members with this text in their name or e-mail address, in any case'),
   }),

@@ -8,6 +8,11 @@ interface TeamFilter {
   readonly userId: string;
   /** Folded: see `foldCase`. */
   readonly search: string | undefined;
+  /** The id of the user who made them. */
+  readonly createdBy: string | undefined;
+  /** Milliseconds since 1970; the moments themselves included. */
+  readonly createdAfterMs: number | undefined;
+  readonly createdBeforeMs: number | undefined;
 }
 
 interface Page {
@@ -15,12 +20,16 @@ interface Page {
   readonly limit: number;
 }
 
-function teamsOf(read: Reader, { orgId, userId, search }: TeamFilter) {
-  const query = read
+function teamsOf(read: Reader, filter: TeamFilter) {
+  const { orgId, userId, search, createdBy, createdAfterMs, createdBeforeMs } = filter;
+  let query = read
     .selectFrom('team_members as m')
     .innerJoin('teams as t', 't.id', 'm.team_id')
     .where('m.user_id', '=', userId)
     .where('t.org_id', '=', orgId);
+  if (createdBy !== undefined) query = query.where('t.created_by', '=', createdBy);
+  if (createdAfterMs !== undefined) query = query.where('t.created_at', '>=', createdAfterMs);
+  if (createdBeforeMs !== undefined) query = query.where('t.created_at', '<=', createdBeforeMs);
   if (!search) return query;
   return query.where((eb) => eb.or([contains('t.name_key', search), contains('t.description_key', search)]));
 }

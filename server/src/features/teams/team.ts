@@ -112,9 +112,17 @@ export function foldedSearch({ search }: { readonly search?: string | undefined 
   return search && foldCase(search);
 }
 
-/** A validated query as a backend is asked it: what was given, and nothing else. Rule: TEAM-4. */
-export function sentQuery(query: Readonly<Record<string, string | number | undefined>>): Record<string, string> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+/** What a backend is sent of a validated query: these three as far as they were given, and nothing else. Rule: TEAM-4. */
+export function sentQuery({
+  page,
+  limit,
+  search,
+}: {
+  readonly page?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly search?: string | undefined;
+}): Record<string, string> {
+  const given = Object.entries({ page, limit, search }).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 

@@ -14,7 +14,7 @@ import { insertToken } from './token-store.ts';
 const nameMax = 100;
 const scopesMax = 500;
 
-const body = z.object({
+const body = z.strictObject({
   name: plainText({ max: nameMax })
     .describe('What its owner knows the token by')
     .meta({ examples: ['Nightly report'] }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageMax } from '../../http/paging.ts';
-import { id, queryNumber } from '../../http/schemas.ts';
+import { id, listQuery, queryNumber } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { listTokens } from './contract.ts';
 import { adminTokenItem } from './token.ts';
@@ -23,7 +23,7 @@ export const listAllTokens = endpoint({
       "Lists everybody's personal access tokens, those of removed owners included, newest first, a page at a time, of 25 where " +
       'nothing is said.',
   },
-  query: z.object({
+  query: listQuery({
     page: queryNumber({ min: 1, max: pageMax }).default(1).describe('Which page, from 1 on'),
     limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many tokens a page has'),
     status: z

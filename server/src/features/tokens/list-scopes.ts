@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ScopeInfo } from '../../access/scopes.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { listQuery } from '../../http/schemas.ts';
 
 const scope = z.object({
   name: z.string(),
@@ -17,6 +18,7 @@ export const listScopes = endpoint({
   summary: 'List the scopes that a token can be given here',
   policy: { who: 'member', scope: 'token:read' },
   tool: { name: 'list_scopes', title: 'List the scopes there are' },
+  query: listQuery({}),
   response: { 200: z.object({ scopes: z.array(scope), categories: z.record(z.string(), z.array(scope)) }) },
   async handle({ config }) {
     const categories = new Map<string, ScopeInfo[]>();

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { listQuery } from '../../http/schemas.ts';
 import { tokenItem, toTokenItem } from './token.ts';
 import { selectActiveTokens } from './token-store.ts';
 
@@ -13,6 +14,7 @@ export const listTokens = endpoint({
   summary: "List the caller's own active tokens, newest first, at most 100",
   policy: { who: 'member', scope: 'token:read' },
   tool: { name: 'list_my_tokens', title: 'List my access tokens' },
+  query: listQuery({}),
   response: { 200: z.object({ tokens: z.array(tokenItem) }) },
   async handle({ db, clock }, { caller: { userId } }) {
     const tokens = await selectActiveTokens(db.read, { userId, nowMs: clock.now(), limit: shownMax });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, InBatches } from '../../http/endpoint.ts';
-import { idAnswer } from '../../http/schemas.ts';
+import { idAnswer, listQuery } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { mergeMemberships } from './membership.ts';
 import { selectMemberships } from './user-store.ts';
@@ -14,6 +14,7 @@ export const listUsersWithGroups = endpoint({
   tag: 'Users',
   summary: 'List the active users, each with the groups it is in, in order of creation',
   policy: { who: 'member', scope: 'user:read' },
+  query: listQuery({}),
   response: {
     200: z.array(
       z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, InBatches } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { id } from '../../http/schemas.ts';
+import { id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { toUserRecord, userRecord } from './user.ts';
 import { countUsers, selectActiveUsers, selectUserPage } from './user-store.ts';
@@ -32,7 +32,7 @@ export const listUsers = endpoint({
       'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
       'The way to find the id of somebody whose name or address is known.',
   },
-  query: z.object({
+  query: listQuery({
     ...pageQuery,
     search: searchText.describe('Only users with this text in their name or e-mail address, in any case'),
     sortBy: z.enum(['fullName', 'email', 'createdAt']).optional().meta({ default: 'fullName' }),
@@ -42,11 +42,17 @@ export const listUsers = endpoint({
       .transform((text) => text === 'true')
       .optional()
       .describe('Only users who have signed in, or who have not'),
+    isBlocked: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('Sent by earlier clients. No user is ever blocked, so true leaves none and false leaves all'),
     groupIds,
   }),
   response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(userRecord), pagination })]) },
-  async handle({ db }, { caller: { orgId, userId }, query }) {
-    if (Object.values(query).every((value) => value === undefined)) {
+  async handle({ db }, { caller: { orgId, userId }, query: { isBlocked, ...query } }) {
+    const isPaged = Object.values(query).some((value) => value !== undefined);
+    if (isBlocked === 'true') return isPaged ? { users: [], pagination: toPagination(pageOf(query), 0) } : [];
+    if (!isPaged) {
       return new InBatches(InBatches.map(db.batches(selectActiveUsers(db.read, orgId), userId), toUserRecord));
     }
     const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;

@@ -26,7 +26,7 @@ export const createWebhook = endpoint({
   tag: 'Webhooks',
   summary: 'Have events sent to an address; the secret that they are signed with is shown in this answer only',
   policy: { who: 'admin', scope: 'org:admin' },
-  body: z.object({
+  body: z.strictObject({
     url: webhookUrl,
     description: webhookDescription.optional(),
     events: eventFilter.optional().describe('The types of event to send; absent and null: all'),

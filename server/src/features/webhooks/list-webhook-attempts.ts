@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer, queryNumber } from '../../http/schemas.ts';
+import { id, idAnswer, listQuery, queryNumber } from '../../http/schemas.ts';
 import { requireWebhook } from './contract.ts';
 import { attemptRecord, toAttemptRecord } from './webhook.ts';
 import { selectAttempts } from './webhook-store.ts';
@@ -15,7 +15,7 @@ export const listWebhookAttempts = endpoint({
   summary: 'List what was sent to a webhook and what came of it, newest first, test messages included',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
-  query: z.object({
+  query: listQuery({
     cursor: id.optional().describe('What nextCursor was on the page before; absent: the newest'),
     limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many attempts a page has'),
   }),

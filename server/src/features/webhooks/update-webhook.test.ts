@@ -52,7 +52,7 @@ describe('PATCH /webhooks/:webhookId', () => {
     const { secret: _, ...made } = await registerWebhook(admin, url, { events: ['userAdded'] });
     const before = (await app.audit()).length;
     app.clock.advance(1_000);
-    for (const body of [{}, { enabled: true }, { url, description: null, events: ['userAdded'] }, { unknown: 1 }]) {
+    for (const body of [{}, { enabled: true }, { url, description: null, events: ['userAdded'] }]) {
       expect((await change(made.id, body)).body).toEqual(made);
     }
     expect((await app.audit()).length).toBe(before);

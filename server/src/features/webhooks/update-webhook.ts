@@ -16,7 +16,7 @@ import {
 } from './webhook.ts';
 import { updateWebhook as updateRow } from './webhook-store.ts';
 
-const body = z.object({
+const body = z.strictObject({
   url: webhookUrl.optional(),
   description: webhookDescription.optional(),
   events: eventFilter.optional().describe('The types of event to send; null: all'),
