@@ -18,7 +18,7 @@ export const auditVerify = command({
   details:
     'Prints the number and the hash of the last record. Keep them where nobody who can write to the store can write: given ' +
     'to --expect later, they prove that all up to there is still what it was, also against somebody who rewrote the log ' +
-    'and its hashes. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
+    'and its hashes. It tells how many records were erased with a user; only a user who is erased counts. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
   examples: [
     'audit verify',
     'audit verify --expect 1234:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -39,10 +39,10 @@ export const auditVerify = command({
       const message = `The audit log is broken at record ${sequence}: ${auditFaults[fault]}`;
       throw new CommandError('failed', message, { more: { broken: { sequence, fault } } });
     }
-    const { records, head } = verdict;
-    return {
-      data: { ok: true, records, head },
-      words: `The audit log is sound: ${records} records\n${head.sequence}:${head.hash}`,
-    };
+    const { records, erased, erasedSince, head } = verdict;
+    const ofThem = erased > 0 ? `, ${erased} of them erased with the users whom they were about` : '';
+    const since = erasedSince > 0 ? [`${erasedSince} of those up to --expect were erased after it was printed`] : [];
+    const lines = [`The audit log is sound: ${records} records${ofThem}`, ...since, `${head.sequence}:${head.hash}`];
+    return { data: { ok: true, records, erased, erasedSince, head }, words: lines.join('\n') };
   },
 });

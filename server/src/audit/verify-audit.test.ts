@@ -49,7 +49,7 @@ describe('the verification of the audit log', () => {
       ...all.slice(0, -1).map(({ hash }) => hash),
     ]);
     const head = { sequence: all.length, hash: all.at(-1).hash };
-    expect(await verify()).toEqual({ ok: true, records: all.length, head });
+    expect(await verify()).toEqual({ ok: true, records: all.length, erased: 0, erasedSince: 0, head });
     expect(await verify(head)).toMatchObject({ ok: true });
     expect(await verify({ sequence: 3, hash: rowOf(3).hash })).toMatchObject({ ok: true });
   });
@@ -212,5 +212,86 @@ describe('the verification of the audit log', () => {
     run('DELETE FROM audit_log WHERE sequence = ?', last);
     expect((await admin.post('/userGroups', { name: 'six', type: 'custom' })).status).toBe(201);
     expect(await verify()).toEqual(broken(last, 'missing'));
+  });
+
+  describe('erased records (AUDIT-18)', () => {
+    const blank = "SET network = '', details = '{}', changes = '{}', salt = NULL";
+    const noted = () => rows().at(-1);
+    let other: string;
+    beforeAll(async () => {
+      const { body } = await (await app.signIn('ada@example.com')).post('/users', {
+        fullName: 'B',
+        email: 'b@example.com',
+      });
+      other = body._id;
+      sound = rows();
+    });
+    afterEach(() => void run('UPDATE users SET erased_at = NULL'));
+
+    /** Appends a record of an erasure as only a forger does, hashes, counter and all; answers what was blanked behind it. */
+    function forgeErasure(ofUser: string, records?: number): number {
+      const about = 'sequence < ? AND (actor_user_id = ? OR subject_id = ?) AND salt IS NOT NULL';
+      const { changes } = store
+        .prepare(`UPDATE audit_log ${blank} WHERE ${about}`)
+        .run(noted().sequence + 1, ofUser, ofUser);
+      const details = JSON.stringify({ events: 0, records: records ?? changes });
+      const [area, salt] = ['user', '0'.repeat(32)];
+      const act = { action: 'user.erased', area, actor_user_id: null, subject_id: ofUser, subject_owner_id: null };
+      insert(forged(rows().length, { ...act, id: 'e'.repeat(24), details, changes: '{}', network: 'local', salt }));
+      run("UPDATE counters SET value = value + 1 WHERE name = 'audit'");
+      return changes;
+    }
+
+    it('finds content taken away behind a forged erasure of a user who is there, with an honest head and without', async () => {
+      const head = noted();
+      expect(forgeErasure(userId)).toBeGreaterThan(3);
+      for (const expected of [null, head]) expect(await verify(expected)).toMatchObject({ ok: false, fault: 'erased' });
+    });
+
+    it('counts those of a user who is erased, and tells how many were erased since the head was noted', async () => {
+      const head = noted();
+      run('UPDATE users SET erased_at = 1 WHERE id = ?', other);
+      const records = forgeErasure(other);
+      expect(await verify(head)).toMatchObject({ ok: true, erased: records, erasedSince: records });
+      expect(await verify()).toMatchObject({ ok: true, erased: records, erasedSince: 0 });
+      expect(await verify(noted())).toMatchObject({ ok: true, erased: records, erasedSince: 0 });
+    });
+
+    it('finds what is about no one who is erased, and an erasure of more or fewer records than it says', async () => {
+      run('UPDATE users SET erased_at = 1 WHERE id = ?', other);
+      const records = forgeErasure(other);
+      run(`UPDATE audit_log ${blank} WHERE sequence = 2`);
+      expect(await verify()).toEqual(broken(2, 'erased'));
+      for (const said of [records - 1, records + 1]) {
+        run('DELETE FROM audit_log');
+        for (const row of sound) insert(row);
+        run("UPDATE counters SET value = ? WHERE name = 'audit'", sound.length);
+        forgeErasure(other, said);
+        expect(await verify()).toEqual(broken(sound.length + 1, 'erasure'));
+      }
+    });
+
+    it('finds an erasure whose own record was blanked', async () => {
+      run('UPDATE users SET erased_at = 1 WHERE id = ?', other);
+      forgeErasure(other);
+      run(`UPDATE audit_log ${blank} WHERE action = 'user.erased'`);
+      expect(await verify()).toMatchObject({ ok: false, fault: 'erased' });
+    });
+
+    it('counts those of users who went with the whole organization', async () => {
+      run('UPDATE users SET erased_at = 1 WHERE id = ?', other);
+      const records = forgeErasure(other);
+      run('UPDATE audit_log SET subject_id = subject_id WHERE sequence = 1');
+      const gone = store.prepare('SELECT * FROM users WHERE id = ?').get(other);
+      run('DELETE FROM group_members WHERE user_id = ?', other);
+      run('DELETE FROM users WHERE id = ?', other);
+      expect(await verify()).toMatchObject({ ok: false, fault: 'erased' });
+      const act = { action: 'org.purged', area: 'org', subject_id: null, id: 'd'.repeat(24) };
+      insert(forged(rows().length, act));
+      run("UPDATE counters SET value = value + 1 WHERE name = 'audit'");
+      expect(await verify()).toMatchObject({ ok: true, erased: records });
+      const names = Object.keys(gone);
+      run(`INSERT INTO users (${names.join()}) VALUES (${names.map(() => '?').join()})`, ...Object.values(gone));
+    });
   });
 });

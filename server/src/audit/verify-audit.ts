@@ -1,8 +1,9 @@
-import type { Database, Reader } from '../db/database.ts';
+import type { Database } from '../db/database.ts';
 import type { AuditLog } from '../db/event-tables.ts';
 import { areaOf } from './actions.ts';
 import { selectAuditEnd } from './audit-events.ts';
 import { canonicalJson, chainStart, contentHashOf, recordHashOf } from './chain.ts';
+import { RecordedErasures } from './recorded-erasures.ts';
 
 /** A record and its hash: whoever notes them can tell later whether the log still holds all up to there. */
 export interface AuditHead {
@@ -20,6 +21,7 @@ export type AuditFault =
   | 'hash'
   | 'content'
   | 'erased'
+  | 'erasure'
   | 'expectation';
 
 /** In words, for whoever runs the system. */
@@ -30,13 +32,23 @@ export const auditFaults: Readonly<Record<AuditFault, string>> = {
   link: 'it does not go on from the record before it: one of the two was put in, moved or rewritten',
   hash: 'it is not what was written: it does not match its hash',
   content: 'its network, details or changes are not what was written',
-  erased: 'its network, details and changes were taken away, and no record tells that a person was erased',
+  erased:
+    'its network, details and changes were taken away, and no record tells of a person in it who was erased, and is',
+  erasure: 'it tells that a person was erased, and another number of records than it says was taken away',
   expectation: 'it is sound, and not the one that was noted: the log was rewritten',
 };
 
 /** The whole log was looked at, and is sound or has a first broken record. */
 export type AuditVerdict =
-  | { readonly ok: true; readonly records: number; readonly head: AuditHead }
+  | {
+      readonly ok: true;
+      readonly records: number;
+      /** How many of them were erased with a person. */
+      readonly erased: number;
+      /** How many of those up to the noted record were erased after it. */
+      readonly erasedSince: number;
+      readonly head: AuditHead;
+    }
   | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
 
 interface Wish {
@@ -44,20 +56,6 @@ interface Wish {
   readonly expected?: AuditHead | null;
   /** Told now and then how many of how many records were looked at. */
   readonly progress?: (done: number, total: number) => void;
-}
-
-/** Whether the data of a person that a record is about was erased after it. */
-async function isErasureRecorded(read: Reader, row: AuditLog): Promise<boolean> {
-  const people = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
-  if (people.length === 0) return false;
-  const erasure = await read
-    .selectFrom('audit_log')
-    .where('action', '=', 'user.erased')
-    .where('subject_id', 'in', people)
-    .where('sequence', '>', row.sequence)
-    .select('sequence')
-    .executeTakeFirst();
-  return erasure !== undefined;
 }
 
 function isIntact(row: AuditLog): boolean {
@@ -82,18 +80,19 @@ function isContentIntact(salt: string, row: AuditLog): boolean {
   return hasForm && contentHashOf(salt, row) === row.content_hash;
 }
 
-async function contentFault(read: Reader, row: AuditLog): Promise<AuditFault | null> {
-  if (row.salt !== null) return isContentIntact(row.salt, row) ? null : 'content';
+async function contentFault(erasures: RecordedErasures, row: AuditLog): Promise<AuditFault | null> {
+  if (row.salt !== null && !isContentIntact(row.salt, row)) return 'content';
+  if (row.salt !== null) return erasures.isComplete(row) ? null : 'erasure';
   if (row.network !== '' || row.details !== '{}' || row.changes !== '{}') return 'content';
-  return (await isErasureRecorded(read, row)) ? null : 'erased';
+  return (await erasures.accept(row)) ? null : 'erased';
 }
 
 /** What is wrong with the record that should be the next after `last`; `null`: nothing. */
-async function faultOf(read: Reader, row: AuditLog, last: AuditHead): Promise<AuditFault | null> {
+async function faultOf(erasures: RecordedErasures, row: AuditLog, last: AuditHead): Promise<AuditFault | null> {
   if (row.sequence !== last.sequence + 1) return row.sequence > last.sequence ? 'missing' : 'surplus';
   if (!isIntact(row)) return 'hash';
   if (row.previous_hash !== last.hash) return 'link';
-  return contentFault(read, row);
+  return contentFault(erasures, row);
 }
 
 /** Where a fault is found: what is missing has no record of its own. */
@@ -104,13 +103,14 @@ function placeOf(fault: AuditFault, row: AuditLog, last: AuditHead): number {
 /**
  * Goes through the whole audit log, without changing anything and without keeping anybody from writing, and answers the
  * first record that is broken. A log that somebody rewrote from some record to its end, hashes included, is sound in itself:
- * only a head that was noted earlier tells. Rules: AUDIT-10, AUDIT-11, AUDIT-14.
+ * only a head that was noted earlier tells. Rules: AUDIT-10, AUDIT-11, AUDIT-14, AUDIT-18.
  */
 export async function verifyAudit(
   db: Pick<Database, 'read' | 'batches'>,
   { expected = null, progress = () => {} }: Wish = {},
 ): Promise<AuditVerdict> {
   const writtenBefore = await selectAuditEnd(db.read);
+  const erasures = new RecordedErasures(db.read, expected?.sequence ?? Number.POSITIVE_INFINITY);
   let last: AuditHead = { sequence: 0, hash: chainStart };
   const broken = (fault: AuditFault, sequence: number) =>
     ({ ok: false, records: last.sequence, sequence, fault }) as const;
@@ -119,7 +119,7 @@ export async function verifyAudit(
   const rows = db.read.selectFrom('audit_log').orderBy('sequence').selectAll();
   for await (const batch of db.batches(rows, 'verification of the audit log')) {
     for (const row of batch) {
-      const fault = await faultOf(db.read, row, last);
+      const fault = await faultOf(erasures, row, last);
       if (fault) return broken(fault, placeOf(fault, row, last));
       last = { sequence: row.sequence, hash: row.hash };
       if (isOther(last)) return broken('expectation', row.sequence);
@@ -131,5 +131,6 @@ export async function verifyAudit(
     return broken('missing-at-end', last.sequence + 1);
   const writtenAfter = await selectAuditEnd(db.read);
   if (last.sequence > writtenAfter) return broken('surplus', writtenAfter + 1);
-  return { ok: true, records: last.sequence, head: last };
+  const { count: erased, countSince: erasedSince } = erasures;
+  return { ok: true, records: last.sequence, erased, erasedSince, head: last };
 }
