@@ -19,6 +19,7 @@ import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
 import { RefusedError, StartupError } from './errors.ts';
+import { levelRefusals } from './features/passwords/contract.ts';
 import { findServiceToken } from './features/service-clients/contract.ts';
 import { findSession, findSessionAgain } from './features/sessions/contract.ts';
 import { mailSettingsReader, oidcSettingsReader } from './features/settings/contract.ts';
@@ -99,7 +100,8 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const metrics = createMetrics();
     const newId = idGenerator(clock);
     const keys = await openKeys({ ...surroundings, db, encryption });
-    const passwords = await passwordHasher(surroundings.passwordCost);
+    const passwords = await passwordHasher(surroundings.passwordCost, surroundings.waitMsMax);
+    await levelRefusals(db.read, passwords);
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
@@ -119,6 +121,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       newId,
       keys,
       passwords,
+      tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
       pictures: openPictures(),
       limits: limits({ isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) }),
       confirm: callerConfirmation({
@@ -140,14 +143,12 @@ function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | '
 }
 
 async function composeOn(services: Services, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
-  const store = (uses: ReadonlyMap<string, number>) => storeLastUsed(services, uses);
-  const uses = lastUsed({ clock, metrics: services.metrics, log, store });
   const person = authenticator({
     db: markOf(services.db, live),
     clock,
     displayPrefixes: () => live.current.displayPrefixes,
     find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
-    onTokenUse: uses.touch,
+    onTokenUse: services.tokenUses.touch,
   });
   const service = scopedTokenReader({
     secret: () => live.current.scopedSharedSecret,
@@ -166,7 +167,7 @@ async function composeOn(services: Services, { live, clock, log, waitMsMax }: Su
     await services.mcp.close();
     // A mail server that hangs must not cost what is written behind requests.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
-    await Promise.all([services.background.close(leftMs()), uses.close()]);
+    await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);
     // After everything that may still write events.
     await services.relays.close(leftMs());
   };

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { ConfirmCaller } from './access/confirmation.ts';
 import type { Encryption } from './access/encryption.ts';
 import type { SigningKeys } from './access/keys.ts';
+import type { LastUsed } from './access/last-used.ts';
 import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
 import type { Background } from './background.ts';
@@ -30,6 +31,8 @@ export interface Services {
   readonly db: Database;
   readonly keys: SigningKeys;
   readonly passwords: PasswordHasher;
+  /** Noted where a token counts for someone: at each request, and where a service asks about it. */
+  readonly tokenUses: LastUsed;
   readonly encryption: Encryption;
   readonly mail: MailService;
   readonly oidc: LiveOidc;

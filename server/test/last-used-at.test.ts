@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hour, minute, toTimestamp } from '../src/clock.ts';
 import { secondConnection } from './second-connection.ts';
+import { introspect, registerService } from './service-clients.ts';
 import type { StoreConnection } from './store-connection.ts';
 import { addTrigger } from './store-trigger.ts';
 import { type Client, TestApp, type TokenClient } from './test-app.ts';
@@ -35,6 +36,20 @@ describe('lastUsedAt', () => {
   const stored = () =>
     observer.prepare('SELECT last_used_at FROM personal_access_tokens WHERE id = ?').pluck().get(token.tokenId);
   const written = (count: number) => expect.poll(writes, { timeout: 15_000, interval: 10 }).toHaveLength(count);
+
+  it('is set where a service asks about the token, and it is active; not where it is not (CRED-9)', async () => {
+    const service = await registerService(admin);
+    const revoked = await admin.token();
+    await admin.delete(`/personal-access-tokens/${revoked.tokenId}`);
+    expect((await introspect(app, service, revoked.credential ?? '')).body).toEqual({ active: false });
+    expect((await introspect(app, service, token.credential ?? '')).body.active).toBe(true);
+    await written(1);
+    expect(await shown()).toBe(toTimestamp(app.clock.now()));
+    expect((await introspect(app, service, token.credential ?? '')).body.active).toBe(true);
+    app.clock.advance(minute);
+    expect((await introspect(app, service, token.credential ?? '')).body.active).toBe(true);
+    await written(2);
+  });
 
   it('is null until the first use, then soon the moment of it (PAT-30, PAT-31)', async () => {
     expect(await shown()).toBeNull();

@@ -109,15 +109,3 @@ export function rawTokenField(document: Readonly<Record<string, unknown>>): stri
     (rawKeys.includes(key) && typeof value === 'string' && value !== '') || rawToken.test(JSON.stringify(value) ?? '');
   return Object.entries(document).find(([key, value]) => isRaw(key, value))?.[0] ?? null;
 }
-
-const argon2id = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/;
-/** What one try to sign in may cost at most: memory in kibibytes, passes, lanes. */
-const costMax = { memory: 262_144, passes: 10, lanes: 16 };
-
-/** Whether sign-in can verify a password by its hash, at a bearable cost. Rule: CLI-20. */
-export function canVerify(hash: string): boolean {
-  const [, memory, passes, lanes] = argon2id.exec(hash)?.map(Number) ?? [];
-  if (memory === undefined || passes === undefined || lanes === undefined) return false;
-  const isWhole = passes > 0 && lanes > 0 && memory >= 8 * lanes;
-  return isWhole && memory <= costMax.memory && passes <= costMax.passes && lanes <= costMax.lanes;
-}

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
+import { isVerifiable } from '../../../server/src/access/passwords.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { asObject, type DumpItem, readDump } from './dump-file.ts';
 import {
-  canVerify,
   credentialsDocument,
   groupDocument,
   organizationDocument,
@@ -59,7 +59,7 @@ const stageUser = staged('users', userDocument, (staging, place, { _id: id, ...r
 
 const stageCredentials = staged('credentials', credentialsDocument, (staging, place, read) => {
   const { userId: id, hashedPassword: passwordHash } = read;
-  if (canVerify(passwordHash)) staging.put('credentials', { place, id, key: null, content: { passwordHash } });
+  if (isVerifiable(passwordHash)) staging.put('credentials', { place, id, key: null, content: { passwordHash } });
   else staging.report.leave('passwords that cannot be verified here: these people set new ones');
 });
 

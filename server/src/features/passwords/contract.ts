@@ -1,7 +1,13 @@
 import type { Proof } from '../../access/proof.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Services } from '../../services.ts';
-import { deletePassword, selectHasPassword, selectPasswordHash, upsertPassword } from './password-store.ts';
+import {
+  deletePassword,
+  selectHashesOfEachCost,
+  selectHasPassword,
+  selectPasswordHash,
+  upsertPassword,
+} from './password-store.ts';
 
 /**
  * Whether somebody knows a person's password; `null` when not, in the same time for everybody. A hash of a lower cost than
@@ -40,4 +46,9 @@ export async function takePassword(tx: Tx, userId: string): Promise<void> {
 /** Whether somebody has a password. */
 export function hasPassword(read: Reader, userId: string): Promise<boolean> {
   return selectHasPassword(read, userId);
+}
+
+/** Has refused sign-ins take as long as for the dearest hash in the store, such as one that was imported. Rule: CRED-5. */
+export async function levelRefusals(read: Reader, passwords: Pick<Services['passwords'], 'levelWith'>): Promise<void> {
+  await passwords.levelWith(await selectHashesOfEachCost(read));
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
 
 /** The hash of the password that somebody may sign in with; `null` without one, or once user or organization is deleted. */
@@ -35,4 +36,17 @@ export async function upsertPassword(
 export async function selectHasPassword(read: Reader, userId: string): Promise<boolean> {
   const passwords = read.selectFrom('password_credentials').where('user_id', '=', userId).select('user_id');
   return (await passwords.executeTakeFirst()) !== undefined;
+}
+
+/** `$argon2id$v=19$m=65536,t=4,p=1$`: so many characters say what most hashes cost. */
+const costLength = 31;
+
+/** Of all passwords, at least one hash of each cost that there is. */
+export async function selectHashesOfEachCost(read: Reader): Promise<string[]> {
+  const rows = await read
+    .selectFrom('password_credentials')
+    .groupBy(sql`substr(password_hash, 1, ${sql.lit(costLength)})`)
+    .select((eb) => eb.fn.min('password_hash').as('passwordHash'))
+    .execute();
+  return rows.map(({ passwordHash }) => passwordHash);
 }

@@ -27,8 +27,11 @@ type Answer = z.output<typeof answer>;
 
 const inactive: Answer = { active: false };
 
-function personAnswer(held: HeldCredential, { clock, config }: Services): Answer {
-  const principal = judge(held, clock.now());
+function personAnswer(held: HeldCredential, { clock, config, tokenUses }: Services): Answer {
+  const nowMs = clock.now();
+  const principal = judge(held, nowMs);
+  // Rule: CRED-9. Who is told that it counts lets its holder in.
+  if (principal.kind === 'token') tokenUses.touch(principal.tokenId, nowMs);
   const { userId: sub, orgId } = principal;
   const exp = held.expiresAtMs === null ? {} : { exp: Math.floor(held.expiresAtMs / second) };
   const common = { active: true, token_type: 'Bearer', sub, orgId, iss: config.baseUrl, ...exp } as const;
@@ -64,7 +67,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
   }
 }
 
-/** Rules: ERR-5, SERVICE-15, SERVICE-17, SERVICE-19 (RFC 7662). */
+/** Rules: CRED-9, ERR-5, SERVICE-15, SERVICE-17, SERVICE-19 (RFC 7662). */
 export const introspectToken = endpoint({
   method: 'POST',
   path: '/oauth2/introspect',
