@@ -55,11 +55,15 @@ export function argument(placeholder: string, description: string): Option<strin
   return { ...neededText(placeholder, description), isArgument: true };
 }
 
-/** An option with one of some words. */
-export function oneOf<const W extends string>(words: readonly W[], otherwise: W, description: string): Option<W> {
+/** An option with one of some words. @param otherwise what holds without it; `null`: nothing does */
+export function oneOf<const W extends string, const N extends W | null>(
+  words: readonly W[],
+  otherwise: N,
+  description: string,
+): Option<W | N> {
   return {
     placeholder: words.join('|'),
-    description: `${description} (default ${otherwise})`,
+    description: otherwise === null ? description : `${description} (default ${otherwise})`,
     read: (given, name) => {
       if (given === undefined) return otherwise;
       const word = words.find((known) => known === given);

@@ -49,7 +49,7 @@ describe('latchkey backup', () => {
       expect([statSync(file).mode & 0o777, statSync(file).size]).toEqual([0o600, backup.bytes]);
       expect(readdirSync(directory).filter((name) => name.includes('one.lkb'))).toEqual(['one.lkb']);
 
-      await latchkeyJson('restore', '--from', file, '--data-dir', copy, '--without-journal');
+      await latchkeyJson('restore', '--from', file, '--data-dir', copy, '--without-journal', '--revoke', 'none');
       const counted = query(
         copy,
         "SELECT count(*) AS count FROM user_groups WHERE type = 'custom' AND name LIKE 'group %'",

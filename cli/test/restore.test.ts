@@ -102,7 +102,7 @@ describe('latchkey restore', () => {
       expect((await latchkey(['audit', 'verify', '--data-dir', dataDir])).code).toBe(0);
     }));
 
-  it('3: where the store is gone nothing is restored without --without-journal; --revoke ends what might have ended (CLI-29, CLI-28)', () =>
+  it('3: where the store is gone nothing is restored without --without-journal; --revoke ends what might have ended, and has to be said (CLI-29, CLI-28, CRED-7)', () =>
     withBackup(async ({ directory, file }) => {
       const fresh = join(directory, 'fresh');
       const args = ['restore', '--from', file, '--data-dir', fresh];
@@ -115,7 +115,10 @@ describe('latchkey restore', () => {
         ),
       });
       expect(namesIn(fresh)).toEqual([]);
-      const said = await latchkey([...args, '--without-journal']);
+      const unsaid = await latchkey([...args, '--without-journal']);
+      expect(unsaid).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('needs --revoke') });
+      expect(namesIn(fresh)).toEqual([]);
+      const said = await latchkey([...args, '--without-journal', '--revoke', 'none']);
       expect(said).toMatchObject({
         code: 0,
         stdout: expect.stringContaining('what ended since the back-up counts again'),
@@ -150,7 +153,7 @@ describe('latchkey restore', () => {
         code: 3,
         stderr: expect.stringMatching(/^latchkey: Nothing tells [^\n]+ is damaged[^\n]+\n$/),
       });
-      const { restored } = await latchkeyJson(...args, dataDir, '--without-journal');
+      const { restored } = await latchkeyJson(...args, dataDir, '--without-journal', '--revoke', 'none');
       expect(readFileSync(join(restored.keptAside, 'latchkey.db'), 'utf8')).toMatch(/^no store at all/);
       expect(query(dataDir, 'SELECT count(*) AS count FROM users')).toEqual([{ count: 21 }]);
     }));
@@ -162,7 +165,16 @@ describe('latchkey restore', () => {
       await latchkeyJson('backup', '--to', file, '--data-dir', dataDir);
       mkdirSync(fresh);
       writeFileSync(join(fresh, 'encryption-key'), 'cd34'.repeat(16), { mode: 0o600 });
-      const told = await latchkey(['restore', '--from', file, '--data-dir', fresh, '--without-journal']);
+      const told = await latchkey([
+        'restore',
+        '--from',
+        file,
+        '--data-dir',
+        fresh,
+        '--without-journal',
+        '--revoke',
+        'none',
+      ]);
       expect(told).toMatchObject({ code: 3, stderr: expect.stringContaining('is not the key of the back-up') });
       expect(namesIn(fresh)).toEqual(['encryption-key']);
     }));

@@ -11,7 +11,7 @@ const texts: Readonly<Record<CarryRefusal, string>> = {
 };
 
 const wayOut =
-  '--without-journal restores the back-up as it is, so that what ended since counts again; with --revoke sessions, tokens or all such things end';
+  '--without-journal restores the back-up as it is; --revoke then has to say what is to end: sessions, tokens, all, or none, so that what was revoked since works again';
 
 /** The end of a restore that nobody can tell what ended since the back-up. Nothing has changed. */
 export function noJournal(problem: string): CommandError {

@@ -1,5 +1,6 @@
 import type { RestoredStore } from '../backup/restore-backup.ts';
 import { command } from '../command.ts';
+import { CommandError } from '../failures.ts';
 import { flag, neededText, oneOf, storeOptions } from '../options.ts';
 
 function counts(of: object): string {
@@ -29,7 +30,14 @@ function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredSt
   return lines.join('\n');
 }
 
-/** Rules: CLI-26 to CLI-29. */
+function unsaidRevocation(): CommandError {
+  return new CommandError(
+    'usage',
+    '--without-journal needs --revoke, since nothing tells what was revoked after the back-up: all, tokens or sessions end such things, none lets what was revoked since work again',
+  );
+}
+
+/** Rules: CLI-26 to CLI-29, CRED-7. */
 export const restore = command({
   name: 'restore',
   summary: 'Put a back-up in the place of the store',
@@ -37,7 +45,7 @@ export const restore = command({
     'While no server runs on the directory. What was revoked, ended, deleted or changed since the back-up stays so, as the ' +
     'present store knows it: tokens, sessions, links, users, passwords, addresses, services, webhooks. Both logs go on, and ' +
     'consumers of events are told what is different. Where the present store is gone, damaged or another one, nobody knows ' +
-    'what ended since: then it takes --without-journal, best with --revoke. The present store is kept aside.',
+    'what ended since: then it takes --without-journal, and --revoke to say what is to end: with none, what was revoked since works again. The present store is kept aside.',
   examples: [
     'restore --from /backups/latchkey-1.lkb',
     'restore --from /backups/latchkey-1.lkb --without-journal --revoke tokens',
@@ -47,8 +55,8 @@ export const restore = command({
     from: neededText('file', 'that latchkey backup wrote'),
     revoke: oneOf(
       ['none', 'sessions', 'tokens', 'all'],
-      'none',
-      'also end every session and link; with tokens, every token and service too; with all, every password too',
+      null,
+      'sessions ends every session and link; tokens every token and service too; all every password too; none, which is the default with the present store, ends nothing',
     ),
     withoutJournal: flag('take nothing over from the present store'),
     migrate: flag("bring a back-up of an earlier release to this release's schema"),
@@ -58,10 +66,11 @@ export const restore = command({
     const { restoreBackup } = await import('../backup/restore-backup.ts');
     const { requireEmbedded } = await import('../backup/require-embedded.ts');
     const config = operatorConfig(surroundings, dataDir);
+    if (withoutJournal && revoke === null) throw unsaidRevocation();
     requireEmbedded(config, dataDir, `pg_restore --clean --if-exists --dbname="$DATABASE_URL" ${from}`);
     const restored = await restoreBackup(config, {
       from,
-      revoke,
+      revoke: revoke ?? 'none',
       isAlone: withoutJournal,
       mayMigrate: migrate,
       progress: surroundings.progress,

@@ -2,13 +2,14 @@ import type { Reader, Tx } from '../../../server/src/db/database.ts';
 import { selectKnownPeople } from '../../../server/src/db/people.ts';
 import {
   addImportedGroup,
-  findOutsiders,
+  findJoining,
   joinImportedGroup,
   planImportedGroup,
 } from '../../../server/src/features/groups/contract.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Pass, step } from './pass.ts';
+import type { Tally } from './report.ts';
 import type { ImportedGroup, Staged } from './staging.ts';
 
 type Plan = Awaited<ReturnType<typeof planImportedGroup>>;
@@ -29,31 +30,32 @@ async function newAmong({ services, staging }: Pass, userIds: readonly string[])
   };
 }
 
-/** How many members a group does not have yet; `null`, once that was told, where somebody is unknown. */
-async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<number | null> {
-  let joining = 0;
+/** Counts the members that a group does not have yet; `false`, once that was told, where somebody is unknown. */
+async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<boolean> {
+  const joins: Parameters<Tally['join']>[0][] = [];
   for (const userIds of chunks(record.content.userIds)) {
     const { newcomers, unknown } = await newAmong(pass, userIds);
     if (unknown.length > 0) {
       const message = `names ${unknown.length} of whom nobody is in the file or here, such as ${unknown[0]}`;
       pass.staging.reject('groups', record, { field: 'users', message });
-      return null;
+      return false;
     }
-    const outsiders = await findOutsiders(pass.services.db.read, { orgId: pass.orgId, groupId, userIds });
-    joining += newcomers + outsiders.length;
+    joins.push(await findJoining(pass.services.db.read, { orgId: pass.orgId, groupId, userIds }));
+    joins.push({ joining: Array.from({ length: newcomers }), takenOut: 0 });
   }
-  return joining;
+  for (const one of joins) pass.tally.join(one);
+  return true;
 }
 
 /** Puts the members into a group, in as many transactions as it takes. */
-async function writeMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<number> {
-  const { services, orgId } = pass;
-  let joined = 0;
+async function writeMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<boolean> {
+  const { services, orgId, tally } = pass;
   for (const userIds of chunks(record.content.userIds)) {
     const wish = { orgId, groupId, userIds, origin: operator };
-    joined += await step(pass, async (_, tx) => (tx ? joinImportedGroup(tx, services, wish) : 0));
+    const joined = await step(pass, async (_, tx) => (tx ? joinImportedGroup(tx, services, wish) : null));
+    if (joined) tally.join(joined);
   }
-  return joined;
+  return true;
 }
 
 /** The group as it is here; one that is new is made. */
@@ -81,11 +83,9 @@ async function passGroup(pass: Pass, record: Staged<'groups'>): Promise<void> {
   if (plan.what === 'refuse' || plan.what === 'leave') return;
   // Everybody is in `everyone` anyhow.
   const isFull = record.content.group.type === 'everyone';
-  const joining = isFull ? 0 : await (isWriting ? writeMembers : checkMembers)(pass, record, groupId);
-  if (joining === null) return;
+  if (!isFull && !(await (isWriting ? writeMembers : checkMembers)(pass, record, groupId))) return;
   const isNew = plan.what === 'add' && !comesWithOrganization(record.content.group);
   tally.count('groups', isNew ? 'created' : 'unchanged');
-  tally.memberships += joining;
 }
 
 /** Goes through the groups of a dump. Rule: CLI-17. */

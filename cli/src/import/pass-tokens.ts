@@ -1,17 +1,20 @@
-import type { Tx } from '../../../server/src/db/database.ts';
+import type { Reader, Tx } from '../../../server/src/db/database.ts';
 import {
   addImportedTokens,
   planTokens,
   revokeImportedToken,
 } from '../../../server/src/features/imported-tokens/contract.ts';
 import { operator } from '../operator-store.ts';
+import { InheritedEnds } from './inherited-ends.ts';
 import { atOnce, type Pass, step } from './pass.ts';
-import type { Staged } from './staging.ts';
+import type { ImportedToken, Staged } from './staging.ts';
 
 type Plan = Awaited<ReturnType<typeof planTokens>>[number];
 /** What becomes of one record. */
 interface Planned {
   readonly record: Staged<'tokens'>;
+  /** The token as it ends with those that made it. */
+  readonly token: ImportedToken;
   readonly plan: Plan;
 }
 
@@ -36,26 +39,42 @@ function count({ tally, staging }: Pass, { record, plan }: Planned): void {
 }
 
 async function write({ services, orgId }: Pass, tx: Tx, planned: readonly Planned[]): Promise<void> {
-  const wanted = (what: Plan['what']) =>
-    planned.filter(({ plan }) => plan.what === what).map(({ record }) => record.content);
+  const wanted = (what: Plan['what']) => planned.filter(({ plan }) => plan.what === what).map(({ token }) => token);
   await addImportedTokens(tx, services, { orgId, tokens: wanted('add'), origin: operator });
   for (const token of wanted('revoke')) await revokeImportedToken(tx, services, { orgId, token, origin: operator });
 }
 
-/** Goes through the tokens of a dump. Rules: CLI-17, CLI-20. */
-export async function passTokens(pass: Pass): Promise<void> {
-  const { staging, nowMs, keptSinceMs, isWriting } = pass;
+const unknownMaker: Plan = {
+  what: 'refuse',
+  field: 'parentId',
+  message: 'names a token that is neither in the file nor here, so that nobody knows whether it was revoked',
+};
+
+/** What is to become of some records. */
+async function planBatch(
+  { staging, nowMs, keptSinceMs, isWriting }: Pass,
+  read: Reader,
+  { ends, batch }: { readonly ends: InheritedEnds; readonly batch: readonly Staged<'tokens'>[] },
+): Promise<readonly Planned[]> {
   // Whoever comes with the file is here by the time that tokens are written.
   const knows = (ids: readonly string[]) =>
     isWriting ? [] : staging.withIds('users', ids).flatMap(({ id }) => id ?? []);
-  for (const batch of staging.batches('tokens', atOnce)) {
+  const told = batch.map(({ content }) => content);
+  const inherited = await ends.of(read, told);
+  const tokens = told.map((token, place) => inherited[place] ?? token);
+  const plans = await planTokens(read, { tokens, nowMs, keptSinceMs, knows });
+  return batch.flatMap((record, place): readonly Planned[] => {
+    const [token, plan] = [tokens[place], inherited[place] ? plans[place] : unknownMaker];
+    return token && plan ? [{ record, token, plan }] : [];
+  });
+}
+
+/** Goes through the tokens of a dump. Rules: CLI-17, CLI-20, CRED-4. */
+export async function passTokens(pass: Pass): Promise<void> {
+  const ends = new InheritedEnds(pass.staging);
+  for (const batch of pass.staging.batches('tokens', atOnce)) {
     const planned = await step(pass, async (read, tx) => {
-      const tokens = batch.map(({ content }) => content);
-      const plans = await planTokens(read, { tokens, nowMs, keptSinceMs, knows });
-      const all = batch.flatMap((record, place): readonly Planned[] => {
-        const plan = plans[place];
-        return plan ? [{ record, plan }] : [];
-      });
+      const all = await planBatch(pass, read, { ends, batch });
       if (tx) await write(pass, tx, all);
       return all;
     });

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { findOutsiders, joinImportedGroup } from '../../../server/src/features/groups/contract.ts';
+import { findJoining, joinImportedGroup } from '../../../server/src/features/groups/contract.ts';
 import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/contract.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
@@ -106,8 +106,8 @@ async function joinGroups(
     const group = groups.get(name);
     if (!group || group.type === 'everyone') continue;
     const wish = { orgId, groupId: group.id, userIds, origin: operator };
-    const joined = tx ? await joinImportedGroup(tx, services, wish) : (await findOutsiders(read, wish)).length;
-    tally.memberships += joined + newcomers;
+    tally.join(tx ? await joinImportedGroup(tx, services, wish) : await findJoining(read, wish));
+    tally.memberships += newcomers;
   }
 }
 

@@ -41,7 +41,18 @@ export class Tally {
 
   skip(kind: Imported, reason: string): void {
     this.count(kind, 'skipped');
-    this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + 1);
+    this.note(reason, 1);
+  }
+
+  /** Notes why something of a record stays as it is here. */
+  note(reason: string, number: number): void {
+    if (number > 0) this.reasons.set(reason, (this.reasons.get(reason) ?? 0) + number);
+  }
+
+  /** Counts who joins a group, and who does not since they were taken out of it here. Rule: CRED-6. */
+  join({ joining, takenOut }: { readonly joining: readonly unknown[]; readonly takenOut: number }): void {
+    this.memberships += joining.length;
+    this.note('memberships that were taken away here', takenOut);
   }
 
   /** Whether the store differs afterwards. */

@@ -10,7 +10,7 @@ export type ImportedPerson = Parameters<typeof planPeople>[1]['people'][number];
 /** A group of a file. */
 export type ImportedGroup = Parameters<typeof addImportedGroup>[2]['group'];
 /** A token of a dump. */
-type ImportedToken = Parameters<typeof planTokens>[1]['tokens'][number];
+export type ImportedToken = Parameters<typeof planTokens>[1]['tokens'][number];
 /** The organization of a dump. */
 export type ImportedOrganization = Parameters<typeof foundImportedOrganization>[2]['organization'];
 

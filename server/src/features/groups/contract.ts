@@ -23,6 +23,7 @@ import {
   selectMembersAmong,
 } from './member-store.ts';
 import { requireAllKnown, requireScopeFor } from './membership-change.ts';
+import { selectLives, selectRemovals } from './removal-store.ts';
 
 /** What it takes to write with an audit row. */
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
@@ -194,25 +195,52 @@ export async function addImportedGroup(
   return id;
 }
 
-/** Of some people, those who are active and not in a group yet, in no order. */
-export async function findOutsiders(
+/**
+ * Those of some people who were taken out of a group here, or out of all of them by being deleted. Where the record of a
+ * removal was erased, all who were there before it count. Rule: CRED-6.
+ */
+async function findTakenOut(read: Reader, groupId: string, userIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const removals = await selectRemovals(read, groupId);
+  const erasedAt = Math.max(0, ...removals.flatMap(({ sequence, userIds: known }) => (known === null ? sequence : [])));
+  const takenOut = new Set(removals.flatMap(({ userIds: known }) => known ?? []));
+  const madeAt = new Map<string, number>();
+  for (const { userId, action, sequence } of await selectLives(read, userIds)) {
+    if (action === 'user.deleted') takenOut.add(userId);
+    else madeAt.set(userId, sequence);
+  }
+  return new Set(userIds.filter((id) => takenOut.has(id) || (madeAt.get(id) ?? 0) < erasedAt));
+}
+
+/**
+ * Of some people, those whom a file may put into a group: who are active, not in it yet, and were never taken out of it here.
+ * In no order. Rule: CRED-6.
+ */
+export async function findJoining(
   read: Reader,
   {
     orgId,
     groupId,
     userIds,
   }: { readonly orgId: string; readonly groupId: string; readonly userIds: readonly string[] },
-): Promise<readonly string[]> {
-  if (userIds.length === 0) return [];
+): Promise<Joining> {
+  if (userIds.length === 0) return { joining: [], takenOut: 0 };
   const members = new Set(await selectMembersAmong(read, groupId, userIds));
-  const active = await selectActiveIds(read, orgId, userIds);
-  return active.filter((id) => !members.has(id));
+  const outsiders = (await selectActiveIds(read, orgId, userIds)).filter((id) => !members.has(id));
+  if (outsiders.length === 0) return { joining: [], takenOut: 0 };
+  const takenOut = await findTakenOut(read, groupId, outsiders);
+  return { joining: outsiders.filter((id) => !takenOut.has(id)), takenOut: takenOut.size };
+}
+
+/** Whom a file puts into a group. */
+interface Joining {
+  readonly joining: readonly string[];
+  /** How many stay out of it, since they were taken out here. */
+  readonly takenOut: number;
 }
 
 /**
- * Puts those of some people into a group of a file who are active and not in it yet, as many as one statement takes.
- * Nobody is taken out. Rules: CLI-17, CLI-19.
- * @returns how many joined
+ * Puts those of some people into a group of a file who may be put there, as many as one statement takes. Nobody is taken
+ * out. Rules: CLI-17, CLI-19, CRED-6.
  */
 export async function joinImportedGroup(
   tx: Tx,
@@ -223,15 +251,16 @@ export async function joinImportedGroup(
     readonly userIds: readonly string[];
     readonly origin: Origin;
   },
-): Promise<number> {
+): Promise<Joining> {
   const { orgId, groupId: subjectId, origin } = wish;
-  const userIds = [...(await findOutsiders(tx, wish))].sort();
+  const found = await findJoining(tx, wish);
+  const userIds = found.joining.toSorted();
   for (let start = 0; start < userIds.length; start += batchRows) {
     await insertMembers(tx, subjectId, userIds.slice(start, start + batchRows));
   }
-  if (userIds.length === 0) return 0;
+  if (userIds.length === 0) return found;
   const record = { action: 'group.members-added', orgId, actor: null, subjectId, origin } as const;
   const changes = { members: { before: [], after: userIds } };
   await appendAudit(tx, services, { ...record, details: { userIds, imported: true }, changes });
-  return userIds.length;
+  return found;
 }

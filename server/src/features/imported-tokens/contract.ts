@@ -7,7 +7,13 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { revokeToken } from '../tokens/contract.ts';
 import { auditedToken, type ImportedToken, importedTokenRow, planToken, type TokenPlan } from './imported-token.ts';
-import { insertImportedTokens, selectEndedIds, selectOwners, selectPresentTokens } from './imported-token-store.ts';
+import {
+  insertImportedTokens,
+  selectEndedIds,
+  selectOwners,
+  selectPresentTokens,
+  selectTokenEnds,
+} from './imported-token-store.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
@@ -41,6 +47,23 @@ export async function planTokens(
     keptSinceMs,
   };
   return tokens.map((token) => planToken(token, here));
+}
+
+/** Whether and when a token ended or will end, and which one made it. */
+interface TokenEnd {
+  readonly parentId: string | null;
+  /** Milliseconds since 1970; `null`: it was not revoked. */
+  readonly revokedAt: number | null;
+  /** Milliseconds since 1970; `null`: never. */
+  readonly expiresAt: number | null;
+}
+
+/** What is known here of tokens with some ids, also of those that were revoked and removed since. */
+export async function findTokenEnds(read: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, TokenEnd>> {
+  const ends = new Map<string, TokenEnd>();
+  for (const id of await selectEndedIds(read, ids)) ends.set(id, { parentId: null, revokedAt: 0, expiresAt: null });
+  for (const { id, ...end } of await selectTokenEnds(read, ids)) ends.set(id, end);
+  return ends;
 }
 
 /** Adds tokens of a dump, as they were there; ids and hashes must be free. Rules: CLI-19, CLI-20. */

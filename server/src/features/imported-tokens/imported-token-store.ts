@@ -27,6 +27,15 @@ export async function selectEndedIds(read: Reader, ids: readonly string[]): Prom
   return rows.flatMap(({ subject_id: id }) => id ?? []);
 }
 
+/** What is here of tokens with some ids: their makers, and when they ended or will. */
+export function selectTokenEnds(read: Reader, ids: readonly string[]) {
+  return read
+    .selectFrom('personal_access_tokens')
+    .where('id', 'in', ids)
+    .select(['id', 'parent_id as parentId', 'revoked_at as revokedAt', 'expires_at as expiresAt'])
+    .execute();
+}
+
 /** The users among some ids, deleted ones too, and whether their data was erased. */
 export async function selectOwners(read: Reader, ids: readonly string[]) {
   const rows = await read.selectFrom('users').where('id', 'in', ids).select(['id', 'erased_at as erasedAt']).execute();

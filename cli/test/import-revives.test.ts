@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
+import { tablesOf } from '../../server/test/statement-watch.ts';
+import type { Client, Json, TestApp } from '../../server/test/test-app.ts';
+import { password } from '../../server/test/test-app.ts';
+import {
+  founding,
+  group,
+  idOf,
+  imported,
+  type Line,
+  refusedImport,
+  startNow,
+  token,
+  toLines,
+  user,
+} from './import-world.ts';
+
+const rowsOf = (app: TestApp, table: string): Json[] => [...(tablesOf(app)[table] ?? [])];
+
+beforeAll(ensureServerIsBuilt);
+
+describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startNow();
+    await imported(app, ['dump'], toLines(founding));
+  });
+  afterAll(() => app.close());
+  const byId = () => new Map(rowsOf(app, 'personal_access_tokens').map((row) => [row.id, row]));
+
+  it('end with them, whatever the dump says and in whatever order', async () => {
+    const lines = [
+      token(0x53, 1, { parentId: idOf(0x52), expiresAt: 'Never' }),
+      token(0x52, 1, { parentId: idOf(0x51) }),
+      token(0x51, 1, { isRevoked: true, revokedAt: new Date().toISOString() }),
+      token(0x55, 1, { parentId: idOf(0x54), expiresAt: 'Never' }),
+      token(0x54, 1, { expiresAt: '2099-01-01T00:00:00.000Z' }),
+    ];
+    await imported(app, ['dump'], toLines(lines));
+    const rows = byId();
+    for (const number of [0x51, 0x52, 0x53]) expect(rows.get(idOf(number)).revoked_at).not.toBeNull();
+    expect(rows.get(idOf(0x53)).revoke_reason).toBe('The token that made it was revoked');
+    expect(rows.get(idOf(0x55))).toMatchObject({
+      revoked_at: null,
+      expires_at: Date.parse('2099-01-01T00:00:00.000Z'),
+    });
+    expect(await imported(app, ['dump'], toLines(lines))).toMatchObject({ changed: false });
+  });
+
+  it('of one that was revoked here are revoked, also where its row was removed since', async () => {
+    await imported(app, ['dump'], toLines([token(0x61, 1), token(0x62, 1)]));
+    for (const number of [0x61, 0x62]) await revokeHere(app, idOf(number));
+    await app.services.db.transaction((tx) =>
+      tx.deleteFrom('personal_access_tokens').where('id', '=', idOf(0x62)).execute(),
+    );
+    const children = [token(0x63, 1, { parentId: idOf(0x61) }), token(0x64, 1, { parentId: idOf(0x62) })];
+    await imported(app, ['dump'], toLines(children));
+    const live = [...byId().values()].filter(({ revoked_at: at }) => at === null).map(({ id }) => id);
+    expect(live).not.toContain(idOf(0x63));
+    expect(live).not.toContain(idOf(0x64));
+  });
+
+  it('3: of one that nobody knows are a problem; one that is its own maker is none', async () => {
+    const error = await refusedImport(app, ['dump'], toLines([token(0x71, 1, { parentId: idOf(0x7f) })]));
+    expect(error.report.problems.listed[0]).toMatchObject({ field: 'parentId' });
+    expect(byId().has(idOf(0x71))).toBe(false);
+    const circle = [token(0x72, 1, { parentId: idOf(0x73) }), token(0x73, 1, { parentId: idOf(0x72) })];
+    await imported(app, ['dump'], toLines(circle));
+    expect(byId().has(idOf(0x72))).toBe(true);
+  });
+
+  it('never count longer than any of their makers, in any forest (property)', async () => {
+    let base = 0x1000;
+    const node = fc.record({
+      parent: fc.nat(),
+      isRevoked: fc.boolean(),
+      expires: fc.constantFrom('Never', '2098-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(node, { minLength: 1, maxLength: 12 }), async (nodes) => {
+        base += 0x100;
+        const lines = nodes.map(
+          ({ parent, isRevoked, expires }, place): Line =>
+            token(base + place, 1, {
+              // Of the one before or itself: itself stands for no maker.
+              parentId: parent % (place + 1) === place ? null : idOf(base + (parent % (place + 1))),
+              isRevoked,
+              expiresAt: expires,
+            }),
+        );
+        await imported(app, ['dump'], toLines(lines.toReversed()));
+        const rows = byId();
+        for (const row of rows.values()) {
+          const maker = rows.get(row.parent_id);
+          if (!maker || row.id === maker.parent_id) continue;
+          if (maker.revoked_at !== null) expect(row.revoked_at).not.toBeNull();
+          expect(row.expires_at ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(
+            maker.expires_at ?? Number.POSITIVE_INFINITY,
+          );
+        }
+      }),
+      { numRuns: 3 },
+    );
+  });
+});
+
+async function revokeHere(app: TestApp, tokenId: string): Promise<void> {
+  const { status } = await (await administrator(app)).delete(`/personal-access-tokens/admin/${tokenId}`);
+  if (status !== 200) throw new Error(`not revoked: ${status}`);
+}
+
+/** The administrator whom the dump brought, signed in. */
+async function administrator(app: TestApp): Promise<Client> {
+  const { db, passwords } = app.services;
+  const row = { user_id: idOf(1), password_hash: await passwords.hash(password), updated_at: 0 };
+  await db.transaction(async (tx) => {
+    await tx.deleteFrom('password_credentials').where('user_id', '=', row.user_id).execute();
+    await tx.insertInto('password_credentials').values(row).execute();
+  });
+  const { email } = await db.read
+    .selectFrom('users')
+    .where('id', '=', idOf(1))
+    .select('email')
+    .executeTakeFirstOrThrow();
+  return app.signIn(email);
+}
+
+describe('groups that people were taken out of (CRED-6)', () => {
+  it('do not get them back by the same dump, the admin group first of all, nor by a CSV file', async () => {
+    const app = await startNow();
+    try {
+      const adminGroup = founding.find(([, { type }]) => type === 'admin')?.[1]['_id'] as string;
+      const lines = [...founding, user(2), user(3), user(4), group(0x30, [2, 3, 4], { name: 'Research' })];
+      const withAdmins = lines.map(
+        (line): Line =>
+          line[1]['_id'] === adminGroup ? [line[0], { ...line[1], users: [idOf(1), idOf(2), idOf(3)] }] : line,
+      );
+      await imported(app, ['dump'], toLines(withAdmins));
+      const admin = await administrator(app);
+      const members = (groupId: string) =>
+        rowsOf(app, 'group_members')
+          .filter(({ group_id: id }) => id === groupId)
+          .map(({ user_id: id }) => id)
+          .sort();
+      const remove = async (userIds: string[], groupIds: string[]) =>
+        expect((await admin.post('/userGroups/remove-users', { userIds, groupIds })).status).toBe(200);
+      await remove([idOf(2)], [adminGroup, idOf(0x30)]);
+      await remove([idOf(3)], [adminGroup]);
+      expect((await admin.delete(`/users/${idOf(3)}`)).status).toBe(200);
+      expect((await admin.post(`/users/${idOf(3)}/restore`)).status).toBe(200);
+      const again = await imported(app, ['dump'], toLines(withAdmins));
+      expect(again).toMatchObject({
+        changed: false,
+        memberships: 0,
+        skipped: { 'memberships that were taken away here': 4 },
+      });
+      expect(members(adminGroup)).toEqual([idOf(1)]);
+      expect(members(idOf(0x30))).toEqual([idOf(4)]);
+      const { email } = (await admin.get(`/users/${idOf(2)}`)).body;
+      const csv = await imported(app, ['users'], `email,role,groups\n${email},admin,Research\n`);
+      expect(csv).toMatchObject({ changed: false, memberships: 0 });
+      // Newcomers join all the same, and an administrator may put back whom they like.
+      await imported(app, ['users'], 'email,fullName,groups\nnew@example.com,New,Research\n');
+      expect(members(idOf(0x30))).toHaveLength(2);
+      await admin.post('/userGroups/add-users', { userIds: [idOf(2)], groupIds: [adminGroup] });
+      expect(members(adminGroup)).toEqual([idOf(1), idOf(2)]);
+    } finally {
+      await app.close();
+    }
+  });
+});
