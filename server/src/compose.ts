@@ -90,7 +90,7 @@ function reload({ live, log }: Surroundings): Config {
 }
 
 async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
-  const { live, clock } = surroundings;
+  const { live, clock, passwordCost, waitMsMax } = surroundings;
   const { dataDir, encryptionKey } = live.current;
   const db = await openStore(live.current, surroundings.log);
   try {
@@ -100,7 +100,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const metrics = createMetrics();
     const newId = idGenerator(clock);
     const keys = await openKeys({ ...surroundings, db, encryption });
-    const passwords = await passwordHasher(surroundings.passwordCost, surroundings.waitMsMax);
+    const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
     await levelRefusals(db.read, passwords);
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),

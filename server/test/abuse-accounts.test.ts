@@ -126,16 +126,22 @@ async function hasSetPassword({ setsPasswordOf, caller }: GoodRequest, states: J
 }
 
 describe('A2: what a caller may not set is never set', () => {
-  it.each(jsonRoutes)('2xx, or 400 where unknown keys are refused: %s (CRED-2)', async (name, make) => {
+  const isStrictRoute = ([name]: (typeof jsonRoutes)[number]) =>
+    routes.some((one) => name === `${one.method} ${addressOf(one).replace('/api/v1', '')}` && isStrict(one.body));
+
+  it.each(jsonRoutes.filter(isStrictRoute))('400: %s (CRED-2)', async (name, make) => {
+    const request = await make(world);
+    const before = governed();
+    const others = Object.entries(evil).filter(([key]) => !(key in request.body));
+    const { status } = await sendWith(name, request, JSON.stringify(Object.fromEntries(others)).slice(1, -1));
+    expect([status, governed()]).toEqual([400, before]);
+  });
+
+  it.each(jsonRoutes.filter((route) => !isStrictRoute(route)))('2xx: %s', async (name, make) => {
     const request = await make(world);
     const before = governed();
     const others = Object.entries(evil).filter(([key]) => !(key in request.body));
     const { status, text } = await sendWith(name, request, JSON.stringify(Object.fromEntries(others)).slice(1, -1));
-    const route = routes.find((one) => name === `${one.method} ${addressOf(one).replace('/api/v1', '')}`);
-    if (isStrict(route?.body)) {
-      expect([status, governed()]).toEqual([400, before]);
-      return;
-    }
     expect([200, 201]).toContain(status);
     expect(text).not.toMatch(/evil|e{24}|1970/i);
     const after = governed();

@@ -14,8 +14,6 @@ const recommended: PasswordCost = { memoryCost: 19_456, timeCost: 2 };
 /** One hash at a time: the other core goes on checking tokens. */
 const concurrent = 1;
 const waitingMax = 64;
-/** How long a request may wait for its turn. */
-const waitMsMax = 5_000;
 
 /** Hashes and checks passwords, a bounded number at a time. Throws `overloaded` when too many wait, or too long. */
 export interface PasswordHasher {
@@ -55,8 +53,8 @@ function workOf({ memoryCost, timeCost }: PasswordCost): number {
   return memoryCost * timeCost;
 }
 
-/** About two seconds of it, however it is spread over those who wait; who comes later is told to try again. */
-const waitingWorkMax = waitingMax * workOf(recommended);
+/** About two seconds of work, however it is spread over those who wait; who comes later is told to try again. */
+const usualBounds = { waitMsMax: 5_000, workMax: waitingMax * workOf(recommended) };
 
 /** Whether a password can be checked by its hash, at a bearable cost. Rule: CRED-5. */
 export function isVerifiable(stored: string): boolean {
@@ -74,17 +72,25 @@ function overloaded(): RefusedError {
   return new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
 }
 
+/** How much may wait for a hash. */
+interface WaitingBounds {
+  /** How long one may wait for its turn. */
+  readonly waitMsMax: number;
+  /** What those who wait may cost in all, in KiB gone through. */
+  readonly workMax: number;
+}
+
 /** A line in which one waits for the next, as long as the work that waits is bounded. */
-function boundedLine(waitedMsMax: number) {
+function boundedLine({ waitMsMax, workMax }: WaitingBounds) {
   const limit = pLimit(concurrent);
   let waitingWork = 0;
   return async <T>(workSize: number, work: () => Promise<T>): Promise<T> => {
-    if (limit.pendingCount >= waitingMax || waitingWork >= waitingWorkMax) throw overloaded();
+    if (limit.pendingCount >= waitingMax || waitingWork >= workMax) throw overloaded();
     const cameMs = performance.now();
     waitingWork += workSize;
     try {
       return await limit(() => {
-        if (performance.now() - cameMs > waitedMsMax) throw overloaded();
+        if (performance.now() - cameMs > waitMsMax) throw overloaded();
         return work();
       });
     } finally {
@@ -94,16 +100,16 @@ function boundedLine(waitedMsMax: number) {
 }
 
 /**
- * Makes the hasher of this process. Only tests, which sign in at every turn, ask for another cost. Rules: PASSWORD-4, CRED-5.
- * @param waitedMsMax how long a call may wait for its turn
+ * Makes the hasher of this process. Only tests, which sign in at every turn, ask for another cost or other bounds. Rules:
+ * PASSWORD-4, CRED-5.
  */
 export async function passwordHasher(
   chosen: PasswordCost = recommended,
-  waitedMsMax: number = waitMsMax,
+  bounds: Partial<WaitingBounds> = {},
 ): Promise<PasswordHasher> {
   // `algorithm` 2 is argon2id.
   const own = { algorithm: 2, parallelism: 1, ...chosen };
-  const queued = boundedLine(waitedMsMax);
+  const queued = boundedLine({ ...usualBounds, ...bounds });
   const secret = randomBytes(16).toString('base64');
   /** The dearest hash known, of a password that no one has: what a refusal costs. */
   let decoy = await hash(secret, own);

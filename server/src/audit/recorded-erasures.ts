@@ -21,7 +21,7 @@ async function selectErasures(read: Reader): Promise<readonly Erasure[]> {
     .where('action', '=', 'org.purged')
     .select((eb) => eb.fn.max('sequence').as('last'))
     .executeTakeFirst();
-  const lastPurge = Number(purges?.last ?? 0);
+  const lastPurge = purges?.last ?? 0;
   return rows.flatMap(({ sequence, userId, knownId, erasedAt }) => {
     const isGone = knownId === null && sequence < lastPurge;
     return userId !== null && (erasedAt !== null || isGone) ? [{ sequence, userId }] : [];

@@ -24,6 +24,7 @@ import {
 } from './member-store.ts';
 import { requireAllKnown, requireScopeFor } from './membership-change.ts';
 import { selectLives, selectRemovals } from './removal-store.ts';
+import { takenOutAmong } from './removed-members.ts';
 
 /** What it takes to write with an audit row. */
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
@@ -195,26 +196,7 @@ export async function addImportedGroup(
   return id;
 }
 
-/**
- * Those of some people who were taken out of a group here, or out of all of them by being deleted. Where the record of a
- * removal was erased, all who were there before it count. Rule: CRED-6.
- */
-async function findTakenOut(read: Reader, groupId: string, userIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const removals = await selectRemovals(read, groupId);
-  const erasedAt = Math.max(0, ...removals.flatMap(({ sequence, userIds: known }) => (known === null ? sequence : [])));
-  const takenOut = new Set(removals.flatMap(({ userIds: known }) => known ?? []));
-  const madeAt = new Map<string, number>();
-  for (const { userId, action, sequence } of await selectLives(read, userIds)) {
-    if (action === 'user.deleted') takenOut.add(userId);
-    else madeAt.set(userId, sequence);
-  }
-  return new Set(userIds.filter((id) => takenOut.has(id) || (madeAt.get(id) ?? 0) < erasedAt));
-}
-
-/**
- * Of some people, those whom a file may put into a group: who are active, not in it yet, and were never taken out of it here.
- * In no order. Rule: CRED-6.
- */
+/** Of some people, whom a file may put into a group: who is active, not in it, and was never taken out of it. Rule: CRED-6. */
 export async function findJoining(
   read: Reader,
   {
@@ -227,7 +209,8 @@ export async function findJoining(
   const members = new Set(await selectMembersAmong(read, groupId, userIds));
   const outsiders = (await selectActiveIds(read, orgId, userIds)).filter((id) => !members.has(id));
   if (outsiders.length === 0) return { joining: [], takenOut: 0 };
-  const takenOut = await findTakenOut(read, groupId, outsiders);
+  const told = { removals: await selectRemovals(read, groupId), lives: await selectLives(read, outsiders) };
+  const takenOut = takenOutAmong(outsiders, told);
   return { joining: outsiders.filter((id) => !takenOut.has(id)), takenOut: takenOut.size };
 }
 

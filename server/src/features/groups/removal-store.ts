@@ -1,16 +1,5 @@
 import type { Reader } from '../../db/database.ts';
-
-/** A removal of members of a group, as the audit log has it. */
-export interface Removal {
-  readonly sequence: number;
-  /** `null`: the record was erased with the person who did it, and nobody knows who was removed. */
-  readonly userIds: readonly string[] | null;
-}
-
-function userIdsOf(details: string): readonly string[] {
-  const { userIds } = JSON.parse(details) as { readonly userIds?: unknown };
-  return Array.isArray(userIds) ? userIds.filter((id) => typeof id === 'string') : [];
-}
+import { type Life, type Removal, removalDetails } from './removed-members.ts';
 
 /** Who was ever removed from a group. */
 export async function selectRemovals(read: Reader, groupId: string): Promise<readonly Removal[]> {
@@ -20,11 +9,14 @@ export async function selectRemovals(read: Reader, groupId: string): Promise<rea
     .where('action', '=', 'group.members-removed')
     .select(['sequence', 'details', 'salt'])
     .execute();
-  return rows.map(({ sequence, details, salt }) => ({ sequence, userIds: salt === null ? null : userIdsOf(details) }));
+  return rows.map(({ sequence, details, salt }) => ({
+    sequence,
+    userIds: salt === null ? null : removalDetails.parse(JSON.parse(details)).userIds,
+  }));
 }
 
 /** When each of some users was made, and whether one was ever deleted, as the audit log has it. */
-export async function selectLives(read: Reader, userIds: readonly string[]) {
+export async function selectLives(read: Reader, userIds: readonly string[]): Promise<readonly Life[]> {
   const rows = await read
     .selectFrom('audit_log')
     .where('subject_id', 'in', userIds)

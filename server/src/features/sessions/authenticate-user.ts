@@ -95,13 +95,12 @@ export const authenticateUser = endpoint({
   response: { 200: z.union([signedIn, oneStep]) },
   async handle(services, { headers, body, origin }) {
     const { db, limits, metrics } = services;
-    const begun = await readSignIn(services, headers['x-session-token'], body.email);
-    const { id, email } = begun;
+    const { id, email, rowId } = await readSignIn(services, headers['x-session-token'], body.email);
     await limits.trySignIn(email, origin.network);
     const organization = await selectActiveOrganization(db.read);
     const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
     const signIn =
-      organization && (await openSignIn(services, { begun, orgId: organization.id, userId: person?.id ?? null }));
+      organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: person?.id ?? null }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const userId = method === 'none' ? null : (person?.id ?? null);
     const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch(async (error) => {

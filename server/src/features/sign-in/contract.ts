@@ -63,7 +63,7 @@ export async function firstMethods(read: Reader, orgId: string | undefined): Pro
 interface BegunSignIn {
   readonly id: string;
   /** The id of the row that says which steps were taken. */
-  readonly progressId: string;
+  readonly rowId: string;
   readonly email: string;
 }
 
@@ -71,7 +71,7 @@ interface BegunSignIn {
  * The id under which the steps of a sign-in are stored: the hash of its random part, so that no one can go on with a
  * sign-in whose row they read. Sign-ins that an earlier release began have their own id. `null`: neither. Rule: CRED-1.
  */
-function progressIdOf({ rnd, jti = '' }: Readonly<Record<string, unknown>> & { readonly jti?: string }): string | null {
+function rowIdOf({ rnd, jti = '' }: Readonly<Record<string, unknown>> & { readonly jti?: string }): string | null {
   if (typeof rnd === 'string') return hashCredential(rnd);
   // A hash has another form, so that the id of a row is never taken for that of an earlier sign-in.
   return idPattern.test(jti) ? jti : null;
@@ -88,15 +88,15 @@ export async function readSignIn(
   given: string | undefined,
 ): Promise<BegunSignIn> {
   const claims = token === undefined ? null : await keys.unseal(token);
-  const progressId = claims && progressIdOf(claims);
-  if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined || !progressId) {
+  const rowId = claims && rowIdOf(claims);
+  if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined || !rowId) {
     throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
   }
   const begunWith = claims['email'];
   const email = typeof begunWith === 'string' ? begunWith : given;
   if (email === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
   if (given !== undefined && given !== email) throw refuseSignIn();
-  return { id: claims.jti, progressId, email };
+  return { id: claims.jti, rowId, email };
 }
 
 /** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
@@ -160,18 +160,14 @@ export interface SignInStage {
 /**
  * Finds out where somebody who signs in has got to. Steps that were taken before the steps were changed, or by somebody
  * else, don't count. Rules: AUTH-8, AUTH-10.
- * @param begun the sign-in; `userId` `null`: nobody, who has taken none
+ * @param id of the sign-in; `userId` `null`: nobody, who has taken none
  */
 export async function openSignIn(
   { db, clock }: Services,
-  {
-    begun: { id, progressId },
-    orgId,
-    userId,
-  }: { readonly begun: BegunSignIn; readonly orgId: string; readonly userId: string | null },
+  { id, rowId, orgId, userId }: Omit<BegunSignIn, 'email'> & { readonly orgId: string; readonly userId: string | null },
 ): Promise<SignInStage> {
   const { steps, updatedAt } = await selectSignInConfig(db.read, orgId);
-  const known = steps.length > 1 ? await selectProgress(db.read, progressId, clock.now()) : undefined;
+  const known = steps.length > 1 ? await selectProgress(db.read, rowId, clock.now()) : undefined;
   const counts = known?.userId === userId && known.configUpdatedAt === updatedAt;
   const stepsDone = counts ? known.stepsDone : 0;
   const nextStep = stepsDone + 1;
@@ -186,14 +182,14 @@ export async function openSignIn(
     advance: async (tx, owner) =>
       (await isPresent(tx)) &&
       advanceProgress(tx, {
-        id: progressId,
+        id: rowId,
         user_id: owner,
         steps_done: nextStep,
         config_updated_at: updatedAt,
         expires_at: clock.now() + signInMs,
       }),
     complete: async (tx, owner) =>
-      (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id: progressId, userId: owner, stepsDone })),
+      (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id: rowId, userId: owner, stepsDone })),
   };
 }
 
