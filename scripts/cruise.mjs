@@ -8,7 +8,7 @@ import { exitWith, root, StepError } from './steps.mjs';
 
 const sources = ['server/src', 'cli/src'];
 const endpointLinesMax = 120;
-const runtimeDependenciesMax = 25;
+const runtimeDependenciesMax = 26;
 
 function sourceFiles() {
   return sources

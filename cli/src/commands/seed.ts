@@ -8,12 +8,16 @@ async function readPassword(file: string | null): Promise<string | null> {
   if (file === null) return null;
   const { readFile } = await import('node:fs/promises');
   const { newPassword } = await import('../../../server/src/access/password-rules.ts');
+  const { weaknessOf, wordsOf } = await import('../../../server/src/access/password-strength.ts');
   const content = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new CommandError('failed', `The password file ${file} cannot be read`, { cause: error });
   });
   const parsed = newPassword.safeParse(content.replace(/\r?\n$/, ''));
-  if (parsed.success) return parsed.data;
-  throw new CommandError('refused', `The password in ${file} ${parsed.error.issues[0]?.message ?? 'is not allowed'}`);
+  const problem = parsed.success
+    ? await weaknessOf(parsed.data, wordsOf(['Example Administrator']))
+    : (parsed.error.issues[0]?.message ?? 'is not allowed');
+  if (parsed.success && problem === null) return parsed.data;
+  throw new CommandError('refused', `The password in ${file} ${problem}`);
 }
 
 /** Rule: CLI-10. */

@@ -1,29 +1,13 @@
-import { createRequire } from 'node:module';
-import type * as words from '@zxcvbn-ts/language-common';
 import { z } from 'zod';
 
 const charactersMin = 8;
 const bytesMax = 1_024;
 const givenBytesMax = bytesMax * 4;
 
-function commonPasswords(): ReadonlySet<string> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the package says of itself
-  const { dictionary } = createRequire(import.meta.url)('@zxcvbn-ts/language-common') as typeof words;
-  return new Set(dictionary['passwords-common']);
-}
-
-/** Unpacked once they are asked for: they come to megabytes. */
-let common: ReadonlySet<string> | undefined;
-
-function isCommon(text: string): boolean {
-  common ??= commonPasswords();
-  return common.has(text.toLowerCase());
-}
-
 /** Printable, and neither letter, digit nor space. */
 const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
 
-/** A new password, by the rules of the organization. Rules: PASSWORD-1 to PASSWORD-3. */
+/** A new password, by the rules of its form; `requireStrong` looks at how soon guessing finds it. Rules: PASSWORD-1 to PASSWORD-3. */
 export const newPassword = z
   .string()
   .refine((text) => Buffer.byteLength(text) <= bytesMax, { error: `must have at most ${bytesMax} bytes`, abort: true })
@@ -35,9 +19,8 @@ export const newPassword = z
   .refine((text) => /\p{Ll}/u.test(text), 'must hold a lower-case letter')
   .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')
   .refine((text) => special.test(text), 'must hold a special character')
-  .refine((text) => !isCommon(text), 'is one of the most common passwords: choose another')
   .meta({
-    description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. Common passwords are refused.`,
+    description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. What guessing finds quickly is refused: common passwords, patterns, and names of the account and its organization.`,
     minLength: charactersMin,
     maxLength: bytesMax,
     examples: ['Correct-Horse-7'],

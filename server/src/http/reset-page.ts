@@ -27,6 +27,7 @@ const page = `<!doctype html>
 <li>An upper-case and a lower-case letter</li>
 <li>A digit</li>
 <li>A special character, such as ! or -</li>
+<li>Not easy to guess: no common password, no name of yours</li>
 </ul>
 <label for="repeated">The same password again</label>
 <input id="repeated" type="password" autocomplete="new-password" autocapitalize="none" spellcheck="false" required aria-describedby="errors">

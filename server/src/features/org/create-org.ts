@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
+import { requireStrong, wordsOf } from '../../access/password-strength.ts';
 import { selectOrganizationExists } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -37,7 +38,7 @@ const body = z
     error: 'is required for a business account',
   });
 
-/** Rules: ORG-1 to ORG-15. */
+/** Rules: ORG-1 to ORG-15, PASSWORD-15. */
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',
@@ -51,6 +52,8 @@ export const createOrg = endpoint({
   response: { 200: organizationRecord },
   async handle(services, { body: given, origin }) {
     const { adminFullName, password, sendEmail, ...profile } = given;
+    const { contactEmail, registeredName, shortName } = profile;
+    await requireStrong('body.password', password, wordsOf([adminFullName, contactEmail, registeredName, shortName]));
     const passwordHash = await services.passwords.hash(password);
     const founding = { profile, adminFullName, passwordHash, origin };
     const organization = await services.db.transaction((tx) => foundOrganization(tx, services, founding));

@@ -1,3 +1,4 @@
+import { requireStrong, wordsOf } from '../../access/password-strength.ts';
 import type { Proof } from '../../access/proof.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Services } from '../../services.ts';
@@ -5,6 +6,7 @@ import {
   deletePassword,
   selectHashesOfEachCost,
   selectHasPassword,
+  selectNames,
   selectPasswordHash,
   upsertPassword,
 } from './password-store.ts';
@@ -28,6 +30,15 @@ export async function provePassword(services: Services, userId: string | null, g
       return true;
     },
   };
+}
+
+/** Throws `invalidInput` for a new password of a user that guessing finds quickly. Rule: PASSWORD-15. */
+export async function requireStrongFor(
+  { db }: Pick<Services, 'db'>,
+  userId: string,
+  { field, password }: { readonly field: string; readonly password: string },
+): Promise<void> {
+  await requireStrong(field, password, wordsOf(await selectNames(db.read, userId)));
 }
 
 /** Gives somebody a password, already hashed, in place of the one that is there. */

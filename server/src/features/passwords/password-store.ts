@@ -15,6 +15,17 @@ export async function selectPasswordHash(read: Reader, userId: string): Promise<
   return row?.password_hash ?? null;
 }
 
+/** The names and addresses that a user's password should not be made of: of the user and of the organization. */
+export async function selectNames(read: Reader, userId: string): Promise<readonly (string | null)[]> {
+  const row = await read
+    .selectFrom('users as u')
+    .innerJoin('organizations as o', 'o.id', 'u.org_id')
+    .where('u.id', '=', userId)
+    .select(['u.full_name', 'u.email', 'o.registered_name', 'o.short_name', 'o.domain'])
+    .executeTakeFirst();
+  return row ? Object.values(row) : [];
+}
+
 /** Takes somebody's password away. */
 export async function deletePassword(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('password_credentials').where('user_id', '=', userId).execute();

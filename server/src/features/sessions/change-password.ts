@@ -10,7 +10,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { endLinks } from '../links/contract.ts';
-import { provePassword, setPassword } from '../passwords/contract.ts';
+import { provePassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
 import { forgetSignIns, refuseSignIn } from '../sign-in/contract.ts';
 import { keepAccessToken, signAccessToken } from './contract.ts';
 import { endSessions } from './session-store.ts';
@@ -69,7 +69,7 @@ async function change(services: Services, { caller, proof, passwordHash, origin 
   return signed.accessToken;
 }
 
-/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10. */
+/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10, PASSWORD-15. */
 export const changePassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset',
@@ -83,6 +83,7 @@ export const changePassword = endpoint({
     const person = await selectActivePerson(read, caller.userId);
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
+    await requireStrongFor(services, person.id, { field: 'body.newPassword', password: body.newPassword });
     const given = { caller, given: body.currentPassword, origin };
     const proof = await requirePassword(services, person, given);
     const passwordHash = await services.passwords.hash(body.newPassword);

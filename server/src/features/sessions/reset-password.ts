@@ -4,11 +4,11 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { requireLink, useUpLink } from '../links/contract.ts';
-import { hasPassword, setPassword } from '../passwords/contract.ts';
+import { hasPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
 import { forgetSignIns } from '../sign-in/contract.ts';
 import { endSessions } from './session-store.ts';
 
-/** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12. */
+/** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-15. */
 export const resetPassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset/token',
@@ -22,6 +22,8 @@ export const resetPassword = endpoint({
   response: { 200: z.object({ data: z.string() }) },
   async handle(services, { caller, body: { password }, origin }) {
     const { db, passwords, clock, limits } = services;
+    const { userId: ownerId } = await requireLink(db.read, services, caller);
+    await requireStrongFor(services, ownerId, { field: 'body.password', password });
     const passwordHash = await passwords.hash(password);
     const person = await db.transaction(async (tx) => {
       // Of several at once with one link, the first has used it up.
