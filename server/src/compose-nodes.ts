@@ -12,7 +12,9 @@ import { watchReloads } from './config/reload-watch.ts';
 import type { Database } from './db/database.ts';
 import { claimJob } from './db/job-store.ts';
 import { pruneEvents } from './events/prune-events.ts';
+import { pruneCodes } from './features/codes/contract.ts';
 import { pruneTickets } from './features/identities/contract.ts';
+import { pruneNetworks } from './features/known-networks/contract.ts';
 import { pruneLinks } from './features/links/contract.ts';
 import { pruneServiceTokens } from './features/service-clients/contract.ts';
 import { pruneSessions } from './features/sessions/contract.ts';
@@ -64,6 +66,8 @@ export async function startUpkeep(services: Services, live: LiveConfig): Promise
     serviceTokens: () => pruneServiceTokens(services),
     tickets: () => pruneTickets(services),
     signIns: () => pruneSignIns(services),
+    networks: () => pruneNetworks(services),
+    codes: () => pruneCodes(services),
     events: () => pruneEvents(services),
     webhooks: () => pruneWebhooks(services),
     webhookAttempts: () => pruneAttempts(services),

@@ -7,6 +7,7 @@ import { limits } from './access/limits.ts';
 import { type PasswordCost, passwordHasher } from './access/passwords.ts';
 import { settleEncryptionKey } from './access/rotate-encryption.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
+import { signInLimits } from './access/sign-in-limits.ts';
 import { type Background, background } from './background.ts';
 import { type Clock, second } from './clock.ts';
 import { openEvents } from './compose-events.ts';
@@ -102,6 +103,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const keys = await openKeys({ ...surroundings, db, encryption });
     const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
     await levelRefusals(db.read, passwords);
+    const limitParts = { isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) };
     const services: Services = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
@@ -123,7 +125,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       passwords,
       tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
       pictures: openPictures(),
-      limits: limits({ isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) }),
+      limits: { ...limits(limitParts), ...signInLimits(limitParts) },
       confirm: callerConfirmation({
         clock,
         findToken: (read, id) => findTokenAgain(live.current, read, id),

@@ -136,7 +136,7 @@ export const refusals = {
   pictureTypeUnsupported: { ...unsupported, text: 'The picture has to be a PNG, JPEG, WebP or GIF' },
 
   tooManyRequests: { ...rateLimited, text: 'Too many requests: try again in {seconds} s' },
-  signInBlocked: { ...rateLimited, text: 'Too many failed attempts: try again later [blockedUntil:{until}]' },
+  signInBlocked: { ...rateLimited, text: 'Too many failed attempts: blocked until {until} [blockedUntil:{until}]' },
   headersTooLarge: { status: 431, code: 'HEADERS_TOO_LARGE', text: 'The request has too many or too large headers' },
 
   internal: { status: 500, code: 'INTERNAL', text: 'Something went wrong on our side' },

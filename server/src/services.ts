@@ -5,6 +5,7 @@ import type { SigningKeys } from './access/keys.ts';
 import type { LastUsed } from './access/last-used.ts';
 import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
+import type { SignInLimits } from './access/sign-in-limits.ts';
 import type { Background } from './background.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -43,7 +44,7 @@ export interface Services {
   readonly mcp: McpService;
   readonly background: Background;
   readonly pictures: PictureCompressor;
-  readonly limits: Limits;
+  readonly limits: Limits & SignInLimits;
   readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;
   readonly log: Logger;

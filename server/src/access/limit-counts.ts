@@ -7,6 +7,17 @@ const keysMax = 50_000;
 export interface LimitKey {
   readonly what: string;
   readonly key: string;
+  /** The account that this counts for, so that it can be forgotten with all else that does. Holds no space. */
+  readonly account?: string;
+}
+
+/** The key of everything that counts for an account begins with this. */
+function prefixOf(account: string): string {
+  return `${account} `;
+}
+
+function keyOf({ key, account }: LimitKey): string {
+  return account === undefined ? key : prefixOf(account) + key;
 }
 
 /** The acts of a window. */
@@ -34,6 +45,8 @@ export interface LimitCounts {
     keys: readonly LimitKey[],
     change: (known: readonly (Failures | undefined)[]) => readonly (Failures | undefined)[],
   ): Promise<void>;
+  /** Forgets all that counts for an account. */
+  forgetAccount(account: string): Promise<void>;
 }
 
 /** Remembers something by key, up to a number of keys. */
@@ -56,6 +69,10 @@ export class BoundedMap<V> {
   delete(key: string): void {
     this.#byKey.delete(key);
   }
+
+  deleteBeginningWith(prefix: string): void {
+    for (const key of this.#byKey.keys()) if (key.startsWith(prefix)) this.#byKey.delete(key);
+  }
 }
 
 /** Adds one act to a window, or to a new one where that is over. */
@@ -74,6 +91,10 @@ class MapsByWhat<V> {
     this.#maps.set(what, known);
     return known;
   }
+
+  all(): Iterable<BoundedMap<V>> {
+    return this.#maps.values();
+  }
 }
 
 /** Counts in this process alone. Each call has its effect before it returns its promise. */
@@ -81,19 +102,22 @@ export function countsInMemory(): LimitCounts {
   const windows = new MapsByWhat<ActWindow>();
   const failures = new MapsByWhat<Failures>();
   return {
-    async countAct({ what, key }, time) {
-      const map = windows.of(what);
+    async countAct(of, time) {
+      const [map, key] = [windows.of(of.what), keyOf(of)];
       const window = withAct(map.get(key), time);
       map.set(key, window);
       return window;
     },
     async changeFailures(keys, change) {
-      const changed = change(keys.map(({ what, key }) => failures.of(what).get(key)));
-      for (const [place, { what, key }] of keys.entries()) {
+      const changed = change(keys.map((of) => failures.of(of.what).get(keyOf(of))));
+      for (const [place, of] of keys.entries()) {
         const value = changed[place];
-        if (value) failures.of(what).set(key, value);
-        else failures.of(what).delete(key);
+        if (value) failures.of(of.what).set(keyOf(of), value);
+        else failures.of(of.what).delete(keyOf(of));
       }
+    },
+    async forgetAccount(account) {
+      for (const map of failures.all()) map.deleteBeginningWith(prefixOf(account));
     },
   };
 }

@@ -4,7 +4,7 @@ import { minute } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import { despiteOthers } from '../db/despite-others.ts';
 import { StoreBusyError } from '../db/failures.ts';
-import { changeCounts, deleteCountsBefore, type StoredCount, upsertAct } from '../db/limit-store.ts';
+import { changeCounts, deleteCountsBefore, deleteCountsBeginningWith, type StoredCount, upsertAct } from '../db/limit-store.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey } from './limit-counts.ts';
 import type { Failures } from './slow-down.ts';
 
@@ -16,8 +16,17 @@ const changesAtOnce = 2;
 const changesWaitingMax = 128;
 
 /** What somebody typed in as an address is nobody's business, and may be as long as they like. */
-function nameOf({ what, key }: LimitKey): string {
-  return createHash('sha256').update(`${what} ${key}`).digest('base64url');
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** What the names of all that counts for an account begin with. */
+function prefixOf(account: string): string {
+  return `${hashOf(`account ${account}`)}.`;
+}
+
+function nameOf({ what, key, account }: LimitKey): string {
+  return account === undefined ? hashOf(`${what} ${key}`) : prefixOf(account) + hashOf(`${what} ${key}`);
 }
 
 function toFailures(row: StoredCount | undefined): Failures | undefined {
@@ -58,6 +67,7 @@ export function countsInStore(db: Database, allowanceOf: (what: string) => numbe
         });
       await changes(() => despiteOthers(triesMax, changeOnce));
     },
+    forgetAccount: (account) => deleteCountsBeginningWith(db, prefixOf(account)),
   };
 }
 

@@ -1,8 +1,7 @@
 import ipaddr from 'ipaddr.js';
-import { type Clock, minute, second, toTimestamp } from '../clock.ts';
+import { type Clock, minute, second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
-import { type Failures, waitMsOf, withFailure, withoutFailure } from './slow-down.ts';
 
 /** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
 const allowances = {
@@ -42,11 +41,6 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
   codeMail: 10 * minute,
 };
 
-/** Failed sign-ins that are free, before each further one doubles the wait. */
-const freeFailures = 5;
-/** A network may hold many people who each mistype: it is slowed down later than one account is. */
-const freeFailuresOfNetwork = freeFailures * 10;
-
 /** What is counted for all nodes together. */
 type Act = Exclude<keyof typeof allowances, 'badCredential'>;
 
@@ -64,17 +58,6 @@ export interface Limits {
    * counts for itself: verification never writes.
    */
   countBadCredential(network: string): void;
-  /**
-   * Counts a try to sign in as failed until it succeeds, so that many at once are held back like many in a row. Throws
-   * `signInBlocked` while the account from this network, or the network, has to wait. Rules: AUTH-43, AUTH-44, NODE-4.
-   */
-  trySignIn(email: string, network: string): Promise<void>;
-  /** Takes a counted try back, and forgets the account's failures from this network. */
-  signInSucceeded(email: string, network: string): Promise<void>;
-  /** Forgets the account's failures from this network, for somebody who proved otherwise whose account it is. */
-  forgive(email: string, network: string): Promise<void>;
-  /** Takes a counted try back that failed through no fault of the caller's. */
-  signInUndecided(email: string, network: string): Promise<void>;
 }
 
 /** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
@@ -89,7 +72,7 @@ export function networkOf(address: string): string {
 }
 
 /** What a limit tells its caller: `Retry-After` and the `RateLimit-*` fields, in seconds. */
-function limitHeaders(points: number, seconds: number): Record<string, string> {
+export function limitHeaders(points: number, seconds: number): Record<string, string> {
   return {
     'retry-after': String(seconds),
     'ratelimit-limit': String(points),
@@ -107,19 +90,6 @@ function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow
   return count <= allowances[what] ? 0 : Math.ceil((endsMs - nowMs) / second);
 }
 
-/** Of an account from a network, and of the network. */
-type FailurePair = readonly [Failures | undefined, Failures | undefined];
-
-/** Throws while whoever failed so has to wait. */
-function admit(known: Failures | undefined, nowMs: number, free: number): void {
-  const waitMs = waitMsOf(known, nowMs);
-  if (waitMs === 0) return;
-  throw new RefusedError('signInBlocked', {
-    params: { until: toTimestamp(nowMs + waitMs) },
-    headers: limitHeaders(free, Math.ceil(waitMs / second)),
-  });
-}
-
 const allowancesByName = new Map<string, number>(Object.entries(allowances));
 
 /** How many acts of a kind are free in a window. */
@@ -127,7 +97,8 @@ export function allowanceOf(what: string): number {
   return allowancesByName.get(what) ?? 0;
 }
 
-interface LimitParts {
+/** What limits are made of. */
+export interface LimitParts {
   /** They hold nobody back while this is false (`RATE_LIMIT=off`). */
   readonly isOn: () => boolean;
   readonly clock: Clock;
@@ -138,19 +109,11 @@ interface LimitParts {
 /** The limits of the service. */
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
-  const account = (email: string, network: string) => ({ what: 'account', key: `${email} ${networkOf(network)}` });
-  const wholeNetwork = (network: string) => ({ what: 'network', key: networkOf(network) });
 
   async function secondsOver(what: Act, key: string): Promise<number> {
     const nowMs = clock.now();
     const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
     return secondsLeft(what, window, nowMs);
-  }
-
-  /** Changes the failures of an account from a network, and of the network. */
-  async function change(email: string, network: string, to: (account?: Failures, network?: Failures) => FailurePair) {
-    if (!isOn()) return;
-    await counts.changeFailures([account(email, network), wholeNetwork(network)], ([one, all]) => to(one, all));
   }
 
   return {
@@ -167,16 +130,5 @@ export function limits({ isOn, clock, counts }: LimitParts): Limits {
       const seconds = secondsLeft('badCredential', window, nowMs);
       if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
     },
-    trySignIn: (email, network) =>
-      change(email, network, (one, all) => {
-        const nowMs = clock.now();
-        admit(one, nowMs, freeFailures);
-        admit(all, nowMs, freeFailuresOfNetwork);
-        return [withFailure(one, nowMs, freeFailures), withFailure(all, nowMs, freeFailuresOfNetwork)];
-      }),
-    signInSucceeded: (email, network) => change(email, network, (_, all) => [undefined, withoutFailure(all)]),
-    forgive: (email, network) => change(email, network, (_, all) => [undefined, all]),
-    signInUndecided: (email, network) =>
-      change(email, network, (one, all) => [withoutFailure(one), withoutFailure(all)]),
   };
 }

@@ -27,7 +27,7 @@ describe('weaknessOf', () => {
     ['Ada@Analytical-1', ownWords],
     ['Engines-Ltd-77', ownWords],
     ['3ng1n3$-Ltd-77', ownWords],
-  ])('%s (PASSWORD-15)', async (password, reason) => {
+  ])('%s (PASSWORD-20)', async (password, reason) => {
     const said = await weaknessOf(password, words);
     expect(said).toMatch(reason);
     expect(said).toMatch(/^is too easy to guess: .*\. Three or four unrelated words/);
@@ -45,7 +45,7 @@ describe('weaknessOf', () => {
     // One end is enough.
     [`Correct-Horse-7${'x'.repeat(500)}`],
     [`${'x'.repeat(500)}Correct-Horse-7`],
-  ])('null: %s (PASSWORD-15)', async (password) => {
+  ])('null: %s (PASSWORD-20)', async (password) => {
     expect(await weaknessOf(password, words)).toBeNull();
   });
 
@@ -54,7 +54,7 @@ describe('weaknessOf', () => {
     expect(await weaknessOf(composed ?? '', words)).toBe(await weaknessOf(decomposed ?? '', words));
   });
 
-  it('answers in bounded time whatever is asked, and holds no event loop meanwhile (PASSWORD-15)', async () => {
+  it('answers in bounded time whatever is asked, and holds no event loop meanwhile (PASSWORD-20)', async () => {
     const dear = ['4@8({[<6391!|70$5+2%', 'Aa1!', 'i1l!|', 'vv\\/\\/|\\||)(|3', '1', '2011-11-11'].map((part) =>
       part.repeat(300).slice(0, 1_024),
     );

@@ -117,7 +117,7 @@ function isWarning(key: string): key is keyof typeof warnings {
 const worker = strengthWorker();
 
 /**
- * Why a password is found quickly by guessing, as the end of a sentence about it; `null`: it is not. Rule: PASSWORD-15.
+ * Why a password is found quickly by guessing, as the end of a sentence about it; `null`: it is not. Rule: PASSWORD-20.
  * @param words what belongs to the account, from `wordsOf`
  */
 export async function weaknessOf(password: string, words: readonly string[]): Promise<string | null> {
@@ -135,7 +135,7 @@ export async function weaknessOf(password: string, words: readonly string[]): Pr
   return ofRest && ofRest.guesses < guessesMin ? `is too easy to guess: ${ownWords}. ${advice}` : null;
 }
 
-/** Throws `invalidInput` for a password that guessing finds quickly. Rule: PASSWORD-15. */
+/** Throws `invalidInput` for a password that guessing finds quickly. Rule: PASSWORD-20. */
 export async function requireStrong(field: string, password: string, words: readonly string[]): Promise<void> {
   const message = await weaknessOf(password, words);
   if (message !== null) throw refuseInput({ field, message });

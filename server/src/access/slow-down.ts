@@ -4,7 +4,7 @@ import { minute, second } from '../clock.ts';
 const blockMsMax = 15 * minute;
 const failuresKeptMs = 60 * minute;
 
-/** The failed sign-ins of an account from a network, or of a network. Moments are in milliseconds since 1970. */
+/** The failed sign-ins that are counted together. Times are in milliseconds since 1970. */
 export interface Failures {
   readonly count: number;
   readonly lastMs: number;
@@ -13,7 +13,7 @@ export interface Failures {
   readonly blockedUntilMs: number;
 }
 
-/** How long whoever failed so has to wait, in milliseconds; 0: not at all. */
+/** How long the next try has to wait, in milliseconds; 0: not at all. */
 export function waitMsOf(known: Failures | undefined, nowMs: number): number {
   const waitMs = (known?.blockedUntilMs ?? 0) - nowMs;
   // More than any wait there is: the clock was set back.
@@ -27,7 +27,15 @@ export function withFailure(known: Failures | undefined, nowMs: number, free: nu
   return { count, lastMs: nowMs, earlierMs: known?.lastMs ?? nowMs, blockedUntilMs: nowMs + blockMs };
 }
 
-/** Takes one counted try back, and the wait that it led to: it was let through, so there was no other. */
-export function withoutFailure(known: Failures | undefined): Failures | undefined {
-  return known && { ...known, count: known.count - 1, lastMs: known.earlierMs, blockedUntilMs: 0 };
+/**
+ * Takes one counted try back, and the wait that it led to. What was counted after it keeps its wait: a right password
+ * among many wrong ones at the same time must not end the wait of those.
+ * @param mine what the try left
+ */
+export function withoutFailure(known: Failures | undefined, mine: Failures | undefined): Failures | undefined {
+  if (known === undefined || known.count <= 1) return undefined;
+  const isLast = known.count === mine?.count && known.lastMs === mine.lastMs;
+  return isLast
+    ? { ...known, count: known.count - 1, lastMs: known.earlierMs, blockedUntilMs: 0 }
+    : { ...known, count: known.count - 1 };
 }

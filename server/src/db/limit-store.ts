@@ -88,3 +88,11 @@ export async function deleteCountsBefore(read: Reader, beforeMs: number): Promis
     .executeTakeFirst();
   return Number(numDeletedRows);
 }
+
+/** Removes the counts whose key begins with a prefix. */
+export async function deleteCountsBeginningWith({ read }: Pick<Database, 'read'>, prefix: string): Promise<void> {
+  await read
+    .deleteFrom('limit_counts')
+    .where((eb) => eb(eb.fn<string>('substr', ['key', eb.val(1), eb.val(prefix.length)]), '=', prefix))
+    .execute();
+}

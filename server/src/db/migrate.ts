@@ -11,6 +11,7 @@ import * as webhooks from './migrations/0007-webhooks.ts';
 import * as auditChain from './migrations/0008-audit-chain.ts';
 import * as sharedKeys from './migrations/0009-shared-keys.ts';
 import * as nodes from './migrations/0010-nodes.ts';
+import * as knownNetworks from './migrations/0015-known-networks.ts';
 
 interface Migration {
   readonly name: string;
@@ -34,6 +35,7 @@ const migrations: readonly Migration[] = [
   { name: 'audit-chain', up: auditChain.up },
   { name: 'shared-keys', up: sharedKeys.up },
   { name: 'nodes', up: nodes.up },
+  { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 10 },
 ];
 
 /** The version that this release works with. */

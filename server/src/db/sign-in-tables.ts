@@ -62,6 +62,21 @@ export interface OneTimeCodes {
   tries: number;
 }
 
+/** From where a user signed in. */
+export interface KnownNetworks {
+  user_id: string;
+  /** As `networkOf` writes it. */
+  network: string;
+  last_at: Ms;
+}
+
+/** The wrong one-time codes of a user in a window of 24 hours. */
+export interface WrongCodes {
+  user_id: string;
+  count: number;
+  ends_at: Ms;
+}
+
 /** Who somebody is at a provider of single sign-on. */
 export interface ExternalIdentities {
   issuer: string;

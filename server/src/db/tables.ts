@@ -3,14 +3,16 @@ import type { AuditLog, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks }
 import type {
   AuthConfigs,
   ExternalIdentities,
+  KnownNetworks,
   OneTimeCodes,
   PasswordCredentials,
   ServiceClients,
   ServiceTokens,
-  Sessions,
   SessionTokens,
+  Sessions,
   SignInProgress,
   SignInTickets,
+  WrongCodes,
 } from './sign-in-tables.ts';
 
 /** 0 or 1: the boolean that both engines store alike. */
@@ -223,6 +225,8 @@ export interface Tables {
   one_time_links: OneTimeLinks;
   sign_in_progress: SignInProgress;
   one_time_codes: OneTimeCodes;
+  known_networks: KnownNetworks;
+  wrong_codes: WrongCodes;
   external_identities: ExternalIdentities;
   sign_in_tickets: SignInTickets;
   service_clients: ServiceClients;

@@ -1,10 +1,18 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Encryption } from '../../access/encryption.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Reader, Tx } from '../../db/database.ts';
 import type { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
-import { codeForm, codeMs, isOpen, mintRawCode } from './code.ts';
-import { deleteCode, selectCode, upsertCode } from './code-store.ts';
+import { areOff, codeForm, codeMs, isOpen, mintRawCode, withWrongCode } from './code.ts';
+import {
+  deleteCode,
+  deleteOldWrongCodes,
+  deleteWrongCodes,
+  selectCode,
+  selectWrongCodes,
+  upsertCode,
+  upsertWrongCodes,
+} from './code-store.ts';
 
 /** So few digits could be guessed from a plain hash: what is stored takes a key to make (RFC 2104). Rule: PASSWORD-6. */
 function macOf(encryption: Encryption, userId: string, code: string): string {
@@ -24,7 +32,8 @@ export async function issueCode(tx: Tx, { clock, encryption }: Services, userId:
 }
 
 /**
- * Tries a code: counts a wrong one, and answers whether it is the right one. That uses nothing up.
+ * Tries a code: counts a wrong one, and answers whether it is the right one. That uses nothing up. After 30 wrong ones
+ * in a day none is right for 24 hours. Rule: AUTH-71.
  * @param userId `null` for nobody, who has no code
  */
 export async function tryCode(services: Services, userId: string | null, given: string): Promise<boolean> {
@@ -32,9 +41,12 @@ export async function tryCode(services: Services, userId: string | null, given: 
   if (userId === null || !codeForm.test(given)) return false;
   return db.transaction(async (tx) => {
     const code = await selectCode(tx, userId);
-    if (!code?.mac || !isOpen(code, clock.now())) return false;
+    const wrong = await selectWrongCodes(tx, userId);
+    const nowMs = clock.now();
+    if (!code?.mac || !isOpen(code, nowMs) || areOff(wrong, nowMs)) return false;
     if (isEqual(code.mac, macOf(encryption, userId, given))) return true;
     await upsertCode(tx, { ...code, tries: code.tries + 1 });
+    await upsertWrongCodes(tx, userId, withWrongCode(wrong, nowMs));
     return false;
   });
 }
@@ -55,4 +67,19 @@ export async function useUpCode(
 /** Forgets the codes of somebody who is deleted, or whose mail goes elsewhere from now on. */
 export async function forgetCodes(tx: Tx, userId: string): Promise<void> {
   await deleteCode(tx, userId);
+}
+
+/** Returns whether a user gets no codes because too many were wrong. Rule: AUTH-71. */
+export async function areCodesOff(read: Reader, { clock }: Pick<Services, 'clock'>, userId: string): Promise<boolean> {
+  return areOff(await selectWrongCodes(read, userId), clock.now());
+}
+
+/** Forgets the wrong codes of a user, who gets codes again. */
+export async function forgetWrongCodes(tx: Tx, userId: string): Promise<void> {
+  await deleteWrongCodes(tx, userId);
+}
+
+/** Forgets wrong codes that count no longer; returns of how many users. */
+export function pruneCodes({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+  return db.transaction((tx) => deleteOldWrongCodes(tx, clock.now()));
 }

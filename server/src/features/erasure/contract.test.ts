@@ -74,6 +74,8 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     const owned = [
       'one_time_links',
       'one_time_codes',
+      'wrong_codes',
+      'known_networks',
       'sign_in_progress',
       'sign_in_tickets',
       'external_identities',

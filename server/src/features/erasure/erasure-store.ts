@@ -21,6 +21,8 @@ const ownTables = [
   'password_credentials',
   'one_time_links',
   'one_time_codes',
+  'wrong_codes',
+  'known_networks',
   'sign_in_progress',
   'sign_in_tickets',
   'external_identities',

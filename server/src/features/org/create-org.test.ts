@@ -48,7 +48,7 @@ describe('POST /org refuses', () => {
       'Aaaaaaa1',
     ],
     'password (PASSWORD-2)': ['Aaaaaa1 ', 'Aaaaaa1\u00a0', 'Aaaaaa1é', 'Aaaaaa1\u200b'],
-    'password (PASSWORD-15)': [
+    'password (PASSWORD-20)': [
       'Password1!',
       'Welcome1!',
       'Summer2026!',

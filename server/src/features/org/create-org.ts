@@ -38,7 +38,7 @@ const body = z
     error: 'is required for a business account',
   });
 
-/** Rules: ORG-1 to ORG-15, PASSWORD-15. */
+/** Rules: ORG-1 to ORG-15, PASSWORD-20. */
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',

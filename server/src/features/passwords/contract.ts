@@ -32,7 +32,7 @@ export async function provePassword(services: Services, userId: string | null, g
   };
 }
 
-/** Throws `invalidInput` for a new password of a user that guessing finds quickly. Rule: PASSWORD-15. */
+/** Throws `invalidInput` for a new password of a user that guessing finds quickly. Rule: PASSWORD-20. */
 export async function requireStrongFor(
   { db }: Pick<Services, 'db'>,
   userId: string,

@@ -10,6 +10,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
+import { isKnownNetwork } from '../known-networks/contract.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/contract.ts';
 import { beginSession, prove, signTokenPair } from './contract.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
@@ -79,7 +80,7 @@ async function finish(services: Services, stage: Stage, accountType: string) {
   return { message: 'Fully authenticated', accessToken: pair.accessToken, refreshToken: pair.refreshToken };
 }
 
-/** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44. */
+/** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44, AUTH-70. */
 export const authenticateUser = endpoint({
   method: 'POST',
   path: '/userAccount/authenticate',
@@ -96,7 +97,13 @@ export const authenticateUser = endpoint({
   async handle(services, { headers, body, origin }) {
     const { db, limits, metrics } = services;
     const { id, email, rowId } = await readSignIn(services, headers['x-session-token'], body.email);
-    await limits.trySignIn(email, origin.network);
+    const { network } = origin;
+    const attempt = await limits.trySignIn({
+      email,
+      network,
+      isKnown: () => isKnownNetwork(services, email, network),
+      isUnguessable: body.method === 'oidc',
+    });
     const organization = await selectActiveOrganization(db.read);
     const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
     const signIn =
@@ -104,16 +111,18 @@ export const authenticateUser = endpoint({
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const userId = method === 'none' ? null : (person?.id ?? null);
     const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch(async (error) => {
-      await limits.signInUndecided(email, origin.network);
+      await attempt.undecided();
       throw error;
     });
     if (!organization || !person || !signIn || !proof) {
       metrics.countActivity('session.refused');
-      throw noteRefusal(services, { orgId: organization?.id ?? null, userId: person?.id ?? null, method, origin });
+      const refused = { orgId: organization?.id ?? null, userId: person?.id ?? null, method, origin };
+      const refusal = noteRefusal(services, refused);
+      throw (await attempt.failed()) ?? refusal;
     }
     // Who has taken one step of several has not earned more guesses at the next.
-    if (signIn.isLast) await limits.signInSucceeded(email, origin.network);
-    else await limits.signInUndecided(email, origin.network);
+    if (signIn.isLast) await attempt.succeeded();
+    else await attempt.undecided();
     const stage = { signIn, person, proof, method, origin };
     return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
   },

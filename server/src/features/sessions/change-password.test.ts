@@ -157,7 +157,7 @@ describe('POST /userAccount/password/reset', () => {
     expect(await opens(app, email, password)).toBe(true);
   });
 
-  it('400: a password that the rules forbid, or none, before the present one is looked at (PASSWORD-1 to PASSWORD-3, PASSWORD-15)', async () => {
+  it('400: a password that the rules forbid, or none, before the present one is looked at (PASSWORD-1 to PASSWORD-3, PASSWORD-20)', async () => {
     const bodies = [
       { newPassword: 'Aa1!aaa' },
       { newPassword: 'Password1!' },

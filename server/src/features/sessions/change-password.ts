@@ -24,18 +24,19 @@ async function requirePassword(
   const { limits, db } = services;
   const { network } = origin;
   // Whoever found a session open must not learn its owner's password by trying.
-  await limits.trySignIn(email, network);
+  const { sessionId } = caller;
+  const attempt = await limits.trySignIn({ email, network, isKnown: async () => true, sessionId });
   const proof = await provePassword(services, id, given).catch(async (error) => {
-    await limits.signInUndecided(email, network);
+    await attempt.undecided();
     throw error;
   });
   if (!proof) {
     const record = { action: 'password.changed', outcome: 'failure', orgId, actor: caller, subjectId: id } as const;
     const details = { reason: 'wrong-password' };
     await db.transaction((tx) => appendAudit(tx, services, { ...record, origin, details }));
-    throw refuseSignIn();
+    throw (await attempt.failed()) ?? refuseSignIn();
   }
-  await limits.signInSucceeded(email, network);
+  await attempt.succeeded();
   return proof;
 }
 
@@ -69,7 +70,7 @@ async function change(services: Services, { caller, proof, passwordHash, origin 
   return signed.accessToken;
 }
 
-/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10, PASSWORD-15. */
+/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10, PASSWORD-20. */
 export const changePassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset',

@@ -13,6 +13,7 @@ import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';
+import { forgetNetworks, rememberNetwork } from '../known-networks/contract.ts';
 import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/contract.ts';
 import { provePassword, takePassword } from '../passwords/contract.ts';
 import { forgetSignIns, signsInBy } from '../sign-in/contract.ts';
@@ -143,6 +144,7 @@ export async function beginSession(
   const { network } = origin;
   await insertSession(tx, { id, org_id: orgId, user_id: userId, created_at: nowMs, active_at: nowMs, network });
   await keepTokenPair(tx, id, pair);
+  await rememberNetwork(tx, services, { userId, address: network });
   if (await updateHasLoggedIn(tx, userId, nowMs)) await acceptInvitations(tx, userId, nowMs);
   const record = { action: 'session.started', orgId, actor: { userId }, subjectId: id, ownerId: userId } as const;
   await appendAudit(tx, services, { ...record, origin });
@@ -156,6 +158,7 @@ export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string
   await forgetCodes(tx, userId);
   await forgetSignIns(tx, userId);
   await forgetIdentities(tx, userId);
+  await forgetNetworks(tx, userId);
 }
 
 /** Ends every session and link of an organization that comes back after it was deleted: nothing comes back to life. */

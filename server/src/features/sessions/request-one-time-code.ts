@@ -7,7 +7,7 @@ import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { issueCode } from '../codes/contract.ts';
+import { areCodesOff, issueCode } from '../codes/contract.ts';
 import { behindAnswer, mailingOrganization } from './contract.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
@@ -27,12 +27,13 @@ async function makeCode(services: Services, { organization: { id: orgId }, email
   });
 }
 
-/** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49. */
+/** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-71. */
 async function sendCode(services: Services, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'otp');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
-  if (!known || !(await services.limits.tryCount('codeMail', known.id))) return;
+  if (!known || (await areCodesOff(services.db.read, services, known.id))) return;
+  if (!(await services.limits.tryCount('codeMail', known.id))) return;
   const made = await makeCode(services, { organization, email, origin });
   if (!made) return;
   const { fullName, mailTo } = made.person;

@@ -4,11 +4,12 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { requireLink, useUpLink } from '../links/contract.ts';
+import { rememberNetwork } from '../known-networks/contract.ts';
 import { hasPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
 import { forgetSignIns } from '../sign-in/contract.ts';
 import { endSessions } from './session-store.ts';
 
-/** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-15. */
+/** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-20. */
 export const resetPassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset/token',
@@ -35,6 +36,8 @@ export const resetPassword = endpoint({
       await setPassword(tx, { userId, passwordHash, nowMs });
       await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
       await forgetSignIns(tx, userId);
+      // The owner of the mailbox: whoever guesses from elsewhere must not keep them out.
+      await rememberNetwork(tx, services, { userId, address: origin.network });
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;
       const changes = { password: { before, after: '[secret]' } };
       await appendAudit(tx, services, { ...record, details: { purpose }, changes });

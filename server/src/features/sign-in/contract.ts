@@ -5,6 +5,7 @@ import { idPattern } from '../../ids.ts';
 import type { Origin } from '../../origin.ts';
 import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
+import { forgetWrongCodes } from '../codes/contract.ts';
 import {
   advanceProgress,
   deleteOldProgress,
@@ -201,4 +202,17 @@ export async function forgetSignIns(tx: Tx, userId: string): Promise<void> {
 /** Forgets sign-ins that took too long; answers how many. */
 export function pruneSignIns({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldProgress(tx, clock.now()));
+}
+
+/**
+ * Ends the slow-down of an account: its failed sign-ins from everywhere are forgotten, and it gets one-time codes again.
+ * The transaction writes the codes; the counts of failures are changed behind it. Rules: AUTH-70, AUTH-71.
+ */
+export async function clearSlowDown(
+  tx: Tx,
+  { limits }: Pick<Services, 'limits'>,
+  { userId, email }: { readonly userId: string; readonly email: string },
+): Promise<void> {
+  await forgetWrongCodes(tx, userId);
+  await limits.clearSlowDown(email);
 }

@@ -1,0 +1,44 @@
+import { isIP } from 'node:net';
+import { networkOf } from '../../access/limits.ts';
+import { day } from '../../clock.ts';
+import { batchRows, removeInBatches } from '../../db/batches.ts';
+import type { Tx } from '../../db/database.ts';
+import type { Services } from '../../services.ts';
+import { deleteNetworks, deleteOldNetworks, selectIsKnown, upsertNetwork } from './known-network-store.ts';
+
+/** How long a network stays known after a sign-in from it. Rule: AUTH-70. */
+const knownMs = 90 * day;
+
+/**
+ * Returns whether the account with an address signed in from a network during the last 90 days. The same work for an
+ * address that no account has. Rule: AUTH-70.
+ * @param address of the caller
+ */
+export function isKnownNetwork(
+  { db, clock }: Pick<Services, 'db' | 'clock'>,
+  email: string,
+  address: string,
+): Promise<boolean> {
+  return selectIsKnown(db.read, { email, network: networkOf(address), sinceMs: clock.now() - knownMs });
+}
+
+/** Notes that a user proved from this address who they are. Rule: AUTH-70. */
+export async function rememberNetwork(
+  tx: Tx,
+  { clock }: Pick<Services, 'clock'>,
+  { userId, address }: { readonly userId: string; readonly address: string },
+): Promise<void> {
+  // The address of a caller who has hung up is not known.
+  if (isIP(address) !== 0) await upsertNetwork(tx, { userId, network: networkOf(address), nowMs: clock.now() });
+}
+
+/** Forgets from where a user signed in. */
+export async function forgetNetworks(tx: Tx, userId: string): Promise<void> {
+  await deleteNetworks(tx, userId);
+}
+
+/** Forgets networks that no one signed in from for 90 days, in batches; returns how many. */
+export function pruneNetworks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+  const beforeMs = clock.now() - knownMs;
+  return removeInBatches(() => db.transaction((tx) => deleteOldNetworks(tx, beforeMs, batchRows)));
+}
