@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MailServer } from '../../server/test/mail-server.ts';
 import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
 import { TestApp } from '../../server/test/test-app.ts';
-import { judgeClock, judgeSpace } from '../src/doctor/machine-checks.ts';
+import { judgeClock, judgeSpace, judgeUser } from '../src/doctor/machine-checks.ts';
 import { latchkey } from './command-process.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -73,6 +73,7 @@ describe('latchkey doctor', () => {
       configuration: 'ok',
       store: 'ok',
       integrity: 'ok',
+      user: process.getuid?.() === 0 ? 'warning' : 'ok',
       files: 'ok',
       disk: expect.stringMatching(/^(ok|warning)$/),
       server: 'ok',
@@ -223,4 +224,10 @@ describe('what the doctor makes of', () => {
   ])('%d free bytes (CLI-21)', (freeBytes, state) => {
     expect(judgeSpace({ freeBytes, place: '/' }).state).toBe(state);
   });
+
+  it.each([
+    [0, 'warning'],
+    [1_000, 'ok'],
+    [undefined, 'ok'],
+  ])('the user %s (CLI-21)', (uid, state) => expect(judgeUser(uid).state).toBe(state));
 });

@@ -74,7 +74,7 @@ function openOutgoing(
     background: behind,
     oidc: liveOidc(oidcSettingsReader(reading), clock),
     mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
-    webhooks: openWebhookSender({ clock, networks: () => live.current.webhookNetworks }),
+    webhooks: openWebhookSender({ clock, networks: () => live.current.outboundNetworks }),
   };
 }
 

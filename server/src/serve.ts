@@ -94,6 +94,7 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   const log = await createLog(config, process.stdout);
   // From here on: whoever asks for it while the service is still opening must not end it.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
+  if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');
   const service = await compose({ live, clock: systemClock, log });
   try {
     const { db } = service.services;

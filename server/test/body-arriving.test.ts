@@ -52,7 +52,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
 
   beforeEach(async () => {
     mails = await MailServer.start();
-    app = await TestApp.start({ SMTP_URL: mails.url, WEBHOOK_NETWORKS: '127.0.0.1' });
+    app = await TestApp.start({ SMTP_URL: mails.url, OUTBOUND_NETWORKS: '127.0.0.1' });
     const { db } = app.services;
     const { freshen, first } = db;
     db.freshen = () => {

@@ -185,6 +185,8 @@ export class TestApp {
     const dataDir = environment['DATA_DIR'] ?? newDataDir('DATABASE_URL' in environment);
     const given = {
       ...('DATABASE_URL' in environment ? {} : await testStore(dataDir)),
+      // Mail servers, providers and receivers of tests are on this machine.
+      ...('WEBHOOK_NETWORKS' in environment ? {} : { OUTBOUND_NETWORKS: '127.0.0.0/8,::1' }),
       RATE_LIMIT: 'off',
       PORT: '0',
       SCOPED_JWT_SECRET: scopedSecret,

@@ -247,17 +247,17 @@ describe('an event that a webhook refuses (EVENT-23)', () => {
 });
 
 describe('where a webhook leads (EVENT-24, CONFIG-31)', () => {
-  it('another WEBHOOK_NETWORKS counts from the next message on', async () => {
+  it('another OUTBOUND_NETWORKS counts from the next message on', async () => {
     const { id } = await registerWebhook(admin, receiver.url);
     await addUser(app, admin);
     await arrived(receiver, 1);
-    app.environment['WEBHOOK_NETWORKS'] = '10.0.0.0/8';
+    app.environment['OUTBOUND_NETWORKS'] = '10.0.0.0/8';
     app.services.reloadConfig();
     const sequence = await addUser(app, admin);
     await failed(app, id, 1);
-    expect((await relayOf(app, id))?.last_error).toBe('the address is not public, and not in WEBHOOK_NETWORKS');
+    expect((await relayOf(app, id))?.last_error).toBe('the address is not public, and not in OUTBOUND_NETWORKS');
     expect([receiver.messages.length, receiver.connections]).toEqual([1, 1]);
-    app.environment['WEBHOOK_NETWORKS'] = '127.0.0.1';
+    app.environment['OUTBOUND_NETWORKS'] = '127.0.0.1';
     app.services.reloadConfig();
     app.clock.advance(10 * second);
     await arrived(receiver, 2);

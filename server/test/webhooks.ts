@@ -3,7 +3,7 @@ import type { Client, Json, TestApp } from './test-app.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
 
 /** With this, webhooks may go to receivers on loopback. */
-export const loopback = { WEBHOOK_NETWORKS: '127.0.0.0/8,::1' };
+export const loopback = { OUTBOUND_NETWORKS: '127.0.0.0/8,::1' };
 
 /** Registers a webhook and answers it, secret included. */
 export async function registerWebhook(admin: Client, url: string, more: Json = {}): Promise<Json> {

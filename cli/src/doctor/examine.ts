@@ -5,7 +5,7 @@ import { selectLatest } from '../../../server/src/db/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
-import { checkDisk, checkFiles, judgeClock } from './machine-checks.ts';
+import { checkDisk, checkFiles, judgeClock, judgeUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
 import { checkServer } from './server-check.ts';
 import { checkAudit, checkEvents, checkIntegrity, checkStore } from './store-checks.ts';
@@ -88,7 +88,8 @@ async function examineMachine(config: Config, db: Database | null): Promise<read
     }),
   );
   const files = await examine('files', () => checkFiles(dataDir));
-  return [files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
+  const user = await examine('user', () => judgeUser(process.getuid?.()));
+  return [user, files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
 }
 
 async function examineAll(config: Config, wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {

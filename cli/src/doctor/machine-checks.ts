@@ -24,6 +24,16 @@ export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; r
   return fine(found);
 }
 
+/**
+ * Whether the server's user has more rights than a server needs. Rule: CLI-21.
+ * @param uid of this process; `undefined` where the system has no such numbers
+ */
+export function judgeUser(uid: number | undefined): Finding {
+  if (uid !== 0) return fine('This is not the superuser');
+  const cure = 'Run the server, and this, as a user of its own that owns DATA_DIR; no right of root is needed';
+  return warning('This runs as root: whoever takes over the server has the whole machine', cure);
+}
+
 /** The nearest directory that is there: the data directory may be made only later. */
 function directoryAt(path: string): string {
   const above = dirname(path);

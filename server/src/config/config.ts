@@ -82,10 +82,11 @@ export const variables = z.object({
     .default('envelope')
     .describe('How events look to brokers and webhooks'),
   EVENT_RETENTION_DAYS: wholeNumber(1, 36_500).default(30).describe('How long relayed events are kept'),
-  WEBHOOK_NETWORKS: list
+  OUTBOUND_NETWORKS: list
     .pipe(z.array(network))
-    .default([])
-    .describe('Private addresses and networks that webhooks may go to'),
+    .optional()
+    .describe('Private addresses and networks that webhooks, and stored settings of mail and sign-on, may lead to'),
+  WEBHOOK_NETWORKS: list.pipe(z.array(network)).optional().describe('The earlier name of OUTBOUND_NETWORKS'),
   CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
@@ -161,8 +162,8 @@ export interface Config {
   readonly eventsUrl: Secret | null;
   readonly eventsFormat: EventsFormat;
   readonly eventRetentionDays: number;
-  /** Networks that webhooks may go to although they are not public. Rule: EVENT-24. */
-  readonly webhookNetworks: readonly string[];
+  /** Networks that may be connected to although they are not public, for what is set over the API. Rules: CONFIG-40, EVENT-24. */
+  readonly outboundNetworks: readonly string[];
   /** Without a slash at the end; `null` where the built-in team directory is used. */
   readonly connectorUrl: string | null;
   /** Underscore included. The first is the one that new tokens show. */

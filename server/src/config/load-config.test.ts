@@ -54,7 +54,7 @@ describe('loadConfig', () => {
       eventsUrl: null,
       eventsFormat: 'envelope',
       eventRetentionDays: 30,
-      webhookNetworks: [],
+      outboundNetworks: [],
       connectorUrl: null,
       displayPrefixes: ['lkpat_'],
       jwtSharedSecret: null,
@@ -124,7 +124,7 @@ describe('loadConfig', () => {
       databaseUrl: null,
       eventsFormat: 'cloudevents',
       eventRetentionDays: 7,
-      webhookNetworks: ['10.0.0.7', 'fd00::/8'],
+      outboundNetworks: ['10.0.0.7', 'fd00::/8'],
       connectorUrl: 'https://teams.example.com:8443/connector',
       displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
       mailFrom: { name: 'Example', address: 'no-reply@example.com' },
@@ -188,6 +188,7 @@ describe('loadConfig', () => {
     ['EVENTS_URL', 'kafka://mq.example.com', 'must be nats://user:password@host:port, tls://…'],
     ['EVENTS_FORMAT', 'json', 'must be envelope or cloudevents'],
     ['WEBHOOK_NETWORKS', '10.0.0.0/33', 'must be addresses or networks such as 10.0.0.7 or 10.0.0.0/8'],
+    ['OUTBOUND_NETWORKS', '0.0.0.0/0', 'must not trust every address'],
     ['SMTP_URL', 'smtp.example.com', 'must be smtp://user:password@host:port or smtps://…'],
     ['MAIL_FROM', 'Example no-reply@example.com', 'must be an address such as Example <no-reply@example.com>'],
   ];
@@ -312,5 +313,17 @@ describe('loadConfig with files', () => {
     expect(at({ PROT: 1 })).toMatch(/wrong\.json sets PROT, which is no variable of this service$/);
     expect(at({ PORT: 70_000 })).toBe('PORT is "70000": it must be at most 65535');
     expect(at({ JWT_SECRET: 'in-the-file' })).toBe('JWT_SECRET is [secret]: it must be at least 32 bytes');
+  });
+});
+
+describe('OUTBOUND_NETWORKS (CONFIG-31)', () => {
+  it('is what WEBHOOK_NETWORKS was, which still counts; both at once are refused', () => {
+    const networks = (environment: Record<string, string>) => loadConfig(environment).outboundNetworks;
+    expect(networks({ OUTBOUND_NETWORKS: '10.0.0.7 fd00::/8' })).toEqual(['10.0.0.7', 'fd00::/8']);
+    expect(networks({ WEBHOOK_NETWORKS: '10.0.0.7' })).toEqual(['10.0.0.7']);
+    expect(networks({})).toEqual([]);
+    expect(() => networks({ OUTBOUND_NETWORKS: '10.0.0.7', WEBHOOK_NETWORKS: '10.0.0.8' })).toThrow(
+      'OUTBOUND_NETWORKS and WEBHOOK_NETWORKS are both set: unset WEBHOOK_NETWORKS, which is its earlier name',
+    );
   });
 });

@@ -163,6 +163,17 @@ function readOidc({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWE
   };
 }
 
+/** Where settings of administrators may lead. Rule: CONFIG-31. */
+function readNetworks({ OUTBOUND_NETWORKS, WEBHOOK_NETWORKS }: Values): readonly string[] {
+  if (OUTBOUND_NETWORKS !== undefined && WEBHOOK_NETWORKS !== undefined) {
+    throw wrong(
+      'WEBHOOK_NETWORKS',
+      'OUTBOUND_NETWORKS and WEBHOOK_NETWORKS are both set: unset WEBHOOK_NETWORKS, which is its earlier name',
+    );
+  }
+  return OUTBOUND_NETWORKS ?? WEBHOOK_NETWORKS ?? [];
+}
+
 /**
  * Reads the configuration: environment first, then `latchkey.config.json` (or the file at `CONFIG_FILE`), then the
  * defaults. Throws StartupError in one line that names the variable, what it holds and what is allowed.
@@ -185,7 +196,7 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     eventsUrl: values.EVENTS_URL ?? null,
     eventsFormat: values.EVENTS_FORMAT,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
-    webhookNetworks: values.WEBHOOK_NETWORKS,
+    outboundNetworks: readNetworks(values),
     connectorUrl: values.CONNECTOR_BACKEND_URL ?? null,
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
     scopes: readScopes(values),

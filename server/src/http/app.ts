@@ -24,7 +24,7 @@ import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from './request-rules.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
-import { trustedProxies } from './trusted-proxies.ts';
+import { trustedProxies, untrustedProxyWarning } from './trusted-proxies.ts';
 import { turnEnd } from './turn-end.ts';
 
 declare module 'fastify' {
@@ -76,12 +76,15 @@ function refuseSchemas(): never {
   throw new Error('a route has the framework read its input');
 }
 
-function createFastify({ services, log }: AppParts, newRequestId: ReturnType<typeof requestIds>): FastifyInstance {
+function createFastify(
+  { services, log, isTrusted }: AppParts & { readonly isTrusted: (address: string) => boolean },
+  newRequestId: ReturnType<typeof requestIds>,
+): FastifyInstance {
   const app = Fastify({
     logger: false,
     genReqId: (message) => newRequestId(message),
     requestIdHeader: false,
-    trustProxy: trustedProxies(() => services.config.trustProxy),
+    trustProxy: isTrusted,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: idleTimeoutMs,
     connectionTimeout: idleTimeoutMs,
@@ -118,10 +121,11 @@ interface FirstRules {
   readonly corsOrigins: () => readonly string[];
   readonly isTooLate: ReturnType<typeof loadGate>;
   readonly noRoute: NoRoute;
+  readonly warnOfProxy: ReturnType<typeof untrustedProxyWarning>;
 }
 
 /** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17, HTTP-31. */
-function firstRules({ corsOrigins, isTooLate, noRoute }: FirstRules): onRequestHookHandler {
+function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   const unrouted = ({ url, params, is404 }: FastifyRequest) => {
     if (is404) return noRoute(url);
@@ -134,6 +138,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute }: FirstRules): onRequestH
       return;
     }
     setCommonHeaders(request, reply);
+    warnOfProxy(request.raw);
     // Whoever asks whether the process lives would end it for being busy.
     if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
       request.isTurnedAway = true;
@@ -180,7 +185,8 @@ function refuseUndeclared({ method, url, config }: RouteOptions): void {
 export async function createApp(parts: AppParts): Promise<App> {
   const { services, endpoints, log } = parts;
   const newRequestId = requestIds();
-  const app = createFastify(parts, newRequestId);
+  const isTrusted = trustedProxies(() => services.config.trustProxy);
+  const app = createFastify({ ...parts, isTrusted }, newRequestId);
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
@@ -192,6 +198,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       corsOrigins: () => services.config.corsOrigins,
       isTooLate: (nowMs) => services.config.rateLimit && isTooLate(nowMs),
       noRoute: (url) => noRoute(url),
+      warnOfProxy: untrustedProxyWarning(log, isTrusted),
     }),
   );
   const atTurnEnd = turnEnd();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { trustedProxies } from './trusted-proxies.ts';
+import { addressIn, trustedProxies } from './trusted-proxies.ts';
 
 describe('trustedProxies (CONFIG-16)', () => {
   it.each([
@@ -24,7 +24,13 @@ describe('trustedProxies (CONFIG-16)', () => {
     ['127.0.0.1', '::1', false],
     ['10.0.0.7', 'unknown', false],
     ['10.0.0.7', '', false],
-    ['10.0.0.7', '10.0.0.7:443', false],
+    ['10.0.0.7', '10.0.0.7:443', true],
+    ['10.0.0.7', '10.0.0.8:443', false],
+    ['2001:db8::1', '[2001:db8::1]', true],
+    ['2001:db8::1', '[2001:db8::1]:443', true],
+    ['2001:db8::1', '2001:db8::1:443', false],
+    ['10.0.0.7', '10.0.0.7:port', false],
+    ['0.0.0.7', '7', false],
   ])('with %s, a peer at %s: %s', (listed, peer, expected) => {
     expect(trustedProxies(() => ['192.0.2.1', listed])(peer)).toBe(expected);
   });
@@ -44,4 +50,29 @@ describe('trustedProxies (CONFIG-16)', () => {
     list = [];
     expect(seen()).toEqual([false, false]);
   });
+});
+
+describe('addressIn (CONFIG-16)', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    [' 192.0.2.7 ', '192.0.2.7'],
+    ['192.0.2.7:5678', '192.0.2.7'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['[::ffff:192.0.2.7]:443', '::ffff:192.0.2.7'],
+    ['192.0.2.7:', null],
+    ['192.0.2.7:port', null],
+    ['192.0.2.7:123456', null],
+    ['[192.0.2.7', null],
+    ['[]', null],
+    ['unknown', null],
+    ['_hidden', null],
+    ['', null],
+    ['7', null],
+    ['0x7f.1', null],
+    ['127.1', null],
+    ['192.0.2.07', null],
+    ['localhost', null],
+  ])('of %j: %j', (entry, address) => expect(addressIn(entry)).toBe(address));
 });

@@ -1,9 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import type { Logger } from 'pino';
 import { networkMatcher } from '../networks.ts';
 
+const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
+
+/** The address in an entry of `X-Forwarded-For`, which may have a port and brackets; `null` for what is no address. */
+export function addressIn(entry: string): string | null {
+  const text = entry.trim();
+  const [, inBrackets, beforePort] = withPort.exec(text) ?? [];
+  const address = inBrackets ?? beforePort ?? text;
+  return isIP(address) === 0 ? null : address;
+}
+
 /**
- * Tells whether a peer is a proxy whose forwarded headers count. Rule: CONFIG-16.
+ * Tells whether a peer, or an entry of its header, is a proxy whose forwarded headers count. Rule: CONFIG-16.
  * @param list the present addresses and networks; the same array as long as nothing changes
  */
 export function trustedProxies(list: () => readonly string[]): (address: string) => boolean {
-  return networkMatcher(list);
+  const matches = networkMatcher(list);
+  return (entry) => matches(addressIn(entry) ?? '');
+}
+
+const forwardingHeaders = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const;
+
+/** Makes what warns once of a proxy that TRUST_PROXY does not name: all of its clients are one network. Rule: CONFIG-16. */
+export function untrustedProxyWarning(
+  log: Logger,
+  isTrusted: (address: string) => boolean,
+): (message: IncomingMessage) => void {
+  let isTold = false;
+  return (message) => {
+    if (isTold) return;
+    const header = forwardingHeaders.find((name) => message.headers[name] !== undefined);
+    const peer = message.socket.remoteAddress;
+    if (header === undefined || peer === undefined || isTrusted(peer)) return;
+    isTold = true;
+    log.warn({ peer, header }, 'a forwarded header is ignored: its sender is not in TRUST_PROXY');
+  };
 }

@@ -1,7 +1,7 @@
 import { createTransport } from 'nodemailer';
 import type { MailServer } from './mail.ts';
 import { oneLine } from './mail-layout.ts';
-import { transportOptions, withoutPassword } from './mailer.ts';
+import { guardOf, transportOptions, withoutPassword } from './mailer.ts';
 
 const saidCharsMax = 200;
 
@@ -15,7 +15,7 @@ export async function checkMailServer(
   { waitMs, ca }: { readonly waitMs: number; readonly ca?: string },
 ): Promise<string | null> {
   const trusted = ca === undefined ? {} : { tls: { ca } };
-  const transport = createTransport({ ...transportOptions(server, waitMs), pool: false, ...trusted });
+  const transport = createTransport({ ...transportOptions(server, { mailMs: waitMs, guard: guardOf(server, waitMs) }), pool: false, ...trusted });
   try {
     await transport.verify();
     return null;

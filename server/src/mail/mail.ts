@@ -23,6 +23,8 @@ export interface MailServer {
   readonly security: MailSecurity;
   /** `null`: without signing in. */
   readonly login: { readonly username: string; readonly password: Secret } | null;
+  /** What an administrator stored leads to public addresses and these only; without it the operator chose the server. */
+  readonly outboundNetworks?: readonly string[];
 }
 
 /** Where mail goes out, and in whose name. */

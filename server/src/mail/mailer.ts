@@ -8,6 +8,8 @@ import {
 } from 'nodemailer';
 import addressparser from 'nodemailer/lib/addressparser';
 import { type Clock, second } from '../clock.ts';
+import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
+import { type GuardedSocket, guardedSocket } from '../outbound/guarded-socket.ts';
 import { normalizeEmail } from '../text/email-address.ts';
 import type { Mail, MailServer, MailSettings } from './mail.ts';
 import { MailError, type MailFault } from './mail-error.ts';
@@ -83,9 +85,18 @@ function faultOf({ code, responseCode }: NodemailerError): MailFault {
   return isOfMail && !serverWide.has(responseCode ?? 0) ? 'refused' : 'unreachable';
 }
 
+/** The guard on the connections to a server; `null` for one that the operator chose. Rule: CONFIG-40. */
+export function guardOf({ outboundNetworks: networks }: MailServer, timeoutMs: number): GuardedSocket | null {
+  return networks === undefined ? null : guardedSocket({ networks, timeoutMs });
+}
+
 /** How a server is connected to; each step of it takes at most `mailMs` milliseconds. Rules: MAIL-3, MAIL-7. */
-export function transportOptions({ host, port, security, login }: MailServer, mailMs: number): SMTPPoolOptions {
+export function transportOptions(
+  { host, port, security, login }: MailServer,
+  { mailMs, guard }: { readonly mailMs: number; readonly guard: GuardedSocket | null },
+): SMTPPoolOptions {
   return {
+    ...(guard && { getSocket: guard.getSocket }),
     pool: true,
     host,
     port,
@@ -150,15 +161,20 @@ function messageOf({ to, subject, text, html }: Mail, from: MailSettings['from']
 export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * second, ca }: MailerParts): Mailer {
   const { from, login } = settings;
   const trusted = ca === undefined ? {} : { tls: { ca } };
-  const transport = openTransport({ ...transportOptions(settings, mailMsMax), ...trusted });
+  const guard = guardOf(settings, mailMsMax);
+  const transport = openTransport({ ...transportOptions(settings, { mailMs: mailMsMax, guard }), ...trusted });
   const underWay = new Set<Promise<unknown>>();
   let isClosed = false;
 
   function mailError(error: unknown, mail: Mail, giveUp: AbortSignal): MailError {
     if (error instanceof MailError) return error;
     if (isClosed) return new MailError('unreachable', 'The connection to the mail server was closed.');
-    if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
     const failure: NodemailerError = error instanceof Error ? error : new Error(String(error));
+    if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
+    // What a mail server says, it says; anything else must not tell an open port from a closed one.
+    const isSilent = guard?.isInside() === true && !(Number(failure.responseCode) >= 200);
+    if (isSilent) return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message);
+    if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
     return new MailError(faultOf(failure), saidOf(failure.message, mail, login));
   }
 

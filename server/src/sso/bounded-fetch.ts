@@ -3,23 +3,35 @@ import { OidcError } from './oidc.ts';
 
 const bytesMax = 1_048_576;
 
-/**
- * Fetches, and takes in at most a megabyte of the answer, unpacked; throws OidcError for a larger one. A signal counts to
- * the last byte.
- */
-export async function boundedFetch(
+/** Sends a request of the library, under the guard where `networks` are given. */
+async function send(
   url: string,
   { body, headers, method, redirect, signal }: CustomFetchOptions,
+  networks: readonly string[] | undefined,
 ): Promise<Response> {
   const request = { headers, method, redirect, ...(signal ? { signal } : {}) };
-  const answer = await fetch(url, body === undefined ? request : { ...request, body });
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const incoming: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = answer.body ?? [];
-  for await (const part of incoming) {
-    size += part.byteLength;
-    if (size > bytesMax) throw new OidcError('the answer is larger than a megabyte');
-    parts.push(part);
-  }
-  return new Response(size === 0 ? null : Buffer.concat(parts), { status: answer.status, headers: answer.headers });
+  if (networks === undefined) return fetch(url, body === undefined ? request : { ...request, body });
+  const { guardedFetch } = await import('../outbound/guarded-fetch.ts');
+  const text = body === undefined || body === null ? null : await new Response(body).text();
+  return guardedFetch(url, { ...request, body: text }, networks);
+}
+
+/**
+ * Makes what fetches, and takes in at most a megabyte of the answer, unpacked; it throws OidcError for a larger one. A
+ * signal counts to the last byte.
+ * @param networks what is allowed besides public addresses; without it, every address is
+ */
+export function boundedFetch(networks: readonly string[] | undefined) {
+  return async (url: string, options: CustomFetchOptions): Promise<Response> => {
+    const answer = await send(url, options, networks);
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    const incoming: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = answer.body ?? [];
+    for await (const part of incoming) {
+      size += part.byteLength;
+      if (size > bytesMax) throw new OidcError('the answer is larger than a megabyte');
+      parts.push(part);
+    }
+    return new Response(size === 0 ? null : Buffer.concat(parts), { status: answer.status, headers: answer.headers });
+  };
 }

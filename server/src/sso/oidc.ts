@@ -9,6 +9,8 @@ export interface OidcSettings {
   readonly allowedDomains: readonly string[];
   /** Groups that these new people are put into. */
   readonly groupIds: readonly string[];
+  /** What an administrator stored leads to public addresses and these only; without it the operator chose the provider. */
+  readonly outboundNetworks?: readonly string[];
 }
 
 /** The address below that of the service where the provider's people come back; it is registered with the provider. */

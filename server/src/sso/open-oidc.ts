@@ -1,6 +1,7 @@
 import * as openid from 'openid-client';
 import { type Clock, hour, second, systemClock } from '../clock.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
 import { type OidcClient, OidcError, type OidcFlow, type OidcIdentity, type OidcSettings } from './oidc.ts';
 
 const usualTimeoutSeconds = 10;
@@ -16,9 +17,18 @@ interface OidcParts {
   readonly timeoutSeconds: number;
 }
 
+/** What the guard says, wherever the library has put it. */
+function guardSaid(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  const isOurs = error instanceof ForbiddenAddressError || error instanceof InsideError;
+  return isOurs ? error.message : guardSaid(error.cause);
+}
+
 /** What failed, on one line and without anything secret: codes and names, never what was exchanged. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
+  const said = guardSaid(error);
+  if (said !== null) return said;
   const { code, error: word, cause } = error as { code?: unknown; error?: unknown; cause?: unknown };
   const inner = cause instanceof Error ? ` (${cause.message})` : '';
   const text = [code, word, `${error.message}${inner}`].filter((part) => typeof part === 'string').join(': ');
@@ -53,7 +63,7 @@ function authentication(clientSecret: string): openid.ClientAuth {
 
 /** Asks a provider for its description. */
 function discover(
-  { issuer, clientId, clientSecret }: OidcSettings,
+  { issuer, clientId, clientSecret, outboundNetworks }: OidcSettings,
   { clock, timeoutSeconds }: OidcParts,
 ): Promise<openid.Configuration> {
   const metadata = {
@@ -67,7 +77,7 @@ function discover(
     timeout: timeoutSeconds,
     // Without the checks the library takes a signature for needless where TLS has told who answers.
     execute: [...overHttp, openid.enableNonRepudiationChecks],
-    [openid.customFetch]: boundedFetch,
+    [openid.customFetch]: boundedFetch(outboundNetworks),
   });
 }
 
@@ -143,7 +153,7 @@ export function openOidc(
     try {
       return await work();
     } catch (error) {
-      throw new OidcError(problemOf(error));
+      throw new OidcError(problemOf(error), { cause: error });
     }
   }
 

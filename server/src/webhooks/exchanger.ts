@@ -1,7 +1,7 @@
 import { Client, type Dispatcher } from 'undici';
 import { second } from '../clock.ts';
-import { addressJudge, type Resolve } from './address-guard.ts';
-import { guardedConnector } from './guarded-connector.ts';
+import { addressJudge, type Resolve } from '../outbound/address-guard.ts';
+import { guardedConnector } from '../outbound/guarded-connector.ts';
 import { type AnswerHead, LateError } from './outcome.ts';
 
 /** The bodies of answers mean nothing: so much is read, for so long, for the sake of the connection. */

@@ -1,6 +1,6 @@
 import { hour, second } from '../clock.ts';
 import type { SinkFailure } from '../events/sink.ts';
-import { ForbiddenAddressError } from './address-guard.ts';
+import { ForbiddenAddressError } from '../outbound/address-guard.ts';
 
 /** Thrown for an exchange that took too long. */
 export class LateError extends Error {
@@ -30,7 +30,7 @@ const tlsForm = /^(?:CERT_|ERR_TLS_|ERR_SSL_|EPROTO$)|CERT|ISSUER|SIGNATURE|CRL/
 
 /** Why an attempt got no answer, in a few words: for administrators. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof ForbiddenAddressError) return 'the address is not public, and not in WEBHOOK_NETWORKS';
+  if (error instanceof ForbiddenAddressError) return error.message;
   if (error instanceof LateError) return 'no answer in time';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const known = words[code];

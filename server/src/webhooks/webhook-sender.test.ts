@@ -10,14 +10,14 @@ import {
   verified,
   WebhookReceiver,
 } from '../../test/webhook-receiver.ts';
-import type { Resolve } from './address-guard.ts';
+import type { Resolve } from '../outbound/address-guard.ts';
 import { mintRawWebhookSecret } from './signature.ts';
 import { openWebhookSender, type WebhookSender } from './webhook-sender.ts';
 
 const loopback = ['127.0.0.0/8', '::1'];
 const message = { id: 'a'.repeat(24), contentType: 'application/json', body: '{"eventType":"userAdded"}' };
 const secret = mintRawWebhookSecret();
-const forbidden = { kind: 'unwell', reason: 'the address is not public, and not in WEBHOOK_NETWORKS' };
+const forbidden = { kind: 'unwell', reason: 'the address is not public, and not in OUTBOUND_NETWORKS' };
 
 const opened: (() => Promise<void>)[] = [];
 afterEach(async () => {

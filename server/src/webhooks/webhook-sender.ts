@@ -2,7 +2,7 @@ import { type Clock, second } from '../clock.ts';
 import type { Message } from '../events/envelope.ts';
 import type { SinkFailure } from '../events/sink.ts';
 import type { Secret } from '../secret.ts';
-import { addressJudge, type Resolve } from './address-guard.ts';
+import { addressJudge, isForbiddenHost, type Resolve } from '../outbound/address-guard.ts';
 import type { Exchanger } from './exchanger.ts';
 import { failureOf, reasonOf } from './outcome.ts';
 import { signatureHeaders } from './signature.ts';
@@ -59,8 +59,6 @@ interface SenderParts {
   readonly timeoutMs?: number;
 }
 
-const literalForm = /^[\d.]+$|^\[/;
-
 /** Opens the sender of this process. Nothing is connected before the first message. */
 export function openWebhookSender({
   clock,
@@ -103,12 +101,10 @@ export function openWebhookSender({
       const present = networks();
       if (protocol === 'http:' && present.length === 0) return 'must begin with https://';
       const isAllowed = addressJudge(protocol, present);
-      const isLiteral = literalForm.test(hostname);
-      const address = hostname.replace(/^\[|\]$/g, '');
-      if (!isLiteral || isAllowed(address)) return null;
+      if (!isForbiddenHost(hostname, isAllowed)) return null;
       return protocol === 'http:'
-        ? 'http:// may only lead to an address in WEBHOOK_NETWORKS'
-        : 'must lead to a public address, or one in WEBHOOK_NETWORKS';
+        ? 'http:// may only lead to an address in OUTBOUND_NETWORKS'
+        : 'must lead to a public address, or one in OUTBOUND_NETWORKS';
     },
 
     async forget(webhookId) {

@@ -1,8 +1,12 @@
 import { createHmac, hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codeIn, SignInDesk } from '../../../test/sign-in-desk.ts';
+import { codeIn, otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
+import { clearSlowDown } from '../sign-in/contract.ts';
+import { pruneCodes } from './contract.ts';
 
 const all = 1_000_000;
+const hour = 3_600_000;
+const email = 'ada@example.com';
 
 /** What somebody finds who has the store, and tries every code there is. */
 function findCode(stored: string, maker: (code: string) => string): string | null {
@@ -39,5 +43,71 @@ describe('a one-time code in the store', () => {
     expect(encryption.mac('one-time code', `${userId} ${code}`)).toBe(mac);
     expect(encryption.mac('one-time code', `${'0'.repeat(24)} ${code}`)).not.toBe(mac);
     expect(createHmac('sha256', '').update(`${userId} ${code}`).digest('base64url')).not.toBe(mac);
+  });
+});
+
+describe('wrong one-time codes', () => {
+  let desk: SignInDesk;
+  beforeAll(async () => {
+    desk = await SignInDesk.start();
+  });
+  afterAll(() => desk.close());
+
+  const statusOf = async (code: string) => (await desk.signIn(email, 'otp', code)).status;
+  async function guess(times: number): Promise<void> {
+    for (let tried = 0; tried < times; tried += 1) {
+      if (tried % 5 === 0) code = await desk.codeFor(email);
+      expect(await statusOf(otherCode(code, (tried % 5) + 1))).toBe(401);
+    }
+  }
+  let code = '';
+  const rows = () => desk.app.services.db.read.selectFrom('wrong_codes').selectAll().execute();
+  /** Whether a mail with a code is sent, the answer being the same. */
+  async function isMailed(): Promise<boolean> {
+    desk.mail.clear();
+    const { status, body } = await desk.askForCode(email);
+    expect({ status, body }).toEqual({ status: 200, body: (await desk.askForCode('eve@example.com')).body });
+    return desk.mail.mails.length > 0;
+  }
+
+  it('after 30 in a day there are no codes for 24 hours, and none is right (AUTH-71)', async () => {
+    await guess(28);
+    desk.app.clock.advance(23 * hour);
+    await guess(1);
+    expect(await statusOf(code)).toBe(200);
+    await guess(1);
+    expect(await statusOf(code)).toBe(401);
+    expect(await isMailed()).toBe(false);
+    // Counted in the store: a restart forgets nothing.
+    expect(await rows()).toMatchObject([{ count: 30 }]);
+    desk.app.clock.advance(24 * hour - 1);
+    expect(await isMailed()).toBe(false);
+    expect((await desk.signIn(email, 'password', 'Correct-Horse-7')).status).toBe(200);
+    desk.app.clock.advance(1);
+    expect(await statusOf(await desk.codeFor(email))).toBe(200);
+  });
+
+  it('over more than a day turn nothing off; a clock that is set back keeps codes off no longer than a day (AUTH-71)', async () => {
+    await guess(29);
+    desk.app.clock.advance(24 * hour);
+    await guess(29);
+    expect(await isMailed()).toBe(true);
+    await guess(1);
+    expect(await isMailed()).toBe(false);
+    desk.app.clock.advance(-hour);
+    expect(await isMailed()).toBe(true);
+  });
+
+  it('are forgotten when the slow-down of the account is ended, and when they count no longer (AUTH-71)', async () => {
+    await guess(30);
+    expect(await isMailed()).toBe(false);
+    const { db } = desk.app.services;
+    const [row] = await rows();
+    await db.transaction((tx) => clearSlowDown(tx, desk.app.services, { userId: row?.user_id ?? '', email }));
+    expect(await isMailed()).toBe(true);
+    await guess(1);
+    desk.app.clock.advance(24 * hour + 1);
+    expect(await pruneCodes(desk.app.services)).toBe(1);
+    expect(await rows()).toEqual([]);
   });
 });

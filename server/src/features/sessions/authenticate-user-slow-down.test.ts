@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptSignIn } from '../../../test/sign-in.ts';
 import { type Answer, password, TestApp } from '../../../test/test-app.ts';
+import { clearSlowDown } from '../sign-in/contract.ts';
 
 const email = 'ada@example.com';
 const minute = 60_000;
@@ -90,10 +91,67 @@ describe('failed sign-ins slow further ones down', () => {
     expect((await from('2001:db8:0:7:ffff::1', password)).status).toBe(429);
     expect((await from('2001:db8:0:8::1', password)).status).toBe(200);
   });
+
+  it('429: ports and brackets make no other network, and what is no address is the proxy (CONFIG-16)', async () => {
+    const forms = [
+      (place: number) => `198.51.100.7:${1_024 + place}`,
+      (place: number) => `[2001:db8:0:7::${place + 1}]:443`,
+      (place: number) => `not-an-address-${place}`,
+    ];
+    for (const [which, form] of forms.entries()) {
+      const person = `forms${which}@example.com`;
+      for (let place = 0; place < 5; place += 1) await failTimes(1, form(place), person);
+      expect((await from(form(99), password, person)).status, form(99)).toBe(429);
+    }
+  });
+
+  it('429: from many networks the account waits as a whole, as one does that is not there (AUTH-9, AUTH-70)', async () => {
+    const other = 'nobody@example.com';
+    const address = (place: number) => (place % 2 === 0 ? `198.51.100.${place + 1}` : `2001:db8:0:${place}::1`);
+    for (const person of [email, other]) {
+      for (let place = 0; place < 20; place += 1) await failTimes(1, address(place), person);
+    }
+    const [known, unknown] = [await from('203.0.113.9', password), await from('203.0.113.9', password, other)];
+    expect([known.status, unknown.status]).toEqual([429, 429]);
+    expect(known.body.message).toBe(unknown.body.message);
+    const until = new Date(app.clock.now() + 1_000).toISOString();
+    expect(known.body.message).toContain(`blocked until ${until} [blockedUntil:${until}]`);
+  });
+
+  it('200: where the account signed in during the last 90 days it does not wait; nothing tells where (AUTH-70)', async () => {
+    const [home, away] = ['203.0.113.9', '203.0.113.10'];
+    expect((await from(home, password)).status).toBe(200);
+    app.clock.advance(90 * 24 * 60 * minute - 1);
+    for (let place = 0; place < 20; place += 1) await failTimes(1, `198.51.100.${place + 1}`);
+    const texts: string[] = [];
+    for (const address of [home, away]) {
+      const beganMs = performance.now();
+      const refused = await from(address);
+      expect(performance.now() - beganMs).toBeGreaterThanOrEqual(300);
+      expect(refused.status).toBe(429);
+      texts.push(refused.body.message);
+    }
+    expect(texts[0]).toBe(texts[1]);
+    expect((await from(away, password)).status).toBe(429);
+    expect((await from(home, password)).status).toBe(200);
+    // That was a sign-in, too; the first one alone is too long ago by then.
+    app.clock.advance(90 * 24 * 60 * minute);
+    for (let place = 0; place < 20; place += 1) await failTimes(1, `198.51.100.${place + 1}`);
+    expect((await from(home, password)).status).toBe(429);
+  });
+
+  it('200: an administrator can end the slow-down of an account (AUTH-70)', async () => {
+    for (let place = 0; place < 21; place += 1) await from(`198.51.100.${place + 1}`);
+    expect((await from('203.0.113.9', password)).status).toBe(429);
+    const { db } = app.services;
+    const { id: userId } = await db.read.selectFrom('users').where('email', '=', email).select('id').executeTakeFirstOrThrow();
+    await db.transaction((tx) => clearSlowDown(tx, app.services, { userId, email }));
+    expect((await from('203.0.113.9', password)).status).toBe(200);
+  });
 });
 
 describe('failed sign-ins through a proxy that is not trusted', () => {
-  it('429: X-Forwarded-For changes nothing (CONFIG-16)', async () => {
+  it('429: X-Forwarded-For changes nothing, and the log warns of it once (CONFIG-16)', async () => {
     const app = await TestApp.start({ RATE_LIMIT: 'on' });
     try {
       await app.setUp();
@@ -101,6 +159,8 @@ describe('failed sign-ins through a proxy that is not trusted', () => {
         attemptSignIn(app, { email, password: given, headers: { 'x-forwarded-for': `198.51.100.${last}` } });
       for (let done = 0; done < 5; done += 1) expect((await attempt('Wrong-Horse-7', done)).status).toBe(401);
       expect((await attempt(password, 99)).status).toBe(429);
+      const warnings = app.logLines.filter((line) => line.includes('TRUST_PROXY')).map((line) => JSON.parse(line));
+      expect(warnings).toMatchObject([{ level: 40, peer: '127.0.0.1', header: 'x-forwarded-for' }]);
     } finally {
       await app.close();
     }

@@ -120,7 +120,11 @@ export function mailSettingsReader(parts: ReaderParts): () => Promise<MailSettin
       configured: (config) =>
         config.mailServer && { ...config.mailServer, from: config.mailFrom ?? usualSender(config) },
       decrypt: decryptMailSettings,
-      completed: (stored, { mailFrom }) => ({ ...stored, from: mailFrom ?? stored.from }),
+      completed: (stored, { mailFrom, outboundNetworks }) => ({
+        ...stored,
+        from: mailFrom ?? stored.from,
+        outboundNetworks,
+      }),
     },
     parts,
   );
@@ -129,7 +133,12 @@ export function mailSettingsReader(parts: ReaderParts): () => Promise<MailSettin
 /** Reads by what provider people may sign in at the moment. Rules: AUDIT-7, AUTH-48, CONFIG-20. */
 export function oidcSettingsReader(parts: ReaderParts): () => Promise<OidcSettings | null> {
   return settingReader(
-    { name: 'oidc', configured: ({ oidc }) => oidc, decrypt: decryptOidcSettings, completed: (stored) => stored },
+    {
+      name: 'oidc',
+      configured: ({ oidc }) => oidc,
+      decrypt: decryptOidcSettings,
+      completed: (stored, { outboundNetworks }) => ({ ...stored, outboundNetworks }),
+    },
     parts,
   );
 }

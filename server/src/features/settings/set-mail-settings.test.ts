@@ -107,7 +107,7 @@ describe('PUT /settings/smtp', () => {
     ['port 465', { port: 465 }, { port: 465, security: 'tls' }],
     ['tls', { security: 'tls' }, { port: 465, security: 'tls' }],
     ['port 25', { port: 25 }, { port: 25, security: 'opportunistic' }],
-    ['an address of IPv6', { host: '2001:db8::7' }, { host: '2001:db8::7' }],
+    ['an address of IPv6', { host: '2606:4700::7' }, { host: '2606:4700::7' }],
     ['a user without encryption, as wished', { security: 'none', username: 'm', password: 'x' }, { security: 'none' }],
     ['an empty user', { username: '' }, { username: null, hasPassword: false }],
     ['null for the user', { username: null, password: 'left over' }, { username: null, hasPassword: false }],

@@ -7,6 +7,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
 import { defaultSecurity, mailHost, mailPort, mailSender } from '../../mail/mail-address.ts';
 import type { Origin } from '../../origin.ts';
+import { addressJudge, isForbiddenHost } from '../../outbound/address-guard.ts';
 import { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
@@ -80,8 +81,16 @@ interface Input {
   readonly origin: Origin;
 }
 
+/** Throws `invalidInput` for a host that could never be connected to. Rule: CONFIG-40. */
+function requireOutbound(host: string, networks: readonly string[]): void {
+  // Mail goes to public addresses with and without TLS.
+  if (!isForbiddenHost(host, addressJudge('https:', networks))) return;
+  throw refuseInput({ field: 'body.host', message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' });
+}
+
 async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsAnswer>> {
   const { caller, body: wish, origin } = input;
+  requireOutbound(wish.host, services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'smtp');
@@ -102,7 +111,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof ma
 }
 
 /**
- * Rules: AUDIT-4, AUDIT-6, MAIL-8, MAIL-9, SCOPE-27. Takes a session: whoever says where mail goes out reads what is mailed,
+ * Rules: AUDIT-4, AUDIT-6, CONFIG-40, MAIL-8, MAIL-9, SCOPE-27. Takes a session: whoever says where mail goes out reads what is mailed,
  * links with which passwords are set among it, and that no scope of a token grants.
  */
 export const setMailSettings = endpoint({

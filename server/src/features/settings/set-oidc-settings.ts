@@ -7,6 +7,7 @@ import { refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
+import { addressJudge, isForbiddenHost } from '../../outbound/address-guard.ts';
 import { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import type { OidcSettings } from '../../sso/oidc.ts';
@@ -59,8 +60,16 @@ interface Input {
   readonly origin: Origin;
 }
 
+/** Throws `invalidInput` for an issuer that could never be connected to. Rule: CONFIG-40. */
+function requireOutbound(issuer: string, networks: readonly string[]): void {
+  const { protocol, hostname } = new URL(issuer);
+  if (!isForbiddenHost(hostname, addressJudge(protocol, networks))) return;
+  throw refuseInput({ field: 'body.issuer', message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' });
+}
+
 async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsAnswer>> {
   const { caller, body: wish, origin } = input;
+  requireOutbound(wish.issuer, services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'oidc');
@@ -82,7 +91,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
 }
 
 /**
- * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, SCOPE-27. Takes a session: whoever names the provider says who everybody is,
+ * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, CONFIG-40, SCOPE-27. Takes a session: whoever names the provider says who everybody is,
  * and that no scope of a token grants.
  */
 export const setOidcSettings = endpoint({

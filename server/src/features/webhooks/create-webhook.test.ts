@@ -99,8 +99,8 @@ describe('POST /webhooks', () => {
     }),
   );
 
-  const notPublic = 'must lead to a public address, or one in WEBHOOK_NETWORKS';
-  const notListed = 'http:// may only lead to an address in WEBHOOK_NETWORKS';
+  const notPublic = 'must lead to a public address, or one in OUTBOUND_NETWORKS';
+  const notListed = 'http:// may only lead to an address in OUTBOUND_NETWORKS';
   const notAnAddress = 'must be an address such as https://example.com/hook';
   it.each([
     ['', notAnAddress],
@@ -183,8 +183,8 @@ describe('POST /webhooks', () => {
     await own.close();
   });
 
-  it('400: http, and private addresses, where WEBHOOK_NETWORKS lists nothing (EVENT-24, CONFIG-31)', async () => {
-    const own = await TestApp.start();
+  it('400: http, and private addresses, where OUTBOUND_NETWORKS lists nothing (EVENT-24, CONFIG-31)', async () => {
+    const own = await TestApp.start({ OUTBOUND_NETWORKS: '' });
     const owner = await own.setUp();
     const message = async (given: string) => (await owner.post(path, { url: given })).body.error.details[0].message;
     for (const given of ['http://example.com/', 'http://127.0.0.1/', 'http://10.0.0.1/']) {
@@ -198,7 +198,7 @@ describe('POST /webhooks', () => {
     ]) {
       expect(await message(given)).toBe(notPublic);
     }
-    own.environment['WEBHOOK_NETWORKS'] = '127.0.0.1';
+    own.environment['OUTBOUND_NETWORKS'] = '127.0.0.1';
     own.services.reloadConfig();
     expect((await owner.post(path, { url: 'http://127.0.0.1/' })).status).toBe(201);
     await own.close();

@@ -77,12 +77,12 @@ describe('POST /webhooks/:webhookId/test', () => {
       expect((await send(id)).body).toMatchObject({ status: null, reason, isDelivered: false });
     }
     const { id } = await registerWebhook(admin, receiver.url);
-    app.environment['WEBHOOK_NETWORKS'] = '10.0.0.0/8';
+    app.environment['OUTBOUND_NETWORKS'] = '10.0.0.0/8';
     app.services.reloadConfig();
     const { body } = await send(id);
-    app.environment['WEBHOOK_NETWORKS'] = loopback.WEBHOOK_NETWORKS;
+    app.environment['OUTBOUND_NETWORKS'] = loopback.OUTBOUND_NETWORKS;
     app.services.reloadConfig();
-    expect(body).toMatchObject({ status: null, reason: 'the address is not public, and not in WEBHOOK_NETWORKS' });
+    expect(body).toMatchObject({ status: null, reason: 'the address is not public, and not in OUTBOUND_NETWORKS' });
     expect(receiver.messages).toEqual([]);
   });
 

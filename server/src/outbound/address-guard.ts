@@ -6,9 +6,25 @@ import { networkMatcher } from '../networks.ts';
 /** Asks what addresses a name has. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
-/** Thrown for an address that webhooks may not go to. */
+/** Thrown for an address that nothing may be sent to. */
 export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
+
+  constructor() {
+    super('the address is not public, and not in OUTBOUND_NETWORKS');
+  }
+}
+
+/**
+ * Thrown for whatever fails at an address that is not public, in one text: whether a port is open there must not be
+ * found out by trying settings. The cause is for the log.
+ */
+export class InsideError extends Error {
+  override readonly name = 'InsideError';
+
+  constructor(cause?: unknown) {
+    super('nothing answers there as it should, at an address that is not public', { cause });
+  }
 }
 
 /** How IPv6 writes an IPv4 address that a translator stands in front of (RFC 6052). */
@@ -47,8 +63,29 @@ export function isPublicAddress(address: string): boolean {
 /** Tells whether an address may be connected to. */
 export type Judge = (address: string) => boolean;
 
+/** Makes a judge that remembers whether the last address that it allowed is not public. */
+export function insideWatch(judge: Judge): { readonly judge: Judge; readonly isInside: () => boolean } {
+  let isInside = false;
+  return {
+    judge: (address) => {
+      const isAllowed = judge(address);
+      if (isAllowed) isInside = !isPublicAddress(address);
+      return isAllowed;
+    },
+    isInside: () => isInside,
+  };
+}
+
+const literalForm = /^[\d.]+$|^\[|:/;
+
+/** Returns whether a host is an address, or a name of this machine, that may not be connected to. Other names are looked up later. */
+export function isForbiddenHost(host: string, judge: Judge): boolean {
+  if (/^(?:.*\.)?localhost\.?$/i.test(host)) return !judge('127.0.0.1') && !judge('::1');
+  return literalForm.test(host) && !judge(host.replace(/^\[|\]$/g, ''));
+}
+
 /**
- * Makes the judgement on addresses. Rules: EVENT-24, CONFIG-31.
+ * Makes the judgement on addresses. Rules: EVENT-24, CONFIG-31, CONFIG-40.
  * @param networks what is allowed although it is not public; with `http:` nothing else is
  */
 export function addressJudge(protocol: string, networks: readonly string[]): Judge {

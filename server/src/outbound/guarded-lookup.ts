@@ -1,0 +1,32 @@
+import { promises as dns, type LookupAddress } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { ForbiddenAddressError, type Judge, type Resolve } from './address-guard.ts';
+
+const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true });
+
+/** Looks a name up and answers its addresses, all of which may be connected to; throws ForbiddenAddressError otherwise. */
+async function lookUp(hostname: string, judge: Judge, resolve: Resolve): Promise<readonly LookupAddress[]> {
+  const addresses = await resolve(hostname);
+  if (!addresses.every(({ address }) => judge(address))) throw new ForbiddenAddressError();
+  return addresses;
+}
+
+/** Looks names up for a connection; fails with ForbiddenAddressError where an address may not be connected to. */
+export function guardedLookup(judge: Judge, resolve: Resolve = resolveBySystem): LookupFunction {
+  return (hostname, options, callback) => {
+    async function answer(): Promise<void> {
+      let addresses: readonly LookupAddress[];
+      try {
+        addresses = await lookUp(hostname, judge, resolve);
+      } catch (error) {
+        callback(error instanceof Error ? error : new Error(String(error)), '');
+        return;
+      }
+      const [first] = addresses;
+      if (!first) callback(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '');
+      else if (options.all) callback(null, [...addresses]);
+      else callback(null, first.address, first.family);
+    }
+    void answer();
+  };
+}
