@@ -50,6 +50,15 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
     return typeof address === 'object' ? Number(address?.port) : 0;
   }
 
+  /** A port at which nothing listens any more. */
+  async function closedPort(): Promise<number> {
+    const port = await listen(() => {});
+    const server = servers.pop();
+    server?.close();
+    if (server) await once(server, 'close');
+    return port;
+  }
+
   const kinds = {
     oidc: (host: string, port: number) => ({ issuer: `http://${host}:${port}`, clientId: 'latchkey', clientSecret }),
     smtp: (host: string, port: number) => ({ host, port, security: 'none', from: 'no-reply@example.com' }),
@@ -68,7 +77,7 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
 
   describe.each(['oidc', 'smtp'] as const)('%s', (kind) => {
     it('502: open and closed ports are told apart by nothing, and nothing is connected to, where none is listed', async () => {
-      const closed = await tried(kind, 1, '');
+      const closed = await tried(kind, await closedPort(), '');
       expect(closed).toContain(forbidden);
       for (const [name, behave] of Object.entries(behaviours)) {
         const port = await listen(behave);
@@ -78,7 +87,7 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
     });
 
     it('502: nor are they where the network is listed, but for what answers as it should', async () => {
-      const closed = await tried(kind, 1, '127.0.0.0/8');
+      const closed = await tried(kind, await closedPort(), '127.0.0.0/8');
       expect(closed).toContain(inside);
       expect(closed).not.toMatch(/ECONN|127\.0\.0\.1/);
       for (const [name, behave] of Object.entries(behaviours)) {
@@ -86,24 +95,21 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
       }
     });
 
-    it.each([
-      ['127.0.0.1'],
-      ['10.0.0.1'],
-      ['[::1]'],
-      ['[::ffff:127.0.0.1]'],
-      ['localhost'],
-    ])('400: %s cannot be stored where it is not listed', async (host) => {
-      allow('192.0.2.0/24');
-      const given = kind === 'smtp' ? host.replace(/^\[|\]$/g, '') : host;
-      const https = { issuer: `https://${host}:8443`, clientId: 'latchkey', clientSecret };
-      const body = kind === 'oidc' ? https : kinds.smtp(given, 25);
-      const { status, body: told } = await admin.put(`/settings/${kind}`, body);
-      const field = kind === 'oidc' ? 'body.issuer' : 'body.host';
-      expect([status, told.error.details]).toEqual([
-        400,
-        [{ field, message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' }],
-      ]);
-    });
+    it.each([['127.0.0.1'], ['10.0.0.1'], ['[::1]'], ['[::ffff:127.0.0.1]'], ['localhost']])(
+      '400: %s cannot be stored where it is not listed',
+      async (host) => {
+        allow('192.0.2.0/24');
+        const given = kind === 'smtp' ? host.replace(/^\[|\]$/g, '') : host;
+        const https = { issuer: `https://${host}:8443`, clientId: 'latchkey', clientSecret };
+        const body = kind === 'oidc' ? https : kinds.smtp(given, 25);
+        const { status, body: told } = await admin.put(`/settings/${kind}`, body);
+        const field = kind === 'oidc' ? 'body.issuer' : 'body.host';
+        expect([status, told.error.details]).toEqual([
+          400,
+          [{ field, message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' }],
+        ]);
+      },
+    );
   });
 
   it('502: the address of a name is judged when it is connected to', async () => {
@@ -114,7 +120,10 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
       expect((await admin.put(`/settings/${kind}`, body)).status).toBe(200);
       allow('');
       const { status, body: told } = await admin.post(`/settings/${kind}/test`);
-      expect([status, told.message]).toEqual([502, expect.stringMatching(new RegExp(`${forbidden}|ENOTFOUND|EAI_AGAIN`))]);
+      expect([status, told.message]).toEqual([
+        502,
+        expect.stringMatching(new RegExp(`${forbidden}|ENOTFOUND|EAI_AGAIN`)),
+      ]);
       allow('127.0.0.0/8');
     }
   });

@@ -177,7 +177,14 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
   });
 
   it('has the tables of later features, which are empty, and says of a session only what is known of it', () => {
-    const later = ['sign_in_progress', 'one_time_codes', 'external_identities', 'sign_in_tickets', 'known_networks', 'wrong_codes'];
+    const later = [
+      'sign_in_progress',
+      'one_time_codes',
+      'external_identities',
+      'sign_in_tickets',
+      'known_networks',
+      'wrong_codes',
+    ];
     for (const table of [...later, 'service_clients', 'service_tokens'])
       expect([table, after[table]]).toEqual([table, []]);
     expect(after['sessions']).toHaveLength(before['sessions']?.length ?? 0);

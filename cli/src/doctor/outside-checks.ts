@@ -12,6 +12,7 @@ import type { Database } from '../../../server/src/db/database.ts';
 import { checkBroker as connectToBroker } from '../../../server/src/events/broker.ts';
 import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/contract.ts';
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
+import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
 import { openOidc } from '../../../server/src/sso/open-oidc.ts';
 import { type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
 
@@ -92,7 +93,7 @@ export async function checkSignOn(subject: Subject): Promise<Finding> {
     return fine(`${settings.issuer} describes itself as it should`);
   } catch (error) {
     const cure = 'Correct OIDC_ISSUER or the stored settings, or the provider; people may sign in otherwise';
-    return failed(`${settings.issuer} cannot be used: ${messageOf(error)}`, cure);
+    return failed(`${settings.issuer} cannot be used: ${hiddenReason(error) ?? messageOf(error)}`, cure);
   }
 }
 

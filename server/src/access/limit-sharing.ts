@@ -4,7 +4,13 @@ import { minute } from '../clock.ts';
 import type { Database } from '../db/database.ts';
 import { despiteOthers } from '../db/despite-others.ts';
 import { StoreBusyError } from '../db/failures.ts';
-import { changeCounts, deleteCountsBefore, deleteCountsBeginningWith, type StoredCount, upsertAct } from '../db/limit-store.ts';
+import {
+  changeCounts,
+  deleteCountsBefore,
+  deleteCountsBeginningWith,
+  type StoredCount,
+  upsertAct,
+} from '../db/limit-store.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey } from './limit-counts.ts';
 import type { Failures } from './slow-down.ts';
 

@@ -15,16 +15,17 @@ export interface Estimate extends Pick<core.ZxcvbnResult, 'guesses'> {
 /** Estimates the strength of texts, in a thread of their own: some texts take the library a second. */
 export interface StrengthWorker {
   /**
-   * Estimates each text. Throws `overloaded` when too many wait, and when an estimate takes longer than 10 seconds.
+   * Estimates each text. Throws `overloaded` when too many wait, and when an estimate takes longer than a minute.
    * @param words what a guesser of this password would try first, in lower case
    */
   estimate(texts: readonly string[], words: readonly string[]): Promise<readonly Estimate[]>;
 }
 
-const waitMsMax = 10 * second;
+/** A last resort: a busy machine may take long to start the thread. */
+const waitMsMax = 60 * second;
 const waitingMax = 64;
 /** The word list takes 40 MB: the thread ends when no password was set for a while. */
-const idleMs = 30 * second;
+const idleMs = 60 * second;
 const heapMegabytesMax = 192;
 
 const factory: keyof typeof core = 'ZxcvbnFactory';

@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer';
+import { hiddenReason } from '../outbound/address-guard.ts';
 import type { MailServer } from './mail.ts';
 import { oneLine } from './mail-layout.ts';
 import { guardOf, transportOptions, withoutPassword } from './mailer.ts';
@@ -15,13 +16,18 @@ export async function checkMailServer(
   { waitMs, ca }: { readonly waitMs: number; readonly ca?: string },
 ): Promise<string | null> {
   const trusted = ca === undefined ? {} : { tls: { ca } };
-  const transport = createTransport({ ...transportOptions(server, { mailMs: waitMs, guard: guardOf(server, waitMs) }), pool: false, ...trusted });
+  const transport = createTransport({
+    ...transportOptions(server, { mailMs: waitMs, guard: guardOf(server, waitMs) }),
+    pool: false,
+    ...trusted,
+  });
   try {
     await transport.verify();
     return null;
   } catch (error) {
     const { message } = error instanceof Error ? error : { message: String(error) };
-    return oneLine(withoutPassword(message, server.login)).trim().slice(0, saidCharsMax);
+    const said = hiddenReason(error) ?? message;
+    return oneLine(withoutPassword(said, server.login)).trim().slice(0, saidCharsMax);
   } finally {
     transport.close();
   }

@@ -14,10 +14,13 @@ export class MailError extends Error {
    * secret in the mail. For administrators only.
    */
   readonly said: string;
+  /** What failed, where administrators are not told: for the log. Of the same form. */
+  readonly reason: string;
 
-  constructor(kind: MailFault, said: string) {
+  constructor(kind: MailFault, said: string, reason: string = said) {
     super(`${kind}: ${said}`);
     this.kind = kind;
     this.said = said;
+    this.reason = reason;
   }
 }

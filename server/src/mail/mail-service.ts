@@ -97,7 +97,7 @@ export function openMailService({ clock, background, metrics, log, settings }: M
     } catch (error) {
       if (!(error instanceof MailError)) throw error;
       metrics.countUpstreamFault('mailFailed');
-      log.warn({ what, kind: error.kind, cause: error.said }, 'a mail did not go out');
+      log.warn({ what, kind: error.kind, cause: error.reason }, 'a mail did not go out');
     }
   }
 

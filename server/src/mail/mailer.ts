@@ -8,7 +8,7 @@ import {
 } from 'nodemailer';
 import addressparser from 'nodemailer/lib/addressparser';
 import { type Clock, second } from '../clock.ts';
-import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
+import { ForbiddenAddressError, hiddenReason, InsideError } from '../outbound/address-guard.ts';
 import { type GuardedSocket, guardedSocket } from '../outbound/guarded-socket.ts';
 import { normalizeEmail } from '../text/email-address.ts';
 import type { Mail, MailServer, MailSettings } from './mail.ts';
@@ -77,6 +77,15 @@ function saidOf(raw: string, mail: Mail, login: MailSettings['login']): string {
       return mayBeSecret && content.includes(run) ? '[…]' : run;
     });
   return [...oneLine(line).trim()].slice(0, saidCharsMax).join('');
+}
+
+function toFailure(error: unknown): NodemailerError {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** Whether a mail server said so. */
+function isSaid({ responseCode }: NodemailerError): boolean {
+  return Number(responseCode) >= 200;
 }
 
 function faultOf({ code, responseCode }: NodemailerError): MailFault {
@@ -169,11 +178,13 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
   function mailError(error: unknown, mail: Mail, giveUp: AbortSignal): MailError {
     if (error instanceof MailError) return error;
     if (isClosed) return new MailError('unreachable', 'The connection to the mail server was closed.');
-    const failure: NodemailerError = error instanceof Error ? error : new Error(String(error));
+    const failure = toFailure(error);
     if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
     // What a mail server says, it says; anything else must not tell an open port from a closed one.
-    const isSilent = guard?.isInside() === true && !(Number(failure.responseCode) >= 200);
-    if (isSilent) return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message);
+    if (guard?.isInside() === true && !isSaid(failure)) {
+      const reason = saidOf(hiddenReason(failure) ?? failure.message, mail, login);
+      return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message, reason);
+    }
     if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
     return new MailError(faultOf(failure), saidOf(failure.message, mail, login));
   }

@@ -63,6 +63,15 @@ export function isPublicAddress(address: string): boolean {
 /** Tells whether an address may be connected to. */
 export type Judge = (address: string) => boolean;
 
+/** What an `InsideError` in an error, or in its causes, does not tell; `null` where there is none. For the operator alone. */
+export function hiddenReason(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  if (!(error instanceof InsideError)) return hiddenReason(error.cause);
+  const { cause } = error;
+  const innermost = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  return innermost instanceof Error ? innermost.message : null;
+}
+
 /** Makes a judge that remembers whether the last address that it allowed is not public. */
 export function insideWatch(judge: Judge): { readonly judge: Judge; readonly isInside: () => boolean } {
   let isInside = false;

@@ -18,12 +18,7 @@ interface ConnectorParts {
  * this moment, or the address that stands in place of a name. Fails with ForbiddenAddressError for any other, before
  * anything is sent there. Rule: EVENT-24.
  */
-export function guardedConnector({
-  judge,
-  resolve,
-  ca,
-  timeoutMs,
-}: ConnectorParts): buildConnector.connector {
+export function guardedConnector({ judge, resolve, ca, timeoutMs }: ConnectorParts): buildConnector.connector {
   const trust = ca === undefined ? {} : { ca };
   const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(judge, resolve), ...trust });
   return (options, callback) => {

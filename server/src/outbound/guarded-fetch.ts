@@ -1,6 +1,6 @@
 import { Agent, fetch } from 'undici';
-import { guardedConnector } from './guarded-connector.ts';
 import { addressJudge, ForbiddenAddressError, InsideError, insideWatch } from './address-guard.ts';
+import { guardedConnector } from './guarded-connector.ts';
 
 const connectMsMax = 10_000;
 
@@ -24,7 +24,10 @@ function isForbidden(error: unknown): boolean {
  */
 export async function guardedFetch(url: string, options: FetchOptions, networks: readonly string[]): Promise<Response> {
   const inside = insideWatch(addressJudge(new URL(url).protocol, networks));
-  const agent = new Agent({ pipelining: 0, connect: guardedConnector({ judge: inside.judge, timeoutMs: connectMsMax }) });
+  const agent = new Agent({
+    pipelining: 0,
+    connect: guardedConnector({ judge: inside.judge, timeoutMs: connectMsMax }),
+  });
   try {
     const { signal, ...others } = options;
     const answer = await fetch(url, { ...others, dispatcher: agent, ...(signal ? { signal } : {}) });

@@ -1,7 +1,7 @@
 import * as openid from 'openid-client';
 import { type Clock, hour, second, systemClock } from '../clock.ts';
-import { boundedFetch } from './bounded-fetch.ts';
 import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 import { type OidcClient, OidcError, type OidcFlow, type OidcIdentity, type OidcSettings } from './oidc.ts';
 
 const usualTimeoutSeconds = 10;

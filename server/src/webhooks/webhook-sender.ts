@@ -1,8 +1,8 @@
 import { type Clock, second } from '../clock.ts';
 import type { Message } from '../events/envelope.ts';
 import type { SinkFailure } from '../events/sink.ts';
-import type { Secret } from '../secret.ts';
 import { addressJudge, isForbiddenHost, type Resolve } from '../outbound/address-guard.ts';
+import type { Secret } from '../secret.ts';
 import type { Exchanger } from './exchanger.ts';
 import { failureOf, reasonOf } from './outcome.ts';
 import { signatureHeaders } from './signature.ts';

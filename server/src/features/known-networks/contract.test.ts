@@ -36,6 +36,7 @@ describe('networks that an account signed in from', () => {
   });
 
   it('are forgotten with the user, and once they count no longer; no address is none (AUTH-70)', async () => {
+    admin = await app.signIn('ada@example.com');
     const member = await app.member(admin, 'leaver@example.com');
     await remember(member.userId, 'unknown');
     const networks = async () => (await rows()).filter(({ user_id }) => user_id === member.userId).length;

@@ -144,7 +144,11 @@ describe('failed sign-ins slow further ones down', () => {
     for (let place = 0; place < 21; place += 1) await from(`198.51.100.${place + 1}`);
     expect((await from('203.0.113.9', password)).status).toBe(429);
     const { db } = app.services;
-    const { id: userId } = await db.read.selectFrom('users').where('email', '=', email).select('id').executeTakeFirstOrThrow();
+    const { id: userId } = await db.read
+      .selectFrom('users')
+      .where('email', '=', email)
+      .select('id')
+      .executeTakeFirstOrThrow();
     await db.transaction((tx) => clearSlowDown(tx, app.services, { userId, email }));
     expect((await from('203.0.113.9', password)).status).toBe(200);
   });

@@ -17,7 +17,9 @@ async function send({ db, mail }: Services, to: string): Promise<string> {
     .use((mailer) => mailer.send({ to, ...letter }))
     .catch((error: unknown) => {
       if (!(error instanceof MailError)) throw error;
-      throw new RefusedError('testMailFailed', { params: { said: error.said }, cause: `${error.kind} ${error.said}` });
+      const { kind, said, reason } = error;
+      const cause = `${kind} ${said}${reason === said ? '' : ` (${reason})`}`;
+      throw new RefusedError('testMailFailed', { params: { said }, cause });
     });
   if (said === null) throw new RefusedError('mailNotConfigured');
   return said;

@@ -2,6 +2,7 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
+import { hiddenReason } from '../../outbound/address-guard.ts';
 import { OidcError } from '../../sso/oidc.ts';
 
 /** Rules: AUDIT-4, AUTH-48. */
@@ -27,7 +28,8 @@ export const testOidcSettings = endpoint({
     } catch (error) {
       await note('failure');
       if (!(error instanceof OidcError)) throw error;
-      throw new RefusedError('oidcFailed', { params: { said: error.message }, cause: error.message });
+      const cause = hiddenReason(error) ?? error.message;
+      throw new RefusedError('oidcFailed', { params: { said: error.message }, cause });
     }
     await note('success');
     return { message: 'The provider answers' };
