@@ -92,6 +92,10 @@ export const refusals = {
     text: 'The address and the secret of this webhook are changed in a session, or by the token that made it',
   },
   originForeign: { ...forbidden, text: 'Pages of this origin may not come here: see CORS_ORIGINS' },
+  administratorBySession: {
+    ...forbidden,
+    text: 'Administrators are made and invited in a session, not with a personal access token',
+  },
   sessionRequired: { ...forbidden, text: 'This takes a session, not a personal access token' },
 
   notFound: { status: 404, code: 'NOT_FOUND', text: 'Not found' },

@@ -222,7 +222,8 @@ describe('M2: a mail server that', () => {
     while (guests.length < 6) guests.push({ ...(await newcomer()), recovery_email: null, isReturning: false });
     const { services } = app;
     const { org_id: orgId } = await services.db.read.selectFrom('users').select('org_id').executeTakeFirstOrThrow();
-    const wish = { orgId, guests, by: admin.userId };
+    const by = { kind: 'session', sessionId: '', userId: admin.userId, orgId, isAdmin: true } as const;
+    const wish = { guests, by };
     const invitations = await services.db.transaction((tx) => makeInvitations(tx, services, wish));
     const sending = sendInvitations(services, invitations, performance.now() - agoMs);
     await expect(sending).rejects.toMatchObject({

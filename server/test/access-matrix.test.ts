@@ -4,7 +4,7 @@ import type { AnyEndpoint } from '../src/http/endpoint.ts';
 import { addressOf } from '../src/http/endpoint.ts';
 import { routes } from '../src/routes.gen.ts';
 import { MailServer } from './mail-server.ts';
-import { type Client, TestApp } from './test-app.ts';
+import { type Client, type Json, TestApp } from './test-app.ts';
 
 const nobodysId = '0123456789abcdef01234567';
 const memberEmail = 'grace@example.com';
@@ -102,7 +102,29 @@ describe('access matrix', () => {
     return `${await statusFor(endpoint, member, userId)} / ${await byScope(endpoint, tokens.ofMember, userId)}`;
   }
 
-  it('says who reaches what, with what (HTTP-7, SCOPE-1, SCOPE-2, SCOPE-10, AUTH-24, AUTH-30, AUTH-32, ERR-13, ERR-16, SCOPE-21, SCOPE-27, SERVICE-1 to SERVICE-6)', async () => {
+  /** Who may put users into the group of the administrators; no one is made one: the user does not exist. */
+  async function rowsOfPromotions(): Promise<readonly string[]> {
+    const groups = (await admin.get('/userGroups')).body.groups;
+    const groupIds = groups.filter(({ type }: Json) => type === 'admin').map(({ _id }: Json) => _id);
+    const calls: readonly (readonly [string, Json])[] = [
+      ['/userGroups/add-users', { userIds: [nobodysId], groupIds }],
+      ['/users/bulk/invite', { emails: [memberEmail], groupIds }],
+    ];
+    const callers = [member, await member.token(), admin, await admin.token()];
+    const rows = calls.map(async ([path, body]) => {
+      const answers = await Promise.all(callers.map((caller) => caller.post(path, body)));
+      return `| POST /api/v1${path} with the group admin | ${answers.map(({ status }) => status).join(' | ')} |`;
+    });
+    const heads = [
+      "member's session",
+      "member's token, every scope",
+      "administrator's session",
+      "administrator's token, every scope",
+    ];
+    return [`| Operation | ${heads.join(' | ')} |`, `|${'---|'.repeat(5)}`, ...(await Promise.all(rows))];
+  }
+
+  it('says who reaches what, with what (HTTP-7, SCOPE-1, SCOPE-2, SCOPE-10, AUTH-24, AUTH-30, AUTH-32, ERR-13, ERR-16, SCOPE-21, SCOPE-27, LEAVER-1, SERVICE-1 to SERVICE-6)', async () => {
     const rows: string[] = [];
     for (const endpoint of routes) {
       const row = [
@@ -118,6 +140,7 @@ describe('access matrix', () => {
       ];
       rows.push(`| ${row.join(' | ')} |`);
     }
+    const promotions = await rowsOfPromotions();
     const table = [
       '# Who gets what',
       '',
@@ -126,6 +149,10 @@ describe('access matrix', () => {
       `| ${columns.join(' | ')} |`,
       `|${'---|'.repeat(columns.length)}`,
       ...rows,
+      '',
+      '# Who makes administrators',
+      '',
+      ...promotions,
       '',
     ].join('\n');
     await expect(table).toMatchFileSnapshot('snapshots/access-matrix.md');

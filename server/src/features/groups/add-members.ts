@@ -3,20 +3,21 @@ import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { insertMissingMembers, selectActiveIds } from './member-store.ts';
-import { membershipBody, requireAllKnown, requireScopeFor } from './membership-change.ts';
+import { membershipBody, requireAllKnown, requireSessionToPromote } from './membership-change.ts';
 
-/** Rules: GROUP-14, GROUP-15, SCOPE-19. */
+/** Rules: GROUP-14, GROUP-15, LEAVER-1. */
 export const addMembers = endpoint({
   method: 'POST',
   path: '/userGroups/add-users',
   tag: 'User groups',
-  summary: 'Add each of some users to each of some groups, all or nothing',
+  summary: 'Add each of some users to each of some groups, all or nothing; to the group admin in a session only',
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: {
     name: 'add_group_members',
     title: 'Add users to groups',
     description:
-      'Adds each of some users to each of some groups, all or nothing. For the admin group org:admin is needed too.',
+      'Adds each of some users to each of some groups, all or nothing. Adding to the admin group takes a session: a personal ' +
+      'access token is refused, whatever its scopes.',
     idempotent: true,
   },
   body: membershipBody,
@@ -26,7 +27,7 @@ export const addMembers = endpoint({
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const groups = await selectGroupsByIds(tx, orgId, groupIds);
-      requireScopeFor(groups, caller.kind === 'token' ? caller.scopes : null);
+      requireSessionToPromote(groups, caller);
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
       for (const { id: subjectId } of groups) {
         const after = await insertMissingMembers(tx, subjectId, userIds);

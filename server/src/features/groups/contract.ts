@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { changesBetween } from '../../audit/changes.ts';
 import { batchRows } from '../../db/batches.ts';
@@ -22,7 +23,7 @@ import {
   selectIsMember,
   selectMembersAmong,
 } from './member-store.ts';
-import { requireAllKnown, requireScopeFor } from './membership-change.ts';
+import { requireAllKnown, requireSessionToPromote } from './membership-change.ts';
 import { selectLives, selectRemovals } from './removal-store.ts';
 import { takenOutAmong } from './removed-members.ts';
 
@@ -104,25 +105,20 @@ export function findFirstAdministrator(read: Reader, orgId: string): Promise<Per
 }
 
 /**
- * The groups that somebody wants to put people into. Throws `invalidInput`, naming those that do not exist, and the 403
- * of a token that must not say who administrates. Rules: GROUP-15, SCOPE-19.
- * @param scopes of the token; `null` for a session
+ * Checks the groups that users are to be put into. Throws `invalidInput`, naming those that do not exist, and
+ * `administratorBySession` for a token that names the `admin` group. Rules: GROUP-15, LEAVER-1.
  */
 export async function requireGroups(
   read: Reader,
   {
     orgId,
     groupIds,
-    scopes,
-  }: {
-    readonly orgId: string;
-    readonly groupIds: readonly string[];
-    readonly scopes: ReadonlySet<string> | null;
-  },
+    caller,
+  }: { readonly orgId: string; readonly groupIds: readonly string[]; readonly caller: Principal },
 ): Promise<void> {
   if (groupIds.length === 0) return;
   const groups = await selectGroupsByIds(read, orgId, groupIds);
-  requireScopeFor(groups, scopes);
+  requireSessionToPromote(groups, caller);
   requireAllKnown({ userIds: [], groupIds }, { userIds: [], groups });
 }
 
@@ -166,6 +162,15 @@ export async function isInDefaultGroup(
   { orgId, userId, type }: { readonly orgId: string; readonly userId: string; readonly type: DefaultGroup },
 ): Promise<boolean> {
   return selectIsMember(tx, await selectDefaultGroupId(tx, orgId, type), userId);
+}
+
+/** The administrators among some users. */
+export async function findAdministratorsAmong(
+  read: Reader,
+  { orgId, userIds }: { readonly orgId: string; readonly userIds: readonly string[] },
+): Promise<readonly string[]> {
+  if (userIds.length === 0) return [];
+  return selectMembersAmong(read, await selectDefaultGroupId(read, orgId, 'admin'), userIds);
 }
 
 /** Takes somebody who is deleted out of every group. Rule: USER-35. */

@@ -9,8 +9,8 @@ export async function insertGroups(tx: Tx, groups: readonly NewRow<'user_groups'
 }
 
 /** The id of one of the groups that came with the organization. */
-export async function selectDefaultGroupId(tx: Tx, orgId: string, type: DefaultGroup): Promise<string> {
-  const { id } = await tx
+export async function selectDefaultGroupId(read: Reader, orgId: string, type: DefaultGroup): Promise<string> {
+  const { id } = await read
     .selectFrom('user_groups')
     .where('org_id', '=', orgId)
     .where('type', '=', type)

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
 import { type InputProblem, RefusedError, refuseInput, refuseScope } from '../../errors.ts';
 import { id } from '../../http/schemas.ts';
 import type { StoredGroup } from './group.ts';
@@ -43,14 +44,23 @@ export function requireAllKnown(
   if (problems.length > 0) throw refuseInput(...problems.slice(0, namedMax));
 }
 
+/** Whether a change concerns the group whose members are the administrators. */
+function isAboutAdministrators(groups: readonly StoredGroup[]): boolean {
+  return groups.some(({ type }) => type === 'admin');
+}
+
 /**
- * Who is in the `admin` group decides who administrates: a token has to have the scope for that as well. Throws the 403
- * that names it. Rule: SCOPE-19.
- * @param scopes of the token; `null` for a session
+ * Refuses a token that would make an administrator: the membership would outlive the token. Throws
+ * `administratorBySession`, whatever the scopes of the token. Rule: LEAVER-1.
  */
-export function requireScopeFor(groups: readonly StoredGroup[], scopes: ReadonlySet<string> | null): void {
-  const isAboutAdmins = groups.some(({ type }) => type === 'admin');
-  if (isAboutAdmins && scopes && !scopes.has('org:admin')) throw refuseScope(['org:admin']);
+export function requireSessionToPromote(groups: readonly StoredGroup[], caller: Principal): void {
+  if (isAboutAdministrators(groups) && caller.kind === 'token') throw new RefusedError('administratorBySession');
+}
+
+/** Requires `org:admin` of a token that takes users out of the `admin` group. Throws the 403 that names it. Rule: SCOPE-19. */
+export function requireScopeToDemote(groups: readonly StoredGroup[], caller: Principal): void {
+  if (!isAboutAdministrators(groups) || caller.kind === 'session') return;
+  if (!caller.scopes.has('org:admin')) throw refuseScope(['org:admin']);
 }
 
 /** Nobody leaves `everyone` but by deletion. Rule: GROUP-16. */

@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
-import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeFor } from './membership-change.ts';
+import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeToDemote } from './membership-change.ts';
 
 /** Rules: GROUP-14 to GROUP-17, SCOPE-19. */
 export const removeMembers = endpoint({
@@ -28,7 +28,7 @@ export const removeMembers = endpoint({
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const groups = await selectGroupsByIds(tx, orgId, groupIds);
-      requireScopeFor(groups, caller.kind === 'token' ? caller.scopes : null);
+      requireScopeToDemote(groups, caller);
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });
       refuseLeavingEveryone(groups);
       for (const { id: subjectId, type } of groups) {

@@ -15,7 +15,8 @@ async function made(app: TestApp, admin: Client, emails: readonly string[]): Pro
     recovery_email: null,
     isReturning: false,
   }));
-  return services.db.transaction((tx) => makeInvitations(tx, services, { orgId, guests, by: admin.userId }));
+  const by = { kind: 'session', sessionId: '', userId: admin.userId, orgId, isAdmin: true } as const;
+  return services.db.transaction((tx) => makeInvitations(tx, services, { guests, by }));
 }
 
 describe('sendInvitations', () => {

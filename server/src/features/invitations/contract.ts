@@ -11,7 +11,7 @@ import { MailError } from '../../mail/mail-error.ts';
 import { invitationMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
-import { joinGroups } from '../groups/contract.ts';
+import { findAdministratorsAmong, joinGroups } from '../groups/contract.ts';
 import { type IssuedLink, issueLinks, noteDeliveries } from '../links/contract.ts';
 import { signsInBy } from '../sign-in/contract.ts';
 import { addPeople, findHoldersOfEmails, restorePerson } from '../users/contract.ts';
@@ -137,17 +137,24 @@ export interface Invitations {
   readonly invitations: readonly Invitation[];
 }
 
-/** Makes the links that invitations hold, by how the people of the organization sign in. Rules: INVITE-11, INVITE-22. */
+/**
+ * Makes the links that invitations hold, by how the people of the organization sign in. Throws `administratorBySession` for
+ * a token that would have a link to an administrator's account made. Rules: INVITE-11, INVITE-22, LEAVER-2.
+ */
 export async function makeInvitations(
   tx: Tx,
   services: Services,
-  { orgId, guests, by }: { readonly orgId: string; readonly guests: readonly Guest[]; readonly by: string },
+  { guests, by }: { readonly guests: readonly Guest[]; readonly by: Principal },
 ): Promise<Invitations> {
+  const { orgId } = by;
+  const userIds = guests.map(({ id }) => id);
+  const administrators = by.kind === 'token' ? await findAdministratorsAmong(tx, { orgId, userIds }) : [];
+  if (administrators.length > 0) throw new RefusedError('administratorBySession');
   const organization = await selectActiveOrganization(tx);
   if (!organization) throw new RefusedError('notFound');
   const wishes = guests.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
   const setsPassword = await signsInBy(tx, orgId, 'password');
-  const issuing = { purpose: 'invitation', setsPassword, createdBy: by, delivery: 'sending' } as const;
+  const issuing = { purpose: 'invitation', setsPassword, createdBy: by.userId, delivery: 'sending' } as const;
   const links = await issueLinks(tx, services, { ...issuing, wishes });
   const invitations = links.flatMap((link, place) => {
     const guest = guests[place];

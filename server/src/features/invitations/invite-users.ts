@@ -29,7 +29,7 @@ const body = z.strictObject({
     .transform((given) => [...new Set(given)])
     .refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`)
     .optional()
-    .describe('Groups to put everybody into who is new, restored or invited again'),
+    .describe('Groups to put everybody into who is new, restored or invited again; the group admin takes a session'),
 });
 
 /** Makes accounts and invitations, all or none. */
@@ -38,19 +38,20 @@ async function prepare(services: Services, wish: InvitingWish): Promise<Invitati
   const { orgId } = caller;
   return services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, 'admin');
-    await requireGroups(tx, { orgId, groupIds, scopes: caller.kind === 'token' ? caller.scopes : null });
+    await requireGroups(tx, { orgId, groupIds, caller });
     const guests = await bringIn(tx, services, wish);
     if (guests.length === 0) throw new RefusedError('everybodyActive');
-    return makeInvitations(tx, services, { orgId, guests, by: caller.userId });
+    return makeInvitations(tx, services, { guests, by: caller });
   });
 }
 
-/** Rules: INVITE-1 to INVITE-17. */
+/** Rules: INVITE-1 to INVITE-17, LEAVER-1, LEAVER-2. */
 export const inviteUsers = endpoint({
   method: 'POST',
   path: '/users/bulk/invite',
   tag: 'Invitations',
-  summary: 'Invite people by mail: whoever is new gets an account, whoever was deleted gets it back',
+  summary:
+    'Invite people by mail: whoever is new gets an account, whoever was deleted gets it back; administrators in a session only',
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'invite_users', title: 'Invite people by e-mail' },
   precondition: requireInviting,

@@ -7,12 +7,13 @@ import { requirePerson } from '../users/contract.ts';
 import { makeInvitations, requireInviting, sendInvitations } from './contract.ts';
 import { selectInvitation } from './invitation-store.ts';
 
-/** Rules: INVITE-18 to INVITE-22. */
+/** Rules: INVITE-18 to INVITE-22, LEAVER-2. */
 export const resendInvite = endpoint({
   method: 'POST',
   path: '/users/:id/resend-invite',
   tag: 'Invitations',
-  summary: 'Send the invitation again to somebody who has never signed in; the earlier link works no longer',
+  summary:
+    'Send the invitation again to somebody who has never signed in; the earlier link works no longer; to an administrator in a session only',
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'resend_invite', title: 'Send an invitation again' },
   precondition: requireInviting,
@@ -29,7 +30,7 @@ export const resendInvite = endpoint({
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       const guest = { ...user, isReturning: earlier?.isReturning === 1 };
       await appendAudit(tx, services, { action: 'user.invited', orgId, actor: caller, subjectId: id, origin });
-      return makeInvitations(tx, services, { orgId, guests: [guest], by: userId });
+      return makeInvitations(tx, services, { guests: [guest], by: caller });
     });
     await sendInvitations(services, invitations, startedMs);
     return { message: 'Invite sent successfully' };

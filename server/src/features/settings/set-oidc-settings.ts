@@ -80,7 +80,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
     await services.confirm(tx, caller, 'admin');
     // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
     if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
-    await requireGroups(tx, { orgId, groupIds: settings.groupIds, scopes: null });
+    await requireGroups(tx, { orgId, groupIds: settings.groupIds, caller });
     await upsertSetting(tx, { name: 'oidc', content, updated_by: userId, updated_at: clock.now() });
     const changes = changesBetween(auditedOidcSettings(stored), auditedOidcSettings(settings));
     const record = { action: 'settings.oidc-set', orgId, actor: caller, subjectId: null, origin } as const;

@@ -106,7 +106,8 @@ export async function addPeople(
 
 /**
  * Brings a deleted person back: into `everyone` again, told of like somebody new, without any credential of before. Throws
- * `notFound` for whoever was erased: there is nothing left to bring back. Rules: AUDIT-14, USER-39, USER-40.
+ * `notFound` for whoever was erased: there is nothing left to bring back, and
+ * `administratorBySession` for a token that would restore an administrator. Rules: AUDIT-14, LEAVER-1, USER-39, USER-40.
  */
 export async function restorePerson(
   tx: Tx,
@@ -116,6 +117,8 @@ export async function restorePerson(
   if (deleted.erased_at !== null) throw new RefusedError('notFound');
   const { id: userId, org_id: orgId, email, full_name: fullName } = deleted;
   const nowMs = services.clock.now();
+  const isInAdmin = by.kind === 'token' && (await isInDefaultGroup(tx, { orgId, userId, type: 'admin' }));
+  if (isInAdmin) throw new RefusedError('administratorBySession');
   const user = restoredUser(deleted, nowMs);
   await updateUser(tx, user);
   await joinDefaultGroup(tx, { orgId, userId, type: 'everyone' });
