@@ -19,6 +19,7 @@ import { type LiveConnector, liveConnector } from './connector/live-connector.ts
 import { holdDataDir, prepareDataDir } from './db/data-dir.ts';
 import type { Database } from './db/database.ts';
 import { migrate } from './db/migrate.ts';
+import { isOrganizationDeleted } from './db/organization.ts';
 import { RefusedError, StartupError } from './errors.ts';
 import { levelRefusals } from './features/passwords/contract.ts';
 import { findServiceToken } from './features/service-clients/contract.ts';
@@ -156,6 +157,7 @@ async function composeOn(services: Services, { live, clock, log, waitMsMax }: Su
     secret: () => live.current.scopedSharedSecret,
     clock,
     find: (hash) => findServiceToken(services, hash),
+    isOrganizationDeleted: () => isOrganizationDeleted(services.db),
   });
   const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log, waitMsMax });
   const stopUpkeep = await startUpkeep(services, live);

@@ -91,6 +91,10 @@ export const refusals = {
     ...forbidden,
     text: 'The address and the secret of this webhook are changed in a session, or by the token that made it',
   },
+  clientOfOthers: {
+    ...forbidden,
+    text: 'The secret of this service client is rotated in a session, or by the token that made the client',
+  },
   originForeign: { ...forbidden, text: 'Pages of this origin may not come here: see CORS_ORIGINS' },
   administratorBySession: {
     ...forbidden,

@@ -44,6 +44,7 @@ import { introspectToken } from './features/service-clients/introspect-token.ts'
 import { issueToken } from './features/service-clients/issue-token.ts';
 import { listServiceClients } from './features/service-clients/list-clients.ts';
 import { revokeServiceToken } from './features/service-clients/revoke-service-token.ts';
+import { rotateClientSecret } from './features/service-clients/rotate-client-secret.ts';
 import { authenticateUser } from './features/sessions/authenticate-user.ts';
 import { changePassword } from './features/sessions/change-password.ts';
 import { checkPasswordSignIn } from './features/sessions/check-password-sign-in.ts';
@@ -145,6 +146,7 @@ export const routes: readonly AnyEndpoint[] = [
   listServiceClients,      // GET     /service-clients                            admin        org:admin
   createClient,            // POST    /service-clients                            admin        org:admin
   deleteClient,            // DELETE  /service-clients/:clientId                  admin        org:admin
+  rotateClientSecret,      // POST    /service-clients/:clientId/rotate           admin        org:admin
   deleteOidcSettings,      // DELETE  /settings/oidc                              admin        org:admin
   getOidcSettings,         // GET     /settings/oidc                              admin        org:admin
   setOidcSettings,         // PUT     /settings/oidc                              admin        session only

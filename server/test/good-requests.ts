@@ -89,6 +89,13 @@ const requests = new Map<string, Make>([
     ({ admin }) => ({ caller: admin, path: '/service-clients', body: { name: 'good', scopes: ['USER_LOOKUP'] } }),
   ],
   [
+    'POST /service-clients/:clientId/rotate',
+    async ({ admin }) => {
+      const { clientId } = await registerService(admin);
+      return { caller: admin, path: `/service-clients/${clientId}/rotate`, body: { graceSeconds: 60 } };
+    },
+  ],
+  [
     'POST /events/dead-letters/requeue',
     ({ admin }) => ({ caller: admin, path: '/events/dead-letters/requeue', body: { ids: ['f'.repeat(24)] } }),
   ],

@@ -194,6 +194,10 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     administratorOrSelfRequired: () =>
       call(member, 'PATCH', `/users/${admin.userId}/designation`, { body: { designation: 'Boss' } }),
     sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
+    clientOfOthers: async () => {
+      const { clientId } = await registerService(admin);
+      return call(await admin.token(), 'POST', `/service-clients/${clientId}/rotate`);
+    },
     administratorBySession: async () => {
       const body = { userIds: [member.userId], groupIds: [await systemGroup('admin')] };
       return call(await admin.token(), 'POST', '/userGroups/add-users', { body });

@@ -31,6 +31,8 @@ const allowances = {
   testMail: 10,
   /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
   emailNotice: 3,
+  /** Notices that an administrator left, by the user who did. */
+  leaverNotice: 3,
   /** Refused sign-ins that are recorded, in all: who tries a lot must not fill the audit log. */
   refusedSignIn: 600,
 } as const;

@@ -19,6 +19,7 @@ const service = (...scopes: string[]): ServicePrincipal => ({
   kind: 'service',
   clientId: null,
   scopes: new Set(scopes),
+  isOrganizationDeleted: false,
   expiresAtMs: 0,
 });
 

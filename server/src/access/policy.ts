@@ -1,4 +1,5 @@
 import { RefusedError, refuseScope } from '../errors.ts';
+import { unauthorized } from './bearer.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 import type { ServiceScope } from './scoped-tokens.ts';
 import type { ScopeName } from './scopes.ts';
@@ -63,10 +64,12 @@ function admitPerson(policy: Policy, caller: Principal, params: Readonly<Record<
   if (policy.who === 'adminOrSelf') requireAdministratorOrSelf(caller, params['id']?.toLowerCase());
 }
 
-function admitService(policy: Policy, { scopes }: ServicePrincipal): void {
+function admitService(policy: Policy, { scopes, isOrganizationDeleted }: ServicePrincipal): void {
   if (!('scope' in policy)) return;
   const needed = policy.who === 'service' ? policy.scope : policy.orService;
-  if (needed !== undefined && !scopes.has(needed)) throw refuseScope([needed]);
+  if (needed === undefined || scopes.has(needed)) return;
+  // Rule: ORG-27.
+  throw isOrganizationDeleted ? unauthorized.invalid() : refuseScope([needed]);
 }
 
 /**

@@ -30,6 +30,8 @@ export interface ServicePrincipal {
   /** The registered client that it is; `null` for one that signs its tokens itself. */
   readonly clientId: string | null;
   readonly scopes: ReadonlySet<string>;
+  /** The organization is deleted: the scopes are what is left of them then. Rule: ORG-27. */
+  readonly isOrganizationDeleted: boolean;
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number;
 }

@@ -15,11 +15,16 @@ const good = { scopes: ['USER_LOOKUP'], exp: nowSeconds + 3_600 };
 const header = { alg: 'HS256', typ: 'JWT' };
 
 /** The scopes of a header's token, or the refusal. */
-async function read(authorization: string | undefined, secret: string | null = shared): Promise<string> {
+async function read(
+  authorization: string | undefined,
+  secret: string | null = shared,
+  isDeleted = false,
+): Promise<string> {
   const reader = scopedTokenReader({
     secret: () => (secret === null ? null : new Secret(secret)),
     clock,
     find: async () => null,
+    isOrganizationDeleted: async () => isDeleted,
   });
   return reader(authorization).then(
     ({ kind, scopes }) => `${kind}: ${[...scopes].join(' ')}`,
@@ -48,7 +53,12 @@ describe('a scoped token that a service signed itself (SERVICE-13, SERVICE-14)',
   });
 
   it('two names in one text are one name, and that nobody asks for (SERVICE-3)', async () => {
-    const reader = scopedTokenReader({ secret: () => new Secret(shared), clock, find: async () => null });
+    const reader = scopedTokenReader({
+      secret: () => new Secret(shared),
+      clock,
+      find: async () => null,
+      isOrganizationDeleted: async () => false,
+    });
     const token = compactJwt(header, { ...good, scopes: ['USER_LOOKUP FETCH_CONFIG'] }, hmac(shared));
     expect((await reader(`Bearer ${token}`)).scopes.has('USER_LOOKUP')).toBe(false);
   });

@@ -7,6 +7,14 @@ import type { ServicePrincipal } from './principal.ts';
 /** What a service may be allowed to do. Rule: SERVICE-13. */
 export type ServiceScope = 'USER_LOOKUP' | 'FETCH_CONFIG' | 'EVENTS_READ' | 'TOKEN_INTROSPECT';
 
+/** The one scope that services keep after the organization is deleted, to read up to `orgDeleted`. Rule: ORG-27. */
+const lastingScope: ServiceScope = 'EVENTS_READ';
+
+/** Of some scopes, those that count once the organization is deleted. Rule: ORG-27. */
+export function lastingScopes(scopes: Iterable<string>): string[] {
+  return [...scopes].filter((name) => name === lastingScope);
+}
+
 /** What the store knows of a token that it issued to a service. */
 export interface HeldService {
   readonly clientId: string;
@@ -33,27 +41,40 @@ function scopesOf({ scopes }: JWTPayload): ReadonlySet<string> {
   return new Set(scopes.map((name) => spellings.get(name) ?? name));
 }
 
-function principalOf({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, nowMs: number): ServicePrincipal {
+/** What a token proves while the organization is there. */
+type Proved = Omit<ServicePrincipal, 'isOrganizationDeleted'>;
+
+function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, nowMs: number): Proved {
   if (isRevoked) throw unauthorized.revoked();
   if (nowMs >= expiresAtMs) throw unauthorized.expired();
   return { kind: 'service', clientId, scopes, expiresAtMs };
 }
 
+/** What a token proves once the organization is deleted; throws for one that was for nothing else than it. Rule: ORG-27. */
+function afterDeletion(proved: Proved): ServicePrincipal {
+  const scopes = new Set(lastingScopes(proved.scopes));
+  if (scopes.size === 0) throw unauthorized.invalid();
+  return { ...proved, scopes, isOrganizationDeleted: true };
+}
+
 /**
  * Verification of scoped tokens: those that were issued to registered clients, which the store knows by their hashes, and
  * those that trusted services sign themselves with the secret that they share with us: HS256, `scopes` as a list, `exp`
- * at most 24 hours ahead. Without a secret none of the latter is good. Rules: SERVICE-1, SERVICE-12 to SERVICE-14.
+ * at most 24 hours ahead. Without a secret none of the latter is valid. Rules: ORG-27, SERVICE-1, SERVICE-12 to SERVICE-14.
  */
 export function scopedTokenReader({
   secret,
   clock,
   find,
+  isOrganizationDeleted,
 }: {
   /** The present secret: the same object as long as nothing changes. */
   readonly secret: () => Secret | null;
   readonly clock: Clock;
   /** Asks the store for a token that was issued to a service. */
   readonly find: (hash: CredentialHash) => Promise<HeldService | null>;
+  /** Asks the store, each time. */
+  readonly isOrganizationDeleted: () => Promise<boolean>;
 }): AuthenticateService {
   async function claimsOf(token: string, nowMs: number): Promise<JWTPayload> {
     const shared = secret();
@@ -69,14 +90,18 @@ export function scopedTokenReader({
     }
   }
 
-  return async (header) => {
-    const nowMs = clock.now();
-    const token = readBearer(header, []);
+  async function prove(token: string, nowMs: number): Promise<Proved> {
     const held = await find(hashCredential(token));
-    if (held) return principalOf(held, nowMs);
+    if (held) return provedBy(held, nowMs);
     const claims = await claimsOf(token, nowMs);
     const expiresAtMs = (claims.exp ?? Number.POSITIVE_INFINITY) * second;
     if (expiresAtMs > nowMs + day) throw unauthorized.invalid();
     return { kind: 'service', clientId: null, scopes: scopesOf(claims), expiresAtMs };
+  }
+
+  return async (header) => {
+    const proved = await prove(readBearer(header, []), clock.now());
+    if (await isOrganizationDeleted()) return afterDeletion(proved);
+    return { ...proved, isOrganizationDeleted: false };
   };
 }

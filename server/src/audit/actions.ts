@@ -23,6 +23,7 @@ const subjectKinds = {
   'sign-in.refused': 'user',
   'service.created': 'service-client',
   'service.deleted': 'service-client',
+  'service.secret-rotated': 'service-client',
   'service.token-issued': 'service-client',
   'service.token-revoked': 'service-client',
   'webhook.created': 'webhook',

@@ -67,6 +67,10 @@ export interface Webhooks {
   created_by: string | null;
   /** The personal access token that made it, and that it ends with; `null`: a session did. */
   created_by_token: string | null;
+  /** Who last gave it another address; `null`: it has that of who made it. */
+  address_by: string | null;
+  /** Who got the present secret when it was rotated; `null`: it was not. */
+  secret_by: string | null;
   created_at: Ms;
   updated_at: Ms;
 }

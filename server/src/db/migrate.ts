@@ -12,6 +12,7 @@ import * as auditChain from './migrations/0008-audit-chain.ts';
 import * as sharedKeys from './migrations/0009-shared-keys.ts';
 import * as nodes from './migrations/0010-nodes.ts';
 import * as knownNetworks from './migrations/0015-known-networks.ts';
+import * as makers from './migrations/0016-makers.ts';
 
 interface Migration {
   readonly name: string;
@@ -36,6 +37,7 @@ const migrations: readonly Migration[] = [
   { name: 'shared-keys', up: sharedKeys.up },
   { name: 'nodes', up: nodes.up },
   { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 10 },
+  { name: 'makers', up: makers.up, compatibleFrom: 10 },
 ];
 
 /** The version that this release works with. */

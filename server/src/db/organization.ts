@@ -1,4 +1,4 @@
-import type { Reader } from './database.ts';
+import { type Database, hotQuery, type Reader } from './database.ts';
 
 /** The organization of this system as everybody's code sees it. */
 export interface Organization {
@@ -22,4 +22,19 @@ export function selectActiveOrganization(read: Reader): Promise<Organization | u
 export async function selectOrganizationExists(read: Reader): Promise<boolean> {
   const row = await read.selectFrom('organizations').select('id').executeTakeFirst();
   return row !== undefined;
+}
+
+const selectDeletedOrganization = hotQuery((read) =>
+  read.selectFrom('organizations').where('is_deleted', '=', 1).select('id'),
+);
+
+/** Whether the organization of this system is deleted; for the path of every request. */
+export async function isOrganizationDeleted(db: Pick<Database, 'first'>): Promise<boolean> {
+  return (await db.first(selectDeletedOrganization, {})) !== undefined;
+}
+
+/** Whether the organization of this system is deleted, as a transaction sees it. */
+export async function selectIsOrganizationDeleted(read: Reader): Promise<boolean> {
+  const query = read.selectFrom('organizations').where('is_deleted', '=', 1).select('id');
+  return (await query.executeTakeFirst()) !== undefined;
 }

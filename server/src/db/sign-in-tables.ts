@@ -108,6 +108,11 @@ export interface ServiceClients {
   created_by: string | null;
   /** The personal access token that made it, and that it ends with. */
   created_by_token: string | null;
+  /** Who got the present secret when it was rotated; `null`: it was not. */
+  secret_by: string | null;
+  /** Counts too, until `earlier_secret_until`. */
+  earlier_secret_hash: string | null;
+  earlier_secret_until: Ms | null;
   created_at: Ms;
   last_used_at: Ms | null;
   deleted_at: Ms | null;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MailContent } from './mail.ts';
 import {
+  administratorLeftMail,
   emailChangedMail,
   invitationMail,
   oneTimeCodeMail,
@@ -28,6 +29,7 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
   const toSet = { organization, link, expiresIn: '48 hours' };
+  const left = { organization, users: [fullName, newEmail], by: fullName };
   const toSignIn = { organization, link: signIn, expiresIn: null };
   return {
     welcome: { mail: welcomeMail({ ...person, signInUrl: signIn }), link: signIn },
@@ -39,6 +41,19 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
     'one-time-code': { mail: oneTimeCodeMail({ ...person, code, expiresIn: '10 minutes' }), link: null },
     'e-mail-changed': { mail: emailChangedMail({ ...person, newEmail }), link: null },
     'suspicious-sign-in': { mail: suspiciousSignInMail({ ...person, at, network }), link: null },
+    'administrator-demoted': {
+      mail: administratorLeftMail({
+        ...left,
+        kind: 'demoted',
+        serviceClients: [fullName, 'two'],
+        webhooks: ['hook.example.com'],
+      }),
+      link: null,
+    },
+    'administrator-deleted': {
+      mail: administratorLeftMail({ ...left, kind: 'deleted', serviceClients: [], webhooks: [] }),
+      link: null,
+    },
     test: { mail: testMail({ organization }), link: null },
   };
 }

@@ -181,3 +181,41 @@ export function testMail({ organization }: FromOrganization): MailContent {
     footer: footer(organization),
   });
 }
+
+/** What a notice about an administrator who left says. */
+interface AdministratorLeftLetter extends FromOrganization {
+  readonly kind: 'demoted' | 'deleted';
+  readonly users: readonly string[];
+  readonly by: string;
+  /** Names of what they made, or hold the secrets of, and what goes on. */
+  readonly serviceClients: readonly string[];
+  /** Hosts. */
+  readonly webhooks: readonly string[];
+}
+
+/** To the administrators who remain. Rule: LEAVER-6. */
+export function administratorLeftMail(letter: AdministratorLeftLetter): MailContent {
+  const { organization, kind, by, serviceClients, webhooks } = letter;
+  const users = letter.users.join(', ');
+  return layOut({
+    subject: `An administrator of ${organization} was removed`,
+    heading: say`An administrator was removed`,
+    before: [
+      kind === 'demoted'
+        ? say`${by} removed the administrator role at ${organization} from: ${users}.`
+        : say`${by} deleted at ${organization}: ${users}.`,
+      ...(serviceClients.length > 0
+        ? [say`These service clients go on working, and their secrets may be known: ${serviceClients.join(', ')}.`]
+        : []),
+      ...(webhooks.length > 0
+        ? [say`These webhooks go on getting events, or their secrets may be known: ${webhooks.join(', ')}.`]
+        : []),
+      serviceClients.length + webhooks.length > 0
+        ? say`Please review each: rotate the secret of a service client, and delete or replace what is no longer needed.`
+        : say`No service client or webhook of theirs needs review.`,
+    ],
+    centre: null,
+    after: [say`If you did not expect this, look at the audit log of ${organization}.`],
+    footer: footer(organization),
+  });
+}

@@ -1,12 +1,12 @@
 import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { notifyAdministrators, reviewAnswer, reviewFor, reviewOf } from '../leavers/contract.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
 import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeToDemote } from './membership-change.ts';
 
-/** Rules: GROUP-14 to GROUP-17, SCOPE-19. */
+/** Rules: GROUP-14 to GROUP-17, LEAVER-4, LEAVER-6, SCOPE-19. */
 export const removeMembers = endpoint({
   method: 'POST',
   path: '/userGroups/remove-users',
@@ -22,10 +22,11 @@ export const removeMembers = endpoint({
     idempotent: true,
   },
   body: membershipBody,
-  response: { 200: messageAnswer },
+  response: { 200: reviewAnswer },
   async handle(services, { caller, body: { userIds, groupIds }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
+    const { demoted, review } = await services.db.transaction(async (tx) => {
+      const demoted: string[] = [];
       await services.confirm(tx, caller, 'admin');
       const groups = await selectGroupsByIds(tx, orgId, groupIds);
       requireScopeToDemote(groups, caller);
@@ -35,12 +36,16 @@ export const removeMembers = endpoint({
         const before = await deleteMembers(tx, subjectId, userIds);
         const isLeft = type !== 'admin' || (await countMembers(tx, { groupId: subjectId, search: undefined })) > 0;
         if (!isLeft) throw new RefusedError('lastAdministrator');
+        if (type === 'admin') demoted.push(...before);
         const record = { action: 'group.members-removed', orgId, actor: caller, subjectId, origin } as const;
         // Of those who were named: who was a member before.
         const changes = { members: { before, after: [] } };
         await appendAudit(tx, services, { ...record, details: { userIds }, changes });
       }
+      return { demoted, review: await reviewOf(tx, services, demoted) };
     });
-    return { message: 'Users removed from groups successfully' };
+    notifyAdministrators(services, { caller, kind: 'demoted', userIds: demoted, review });
+    const message = 'Users removed from groups successfully';
+    return { message, ...(demoted.length > 0 ? reviewFor(caller, review) : {}) };
   },
 });

@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id } from '../../http/schemas.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/contract.ts';
 import { removePerson, requirePerson } from '../users/contract.ts';
 import { selectInvitation } from './invitation-store.ts';
 
-/** Rule: INVITE-25. Ending the link alone would leave an account that gets in by recovering its password. */
+/** Rules: INVITE-25, LEAVER-4, LEAVER-6. Ending the link alone would leave an account that gets in by recovering its password. */
 export const revokeInvitation = endpoint({
   method: 'DELETE',
   path: '/users/:id/invitation',
@@ -15,10 +16,10 @@ export const revokeInvitation = endpoint({
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: messageAnswer },
+  response: { 200: reviewAnswer },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
+    const review = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);
       const invitation = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
@@ -32,7 +33,9 @@ export const revokeInvitation = endpoint({
         { ...record, action: 'invitation.revoked' },
         { ...record, action: 'user.deleted', changes: { isDeleted: { before: false, after: true } } },
       );
+      return reviewOf(tx, services, [id]);
     });
-    return { message: 'Invitation revoked successfully' };
+    notifyAdministrators(services, { caller, kind: 'deleted', userIds: [id], review });
+    return { message: 'Invitation revoked successfully', ...reviewForDeleted(caller, review) };
   },
 });

@@ -109,6 +109,7 @@ export function updateTokens(tx: Tx, nowMs: number, reason: string): Promise<voi
     sql`UPDATE main.service_clients SET deleted_at = ${nowMs}
       WHERE deleted_at IS NULL AND id NOT IN (SELECT id FROM present.service_clients)`,
     sql`UPDATE main.service_clients AS c SET deleted_at = p.deleted_at, secret_hash = p.secret_hash, scopes = p.scopes,
+      secret_by = p.secret_by, earlier_secret_hash = p.earlier_secret_hash, earlier_secret_until = p.earlier_secret_until,
       last_used_at = p.last_used_at FROM present.service_clients AS p WHERE p.id = c.id`,
     sql`DELETE FROM main.service_tokens`,
     sql`INSERT INTO main.service_tokens SELECT * FROM present.service_tokens

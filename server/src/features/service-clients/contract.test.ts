@@ -49,7 +49,8 @@ describe('findServiceToken', () => {
 describe('listClients', () => {
   it('tells nothing that proves a service (SERVICE-9)', async () => {
     const [record] = await listClients(app.services.db.read, app.clock.now());
-    expect(Object.keys(record ?? {}).sort()).toEqual(['clientId', 'createdAt', 'lastUsedAt', 'name', 'scopes']);
+    const told = ['clientId', 'createdAt', 'createdBy', 'creatorIsAdministrator', 'earlierSecretUntil', 'lastUsedAt'];
+    expect(Object.keys(record ?? {}).sort()).toEqual([...told, 'name', 'scopes']);
   });
 });
 

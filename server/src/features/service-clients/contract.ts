@@ -1,25 +1,31 @@
 import { timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import type { HeldService } from '../../access/scoped-tokens.ts';
+import { type HeldService, lastingScopes } from '../../access/scoped-tokens.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { changesBetween } from '../../audit/changes.ts';
-import { toTimestamp } from '../../clock.ts';
+import { second, toTimestamp } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { selectIsOrganizationDeleted } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { idPattern } from '../../ids.ts';
 import type { Origin } from '../../origin.ts';
 import { type CredentialHash, hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
+import { readCredentials, refuseClient } from './client-credentials.ts';
 import { clientWish, endedServiceTokenKeptMs, mintRawClientSecret, toClientRecord } from './service-client.ts';
 import {
+  type ClientProof,
   deleteOldServiceTokens,
   insertClient,
   selectClient,
   selectClients,
+  selectClientsOf,
   selectServiceToken,
   updateClientDeleted,
+  updateClientSecret,
+  updateTokensExpire,
 } from './service-client-store.ts';
 
 type ClientServices = Pick<Services, 'clock' | 'newId'> & {
@@ -105,95 +111,120 @@ export async function endClient(
   await appendAudit(tx, services, { action: 'service.deleted', orgId, actor, subjectId: clientId, origin, changes });
 }
 
-/** All service clients that have not ended, in order of creation, without their secrets. Rule: SERVICE-9. */
+/** All service clients that have not ended, in order of creation, without their secrets. Rules: LEAVER-5, SERVICE-9. */
 export async function listClients(read: Reader, nowMs: number) {
-  return (await selectClients(read, nowMs)).map(toClientRecord);
-}
-
-/** What OAuth endpoints may be sent, besides what each takes: who the client is (RFC 6749, section 2.3.1). */
-export const clientCredentials = {
-  client_id: z
-    .string()
-    .max(200)
-    .optional()
-    .describe('Unless the client is named by HTTP Basic')
-    .meta({ examples: ['0123456789abcdef01234567'] }),
-  client_secret: z
-    .string()
-    .max(200)
-    .optional()
-    .meta({ examples: ['lks_secret-of-the-client'] }),
-};
-
-/** A token that a client asks about or ends (RFC 7662, section 2.1; RFC 7009, section 2.1). */
-export const tokenBody = z.object({
-  ...clientCredentials,
-  token: z
-    .string()
-    .min(1)
-    .max(10_000)
-    .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
-  token_type_hint: z
-    .string()
-    .max(100)
-    .optional()
-    .meta({ examples: ['access_token'] }),
-});
-
-/** The header of a client that proves itself by HTTP Basic. */
-export const clientHeaders = z.object({ authorization: z.string().max(2_000).optional() });
-
-const basicForm = /^basic +([A-Za-z0-9+/=]+)$/i;
-
-function refuseClient(): RefusedError {
-  return new RefusedError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
-}
-
-function formDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch {
-    throw refuseClient();
-  }
-}
-
-/** Who a client says it is. Throws for one that says so twice, or not at all. */
-function readCredentials(
-  authorization: string | undefined,
-  body: { readonly client_id?: string | undefined; readonly client_secret?: string | undefined },
-): { readonly id: string; readonly secret: string } {
-  if (authorization === undefined) return { id: body.client_id ?? '', secret: body.client_secret ?? '' };
-  if (body.client_secret !== undefined) throw new RefusedError('clientNamedTwice');
-  const decoded = Buffer.from(basicForm.exec(authorization)?.[1] ?? '', 'base64').toString();
-  const colon = decoded.indexOf(':');
-  if (colon < 0) throw refuseClient();
-  const id = formDecoded(decoded.slice(0, colon));
-  const named = body.client_id ?? id;
-  if (named.toLowerCase() !== id.toLowerCase()) throw new RefusedError('clientNamedTwice');
-  return { id, secret: formDecoded(decoded.slice(colon + 1)) };
+  return (await selectClients(read, nowMs)).map((client) => toClientRecord(client, nowMs));
 }
 
 const nobodysHash = hashCredential('');
 
-/** The client that makes a request; throws `clientInvalid` for any other, in the same time. Rule: SERVICE-17. */
+/** The client that makes a request, as it was proved. */
+export interface ProvedClient {
+  readonly id: string;
+  readonly orgId: string | null;
+  readonly scopes: readonly string[];
+  /** Of the secret that proved it. */
+  readonly secretHash: CredentialHash;
+  /** Milliseconds since 1970: when the proof no longer counts. Infinity: never. */
+  readonly endsAtMs: number;
+}
+
+/** Until when a secret proves a client; `null`: it does not. Takes the same time for every secret and client. */
+function provedUntil(client: ClientProof | undefined, secretHash: CredentialHash, nowMs: number): number | null {
+  const given = Buffer.from(secretHash);
+  const isPresent = timingSafeEqual(given, Buffer.from(client?.secretHash ?? nobodysHash));
+  const isEarlier = timingSafeEqual(given, Buffer.from(client?.earlierSecretHash ?? nobodysHash));
+  if (!client) return null;
+  const makerEndsMs = client.makerExpiresAt ?? Number.POSITIVE_INFINITY;
+  if (isPresent) return makerEndsMs;
+  const untilMs = client.earlierSecretUntil ?? 0;
+  return isEarlier && nowMs < untilMs ? Math.min(makerEndsMs, untilMs) : null;
+}
+
+/**
+ * The client that makes a request, by its secret or, for as long as it still counts, the one before it; throws
+ * `clientInvalid` for any other, in the same time. Rules: LEAVER-8, SERVICE-17.
+ */
 export async function requireClient(
   { db, clock }: Services,
   authorization: string | undefined,
   body: { readonly client_id?: string | undefined; readonly client_secret?: string | undefined },
-) {
+): Promise<ProvedClient> {
   const { id, secret } = readCredentials(authorization, body);
+  const nowMs = clock.now();
   // What is no id is nobody's, and not every store takes every text to look for.
-  const client = await selectClient(db.read, idPattern.test(id) ? id.toLowerCase() : '', clock.now());
-  const given = Buffer.from(hashCredential(secret));
-  const isRight = timingSafeEqual(given, Buffer.from(client?.secretHash ?? nobodysHash));
-  if (!client || !isRight) throw refuseClient();
-  const endsAtMs = client.makerExpiresAt ?? Number.POSITIVE_INFINITY;
-  return { id: client.id, orgId: client.orgId, scopes: client.scopes.split(' '), endsAtMs };
+  const client = await selectClient(db.read, idPattern.test(id) ? id.toLowerCase() : '', nowMs);
+  const secretHash = hashCredential(secret);
+  const endsAtMs = provedUntil(client, secretHash, nowMs);
+  if (!client || endsAtMs === null) throw refuseClient();
+  return { id: client.id, orgId: client.orgId, scopes: client.scopes.split(' '), secretHash, endsAtMs };
 }
 
-/** Asks again, inside the transaction that acts on it: throws `clientInvalid` for a client that has ended meanwhile. Rule: SERVICE-10. */
-export async function confirmClient(tx: Tx, { clock }: Pick<Services, 'clock'>, id: string): Promise<void> {
-  if (!(await selectClient(tx, id, clock.now()))) throw refuseClient();
+/** Of some scopes, those that count: all, or what is left once the organization is deleted. Rule: ORG-27. */
+export async function presentScopes(read: Reader, scopes: readonly string[]): Promise<readonly string[]> {
+  return (await selectIsOrganizationDeleted(read)) ? lastingScopes(scopes) : scopes;
+}
+
+/**
+ * Asks again, inside the transaction that acts on it, whether a client and its secret still count: throws `clientInvalid`
+ * where either ended meanwhile, or the organization was deleted that the scopes are for. Rules: LEAVER-8, ORG-27, SERVICE-10.
+ * @returns when the proof no longer counts; Infinity: never
+ */
+export async function confirmClient(
+  tx: Tx,
+  { clock }: Pick<Services, 'clock'>,
+  { client, scopes }: { readonly client: ProvedClient; readonly scopes: readonly string[] },
+): Promise<number> {
+  const nowMs = clock.now();
+  const endsAtMs = provedUntil(await selectClient(tx, client.id, nowMs), client.secretHash, nowMs);
+  if (endsAtMs === null || (await presentScopes(tx, scopes)).length < scopes.length) throw refuseClient();
+  return endsAtMs;
+}
+
+/**
+ * Makes a new secret for a client, and answers it. The one before it, and the tokens that it got, end after the grace, at
+ * once without one. Throws `notFound` where there is no such client, and `clientOfOthers` for a token that the client
+ * would outlive. Rules: LEAVER-7, LEAVER-8.
+ */
+export async function rotateSecret(
+  tx: Tx,
+  services: ClientServices,
+  {
+    clientId,
+    graceSeconds,
+    actor,
+    origin,
+  }: {
+    readonly clientId: string;
+    readonly graceSeconds: number;
+    readonly actor: Principal;
+    readonly origin: Origin;
+  },
+): Promise<{ readonly clientSecret: string }> {
+  const [nowMs, secret] = [services.clock.now(), mintRawClientSecret()];
+  const client = await selectClient(tx, clientId, nowMs);
+  if (!client) throw new RefusedError('notFound');
+  if (actor.kind === 'token' && actor.tokenId !== client.createdByToken) throw new RefusedError('clientOfOthers');
+  const untilMs = nowMs + graceSeconds * second;
+  await updateClientSecret(tx, clientId, {
+    secret_hash: hashCredential(secret.expose()),
+    secret_by: actor.userId,
+    earlier_secret_hash: graceSeconds > 0 ? client.secretHash : null,
+    earlier_secret_until: graceSeconds > 0 ? untilMs : null,
+  });
+  await updateTokensExpire(tx, clientId, untilMs);
+  const record = { action: 'service.secret-rotated', orgId: actor.orgId, actor, subjectId: clientId, origin } as const;
+  await appendAudit(tx, services, { ...record, details: { name: client.name, graceSeconds } });
+  return { clientSecret: secret.expose() };
+}
+
+/** Service clients that some users made, or whose present secret they got, in order of creation. Rule: LEAVER-4. */
+export async function listClientsOf(read: Reader, userIds: readonly string[], nowMs: number) {
+  return (await selectClientsOf(read, userIds, nowMs)).map(({ id, name, createdAt }) => ({
+    clientId: id,
+    name,
+    createdAt: toTimestamp(createdAt),
+  }));
 }
 
 /** Forgets tokens of services that ended a while ago, in batches; answers how many. */

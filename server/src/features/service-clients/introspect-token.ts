@@ -4,13 +4,15 @@ import { readBearer } from '../../access/bearer.ts';
 import type { HeldCredential, ServicePrincipal } from '../../access/principal.ts';
 import { scopedTokenReader } from '../../access/scoped-tokens.ts';
 import { second } from '../../clock.ts';
+import { isOrganizationDeleted } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { findSession } from '../sessions/contract.ts';
 import { findToken } from '../tokens/contract.ts';
-import { clientHeaders, findServiceToken, requireClient, tokenBody } from './contract.ts';
+import { clientHeaders, tokenBody } from './client-credentials.ts';
+import { findServiceToken, requireClient } from './contract.ts';
 
 const answer = z.object({
   active: z.boolean(),
@@ -55,6 +57,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
     secret: () => config.scopedSharedSecret,
     clock,
     find: (hash) => findServiceToken(services, hash),
+    isOrganizationDeleted: () => isOrganizationDeleted(services.db),
   });
   try {
     const hash = hashCredential(readBearer(header, config.displayPrefixes));
@@ -67,7 +70,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
   }
 }
 
-/** Rules: CRED-9, ERR-5, SERVICE-15, SERVICE-17, SERVICE-19 (RFC 7662). */
+/** Rules: CRED-9, ERR-5, ORG-27, SERVICE-15, SERVICE-17, SERVICE-19 (RFC 7662). */
 export const introspectToken = endpoint({
   method: 'POST',
   path: '/oauth2/introspect',

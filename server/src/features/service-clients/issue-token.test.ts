@@ -302,7 +302,7 @@ describe('a scoped token that was issued', () => {
     const known = await registerService(owner);
     const holder = await issuedTo(first, known);
     await first.deleteOrganization();
-    const route = `/users/internal/${owner.userId}`;
+    const route = '/events';
     expect((await owner.get('/org')).status).toBe(401);
     expect((await holder.get(route)).status).toBe(200);
     expect((await askToken(first, known)).status).toBe(200);

@@ -4,11 +4,23 @@ import { second } from '../../clock.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { hashCredential } from '../../secret.ts';
-import { clientCredentials, clientHeaders, confirmClient, requireClient } from './contract.ts';
+import type { Services } from '../../services.ts';
+import { clientCredentials, clientHeaders, refuseClient } from './client-credentials.ts';
+import { confirmClient, type ProvedClient, presentScopes, requireClient } from './contract.ts';
 import { grantedScopes, serviceTokenMs } from './service-client.ts';
 import { insertServiceToken } from './service-client-store.ts';
 
-/** Rules: ERR-5, SERVICE-11 to SERVICE-13, SERVICE-17 (RFC 6749, section 4.4). */
+/** The scopes of the token that a client asks for. Once the organization is deleted, any but what is left is 401. Rule: ORG-27. */
+async function scopesFor({ db }: Pick<Services, 'db'>, client: ProvedClient, asked: string | undefined) {
+  const present = await presentScopes(db.read, client.scopes);
+  const isCut = present.length < client.scopes.length;
+  const scopes = grantedScopes(asked, present);
+  if (isCut && (scopes === null || scopes.length === 0)) throw refuseClient();
+  if (!scopes) throw new RefusedError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
+  return scopes;
+}
+
+/** Rules: ERR-5, LEAVER-8, ORG-27, SERVICE-11 to SERVICE-13, SERVICE-17 (RFC 6749, section 4.4). */
 export const issueToken = endpoint({
   method: 'POST',
   path: '/oauth2/token',
@@ -42,8 +54,7 @@ export const issueToken = endpoint({
     const { db, keys, newId, clock, config, limits } = services;
     const client = await requireClient(services, headers.authorization, body);
     if (body.grant_type !== 'client_credentials') throw new RefusedError('grantUnsupported');
-    const scopes = grantedScopes(body.scope, client.scopes);
-    if (!scopes) throw new RefusedError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
+    const scopes = await scopesFor(services, client, body.scope);
     await limits.count('serviceToken', client.id);
     const iat = Math.floor(clock.now() / second);
     // Whoever reads the token is not to think it good for longer than its client is.
@@ -52,9 +63,10 @@ export const issueToken = endpoint({
     const claims = { client_id: client.id, sub: client.id, scope, scopes, iss: config.baseUrl, iat, jti: newId() };
     const token = await keys.sign({ ...claims, exp: expiresAtMs / second, tokenType: 'scoped' });
     await db.transaction(async (tx) => {
-      await confirmClient(tx, services, client.id);
-      const row = { client_id: client.id, scopes: scope, created_at: clock.now(), expires_at: expiresAtMs };
-      await insertServiceToken(tx, { ...row, hash: hashCredential(token) });
+      const endsAtMs = await confirmClient(tx, services, { client, scopes });
+      const row = { client_id: client.id, scopes: scope, created_at: clock.now() };
+      const expires_at = Math.min(expiresAtMs, endsAtMs);
+      await insertServiceToken(tx, { ...row, hash: hashCredential(token), expires_at });
       const actor = { clientId: client.id };
       const record = { orgId: client.orgId, actor, subjectId: client.id, origin, details: { scope } };
       await appendAudit(tx, services, { ...record, action: 'service.token-issued' });

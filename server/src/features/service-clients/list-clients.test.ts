@@ -23,7 +23,8 @@ describe('GET /service-clients', () => {
     const { status, body, headers } = await admin.get(path);
     expect(status).toBe(200);
     const nowMs = app.clock.now();
-    const common = { lastUsedAt: null };
+    const making = { createdBy: admin.userId, creatorIsAdministrator: true, earlierSecretUntil: null };
+    const common = { lastUsedAt: null, ...making };
     expect(body).toEqual({
       clients: [
         {

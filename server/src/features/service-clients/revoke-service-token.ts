@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { hashCredential } from '../../secret.ts';
-import { clientHeaders, requireClient, tokenBody } from './contract.ts';
+import { clientHeaders, tokenBody } from './client-credentials.ts';
+import { requireClient } from './contract.ts';
 import { updateServiceTokenRevoked } from './service-client-store.ts';
 
 /** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). What is no token of the client's is none at all. */

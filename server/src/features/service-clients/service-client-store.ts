@@ -1,4 +1,5 @@
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { areAdministrators } from '../../db/membership.ts';
 import type { NewRow } from '../../db/tables.ts';
 import type { StoredClient } from './service-client.ts';
 
@@ -26,7 +27,29 @@ export function selectClients(read: Reader, nowMs: number): Promise<StoredClient
     .where((eb) => eb.or([eb('p.expires_at', 'is', null), eb('p.expires_at', '>', nowMs)]))
     .orderBy('c.id')
     .select(['c.id', 'c.name', 'c.scopes', 'c.created_at as createdAt', 'c.last_used_at as lastUsedAt'])
+    .select(['c.created_by as createdBy', 'c.earlier_secret_until as earlierSecretUntil'])
+    .select(areAdministrators('c.created_by', 'c.secret_by').as('areMakersAdministrators'))
     .execute();
+}
+
+/** Clients that have not ended and that some users made, or whose present secret they got, in order of creation. */
+export function selectClientsOf(read: Reader, userIds: readonly string[], nowMs: number) {
+  return openClients(read)
+    .where((eb) => eb.or([eb('p.expires_at', 'is', null), eb('p.expires_at', '>', nowMs)]))
+    .where((eb) => eb.or([eb('c.created_by', 'in', userIds), eb('c.secret_by', 'in', userIds)]))
+    .orderBy('c.id')
+    .select(['c.id', 'c.name', 'c.created_at as createdAt'])
+    .execute();
+}
+
+/** What proves a client. */
+export interface ClientProof {
+  readonly secretHash: string;
+  /** `null`: there is none, or never was. */
+  readonly earlierSecretHash: string | null;
+  readonly earlierSecretUntil: number | null;
+  /** When the token that made the client expires; `null`: never, or no token made it. */
+  readonly makerExpiresAt: number | null;
 }
 
 /** One client that has not ended, with what proves it, and when what made it expires. */
@@ -35,7 +58,8 @@ export function selectClient(read: Reader, id: string, nowMs: number) {
     .where('c.id', '=', id)
     .where((eb) => eb.or([eb('p.expires_at', 'is', null), eb('p.expires_at', '>', nowMs)]))
     .select(['c.id', 'c.name', 'c.scopes', 'c.secret_hash as secretHash', 'c.org_id as orgId'])
-    .select('p.expires_at as makerExpiresAt')
+    .select(['c.earlier_secret_hash as earlierSecretHash', 'c.earlier_secret_until as earlierSecretUntil'])
+    .select(['c.created_by_token as createdByToken', 'p.expires_at as makerExpiresAt'])
     .executeTakeFirst();
 }
 
@@ -56,6 +80,25 @@ export async function insertClient(tx: Tx, row: NewRow<'service_clients'>): Prom
 /** Ends a client. */
 export async function updateClientDeleted(tx: Tx, id: string, nowMs: number): Promise<void> {
   await tx.updateTable('service_clients').set({ deleted_at: nowMs }).where('id', '=', id).execute();
+}
+
+/** Changes what proves a client. */
+export async function updateClientSecret(
+  tx: Tx,
+  id: string,
+  secret: Pick<NewRow<'service_clients'>, 'secret_hash' | 'secret_by' | 'earlier_secret_hash' | 'earlier_secret_until'>,
+): Promise<void> {
+  await tx.updateTable('service_clients').set(secret).where('id', '=', id).execute();
+}
+
+/** Has the tokens of a client expire at a moment, where they would later. */
+export async function updateTokensExpire(tx: Tx, clientId: string, atMs: number): Promise<void> {
+  await tx
+    .updateTable('service_tokens')
+    .set({ expires_at: atMs })
+    .where('client_id', '=', clientId)
+    .where('expires_at', '>', atMs)
+    .execute();
 }
 
 /** Adds a token, and notes that its client got one. */

@@ -51,6 +51,14 @@ export const clientRecord = z.object({
   scopes: z.array(z.string()),
   createdAt: timestamp,
   lastUsedAt: timestamp.nullable().describe('When it last got a token'),
+  createdBy: idAnswer.nullable().describe('The user who made it; null: the operator'),
+  creatorIsAdministrator: z
+    .boolean()
+    .nullable()
+    .describe(
+      'false: the user who made it, or got its present secret, is no administrator any more; null: the operator made it',
+    ),
+  earlierSecretUntil: timestamp.nullable().describe('Until when the secret before the present one counts too'),
 });
 
 /** A service client as the store has it. */
@@ -61,24 +69,44 @@ export interface StoredClient {
   readonly scopes: string;
   readonly createdAt: number;
   readonly lastUsedAt: number | null;
+  readonly createdBy: string | null;
+  /** Of who made it and who got its present secret; `null`: the operator. */
+  readonly areMakersAdministrators: 0 | 1 | null;
+  readonly earlierSecretUntil: number | null;
 }
 
-/** A service client as it goes out. Rule: SERVICE-9. */
-export function toClientRecord({
-  id,
-  name,
-  scopes,
-  createdAt,
-  lastUsedAt,
-}: StoredClient): z.output<typeof clientRecord> {
+/** A service client as it goes out. Rules: LEAVER-5, SERVICE-9. */
+export function toClientRecord(
+  { id, name, scopes, createdAt, lastUsedAt, createdBy, areMakersAdministrators, earlierSecretUntil }: StoredClient,
+  nowMs: number,
+): z.output<typeof clientRecord> {
+  const isRotating = earlierSecretUntil !== null && nowMs < earlierSecretUntil;
   return {
     clientId: id,
     name,
     scopes: scopes.split(' '),
     createdAt: toTimestamp(createdAt),
     lastUsedAt: lastUsedAt === null ? null : toTimestamp(lastUsedAt),
+    createdBy,
+    creatorIsAdministrator: areMakersAdministrators === null ? null : areMakersAdministrators === 1,
+    earlierSecretUntil: isRotating ? toTimestamp(earlierSecretUntil) : null,
   };
 }
+
+const graceSecondsMax = 86_400;
+
+/** How a secret is rotated; other keys are refused. Rule: LEAVER-8. */
+export const rotation = z
+  .strictObject({
+    graceSeconds: z
+      .int()
+      .min(0)
+      .max(graceSecondsMax)
+      .optional()
+      .describe('How long the secret before, and the tokens that it got, go on; 0 or absent: they end at once')
+      .meta({ examples: [3_600] }),
+  })
+  .optional();
 
 /** The scopes that a token is to have: those asked for, or all of the client's; `null` where it asks for others. */
 export function grantedScopes(asked: string | undefined, allowed: readonly string[]): readonly string[] | null {

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id } from '../../http/schemas.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/contract.ts';
 import { removePerson, requirePerson } from './contract.ts';
 
-/** Rules: USER-34 to USER-38. */
+/** Rules: LEAVER-4, LEAVER-6, USER-34 to USER-38. */
 export const deleteUser = endpoint({
   method: 'DELETE',
   path: '/users/:id',
@@ -13,17 +14,19 @@ export const deleteUser = endpoint({
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'delete_user', title: 'Delete a user' },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: messageAnswer },
+  response: { 200: reviewAnswer },
   async handle(services, { caller, params: { id }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
+    const review = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const user = await requirePerson(tx, orgId, id);
       await removePerson(tx, services, { user, by: caller, origin });
       const changes = { isDeleted: { before: false, after: true } };
       const record = { action: 'user.deleted', orgId, actor: caller, subjectId: id, origin, changes } as const;
       await appendAudit(tx, services, record);
+      return reviewOf(tx, services, [id]);
     });
-    return { message: 'User deleted successfully' };
+    notifyAdministrators(services, { caller, kind: 'deleted', userIds: [id], review });
+    return { message: 'User deleted successfully', ...reviewForDeleted(caller, review) };
   },
 });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { unauthorized } from '../../access/bearer.ts';
+import { isOrganizationDeleted } from '../../db/organization.ts';
 import { refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
@@ -7,7 +9,7 @@ import { selectPeopleByEmail } from './user-store.ts';
 
 const email = emailAddress.optional().describe('Required, in the body or in the query; the body counts first');
 
-/** Rule: SERVICE-5. */
+/** Rules: ORG-27, SERVICE-5. */
 export const findUsersByEmail = endpoint({
   method: 'GET',
   path: '/users/email/exists',
@@ -20,6 +22,8 @@ export const findUsersByEmail = endpoint({
     200: z.array(z.object({ _id: idAnswer, email: emailAnswer, fullName: z.string(), isDeleted: z.boolean() })),
   },
   async handle({ db }, { query, body }) {
+    // Since admission a body has arrived. Rule: ORG-27.
+    if (await isOrganizationDeleted(db)) throw unauthorized.invalid();
     const wanted = body?.email ?? query.email;
     if (wanted === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
     const people = await selectPeopleByEmail(db.read, wanted);

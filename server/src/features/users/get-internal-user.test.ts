@@ -75,8 +75,8 @@ describe('GET /users/internal/:id', () => {
     }
   });
 
-  it('200: after the organization is deleted, too (ORG-27)', async () => {
+  it('401: once the organization is deleted (ORG-27)', async () => {
     await app.deleteOrganization();
-    expect((await service.get(`/users/internal/${admin.userId}`)).status).toBe(200);
+    expect((await service.get(`/users/internal/${admin.userId}`)).status).toBe(401);
   });
 });

@@ -1,6 +1,6 @@
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { day } from '../../clock.ts';
+import { day, toTimestamp } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
@@ -20,6 +20,7 @@ import {
   selectEndedWebhooks,
   selectWebhook,
   selectWebhooks,
+  selectWebhooksOf,
   updateWebhook,
 } from './webhook-store.ts';
 
@@ -177,6 +178,15 @@ export async function listWebhookRelays(services: Services): Promise<readonly We
 /** Ends all connections to webhooks; what is under way fails. */
 export async function closeWebhooks({ webhooks }: Pick<Services, 'webhooks'>): Promise<void> {
   await webhooks.close();
+}
+
+/** Webhooks that some users made, or whose present address or secret they set, in order of creation. Rule: LEAVER-4. */
+export async function listWebhooksOf(read: Reader, userIds: readonly string[], nowMs: number) {
+  return (await selectWebhooksOf(read, userIds, nowMs)).map(({ id, url, createdAt }) => ({
+    id,
+    url,
+    createdAt: toTimestamp(createdAt),
+  }));
 }
 
 /** Switches a webhook off that is not to be sent to any more; one that is off, or has ended, stays so. Rule: EVENT-26. */

@@ -8,7 +8,7 @@ import { encryptWebhookSecret, requireMaker, requireWebhook } from './contract.t
 import { earlierSecretMs } from './webhook.ts';
 import { updateWebhook } from './webhook-store.ts';
 
-/** Rules: EVENT-25, SCOPE-26. */
+/** Rules: EVENT-25, LEAVER-4, SCOPE-26. */
 export const rotateWebhookSecret = endpoint({
   method: 'POST',
   path: '/webhooks/:webhookId/rotate-secret',
@@ -28,7 +28,12 @@ export const rotateWebhookSecret = endpoint({
       requireMaker(caller, webhook);
       const nowMs = clock.now();
       const earlier = { earlier_secret: webhook.secret, earlier_secret_until: nowMs + earlierSecretMs };
-      await updateWebhook(tx, subjectId, { secret: encrypted, ...earlier, updated_at: nowMs });
+      await updateWebhook(tx, subjectId, {
+        secret: encrypted,
+        secret_by: caller.userId,
+        ...earlier,
+        updated_at: nowMs,
+      });
       const record = { action: 'webhook.secret-rotated', orgId, actor: caller, subjectId, origin } as const;
       await appendAudit(tx, services, record);
       return earlier.earlier_secret_until;

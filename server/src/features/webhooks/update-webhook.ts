@@ -33,21 +33,22 @@ function columnsOf(
   {
     webhook,
     url,
+    by,
     nowMs,
-  }: { readonly webhook: StoredWebhook; readonly url: string | undefined; readonly nowMs: number },
+  }: { readonly webhook: StoredWebhook; readonly url: string | undefined; readonly by: string; readonly nowMs: number },
 ) {
   const on = { off_reason: null, off_at: null };
   const off = { off_reason: webhook.offReason ?? ('administrator' as const), off_at: webhook.offAt ?? nowMs };
   const state = enabled ? on : off;
   return {
-    ...(url === undefined ? {} : { url }),
+    ...(url === undefined ? {} : { url, ...(url === webhook.url ? {} : { address_by: by }) }),
     ...(description === undefined ? {} : { description }),
     ...(events === undefined ? {} : { events: events?.join(' ') ?? null }),
     ...(enabled === undefined ? {} : state),
   };
 }
 
-/** Rules: EVENT-18, EVENT-24, EVENT-26, SCOPE-26. */
+/** Rules: EVENT-18, EVENT-24, EVENT-26, LEAVER-4, SCOPE-26. */
 export const updateWebhook = endpoint({
   method: 'PATCH',
   path: '/webhooks/:webhookId',
@@ -67,7 +68,7 @@ export const updateWebhook = endpoint({
       const before = await requireWebhook(tx, services, webhookId);
       const moves = url !== undefined && url !== before.url;
       if (moves) requireMaker(caller, before);
-      const columns = columnsOf(wish, { webhook: before, url, nowMs });
+      const columns = columnsOf(wish, { webhook: before, url, by: caller.userId, nowMs });
       if (Object.keys(columns).length > 0) await updateRow(tx, webhookId, columns);
       // Whatever failed, failed elsewhere, or has been seen to.
       if (moves || wish.enabled) await updateRetryNow(tx, relayOf(webhookId));

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
+import { areAdministrators } from '../../db/membership.ts';
 import type { NewRow } from '../../db/tables.ts';
 import type { StoredAttempt, StoredWebhook } from './webhook.ts';
 
@@ -28,6 +29,7 @@ function openWebhooks(read: Reader, nowMs: number) {
     .select(['w.off_reason as offReason', 'w.off_at as offAt'])
     .select(['w.earlier_secret as earlierSecret', 'w.earlier_secret_until as earlierSecretUntil'])
     .select(['w.created_by as createdBy', 'w.created_by_token as createdByToken'])
+    .select(areAdministrators('w.created_by', 'w.address_by', 'w.secret_by').as('areMakersAdministrators'))
     .select(['w.created_at as createdAt', 'w.updated_at as updatedAt']);
 }
 
@@ -39,6 +41,16 @@ export function selectWebhooks(read: Reader, nowMs: number): Promise<StoredWebho
 /** One webhook that has not ended. */
 export function selectWebhook(read: Reader, id: string, nowMs: number): Promise<StoredWebhook | undefined> {
   return openWebhooks(read, nowMs).where('w.id', '=', id).executeTakeFirst();
+}
+
+/** Webhooks that have not ended and that some users made, or whose present address or secret they set, in order of creation. */
+export function selectWebhooksOf(read: Reader, userIds: readonly string[], nowMs: number): Promise<StoredWebhook[]> {
+  return openWebhooks(read, nowMs)
+    .where((eb) =>
+      eb.or([eb('w.created_by', 'in', userIds), eb('w.address_by', 'in', userIds), eb('w.secret_by', 'in', userIds)]),
+    )
+    .orderBy('w.id')
+    .execute();
 }
 
 /** Up to `limit` webhooks that have ended with the token that made them. Rule: SCOPE-26. */

@@ -78,6 +78,10 @@ export const webhookRecord = z.object({
   earlierSecretUntil: timestamp.nullable().describe('Until when messages are signed with the earlier secret too'),
   createdBy: idAnswer.nullable(),
   createdByToken: idAnswer.nullable().describe('The personal access token that made it, and that it ends with'),
+  creatorIsAdministrator: z
+    .boolean()
+    .nullable()
+    .describe('false: the user who made it, or set its present address or secret, is no administrator any more'),
   createdAt: timestamp,
   updatedAt: timestamp,
 });
@@ -99,6 +103,8 @@ export interface StoredWebhook {
   readonly orgId: string | null;
   readonly createdBy: string | null;
   readonly createdByToken: string | null;
+  /** Of who made it, and who set its present address and secret; `null`: not known. */
+  readonly areMakersAdministrators: 0 | 1 | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -128,7 +134,7 @@ function momentOf(ms: number | null): string | null {
   return ms === null ? null : toTimestamp(ms);
 }
 
-/** A webhook as it goes out. Rule: EVENT-25. */
+/** A webhook as it goes out. Rules: EVENT-25, LEAVER-5. */
 export function toWebhookRecord(webhook: StoredWebhook, nowMs: number): z.output<typeof webhookRecord> {
   const { id, url, description, offReason, offAt, createdBy, createdByToken, createdAt, updatedAt } = webhook;
   const isRotating = secretsAt(webhook, nowMs).length > 1;
@@ -143,6 +149,7 @@ export function toWebhookRecord(webhook: StoredWebhook, nowMs: number): z.output
     earlierSecretUntil: isRotating ? momentOf(webhook.earlierSecretUntil) : null,
     createdBy,
     createdByToken,
+    creatorIsAdministrator: webhook.areMakersAdministrators === null ? null : webhook.areMakersAdministrators === 1,
     createdAt: toTimestamp(createdAt),
     updatedAt: toTimestamp(updatedAt),
   };

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import type { Reader } from '../../db/database.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectAdministratorMails, selectNames } from '../../db/people.ts';
+import { administratorLeftMail } from '../../mail/templates.ts';
+import type { Services } from '../../services.ts';
+import { listClientsOf } from '../service-clients/contract.ts';
+import { listWebhooksOf } from '../webhooks/contract.ts';
+import { isEmpty, type NeedsReview, needsReview } from './review.ts';
+
+/** How many administrators get a notice, and how many users and things it names. */
+const recipientsMax = 100;
+const namedMax = 20;
+
+/** What the answer to a demotion or a deletion carries besides. Rule: LEAVER-4. */
+export const reviewAnswer = z.object({
+  message: z.string(),
+  needsReview: needsReview
+    .optional()
+    .describe('What the users made who were administrators, or whose secret or address they set; it goes on working'),
+});
+
+/** What some users made, or hold the secret or address of, that goes on as the transaction leaves it. Rule: LEAVER-4. */
+export async function reviewOf(
+  read: Reader,
+  { clock }: Pick<Services, 'clock'>,
+  userIds: readonly string[],
+): Promise<NeedsReview> {
+  if (userIds.length === 0) return { serviceClients: [], webhooks: [] };
+  const nowMs = clock.now();
+  return {
+    serviceClients: await listClientsOf(read, userIds, nowMs),
+    webhooks: await listWebhooksOf(read, userIds, nowMs),
+  };
+}
+
+/** The review, for a caller who may list service clients and webhooks: without `org:admin` a token gets none. Rule: LEAVER-4. */
+export function reviewFor(caller: Principal, review: NeedsReview): { readonly needsReview?: NeedsReview } {
+  return caller.kind === 'session' || caller.scopes.has('org:admin') ? { needsReview: review } : {};
+}
+
+/** The review after a deletion: none where the user, who may never have been an administrator, left nothing behind. */
+export function reviewForDeleted(caller: Principal, review: NeedsReview): { readonly needsReview?: NeedsReview } {
+  return isEmpty(review) ? {} : reviewFor(caller, review);
+}
+
+/** A demotion or deletion that is committed. */
+interface Departure {
+  readonly caller: Principal;
+  readonly kind: 'demoted' | 'deleted';
+  readonly userIds: readonly string[];
+  readonly review: NeedsReview;
+}
+
+async function writeNotice({ db }: Services, { caller, kind, userIds, review }: Departure) {
+  const organization = (await selectActiveOrganization(db.read))?.name;
+  const names = await selectNames(db.read, [...userIds, caller.userId]);
+  const nameOf = (id: string) => names.get(id) ?? id;
+  if (organization === undefined) return null;
+  return administratorLeftMail({
+    organization,
+    kind,
+    users: userIds.map(nameOf),
+    by: nameOf(caller.userId),
+    serviceClients: review.serviceClients.slice(0, namedMax).map(({ name }) => name),
+    // The rest of an address may be a secret.
+    webhooks: review.webhooks.slice(0, namedMax).map(({ url }) => new URL(url).host),
+  });
+}
+
+async function notify(services: Services, departure: Departure): Promise<void> {
+  const { db, mail, limits } = services;
+  if (!(await mail.settings())) return;
+  const userIds: string[] = [];
+  for (const userId of departure.userIds.slice(0, namedMax)) {
+    // Promoting and demoting in turn must not fill mailboxes.
+    if (await limits.tryCount('leaverNotice', userId)) userIds.push(userId);
+  }
+  const letter = userIds.length === 0 ? null : await writeNotice(services, { ...departure, userIds });
+  if (!letter) return;
+  const recipients = await selectAdministratorMails(db.read, departure.caller.orgId, recipientsMax);
+  for (const to of recipients) mail.sendLater('notice of an administrator who left', { to, ...letter });
+}
+
+/**
+ * Has the remaining administrators told, after the response and where mail is configured: of every demotion, and of the
+ * deletion of users who made something that goes on. Rule: LEAVER-6.
+ */
+export function notifyAdministrators(services: Services, departure: Departure): void {
+  const { kind, userIds, review } = departure;
+  if (userIds.length === 0 || (kind === 'deleted' && isEmpty(review))) return;
+  services.background.run('notices of an administrator who left', () => notify(services, departure));
+}

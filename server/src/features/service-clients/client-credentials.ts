@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { RefusedError } from '../../errors.ts';
+
+/** What OAuth endpoints may be sent, besides what each takes: who the client is (RFC 6749, section 2.3.1). */
+export const clientCredentials = {
+  client_id: z
+    .string()
+    .max(200)
+    .optional()
+    .describe('Unless the client is named by HTTP Basic')
+    .meta({ examples: ['0123456789abcdef01234567'] }),
+  client_secret: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ examples: ['lks_secret-of-the-client'] }),
+};
+
+/** A token that a client asks about or ends (RFC 7662, section 2.1; RFC 7009, section 2.1). */
+export const tokenBody = z.object({
+  ...clientCredentials,
+  token: z
+    .string()
+    .min(1)
+    .max(10_000)
+    .meta({ examples: ['eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl'] }),
+  token_type_hint: z
+    .string()
+    .max(100)
+    .optional()
+    .meta({ examples: ['access_token'] }),
+});
+
+/** The header of a client that proves itself by HTTP Basic. */
+export const clientHeaders = z.object({ authorization: z.string().max(2_000).optional() });
+
+const basicForm = /^basic +([A-Za-z0-9+/=]+)$/i;
+
+/** The refusal of a client that is unknown, has ended, or did not prove itself. */
+export function refuseClient(): RefusedError {
+  return new RefusedError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
+}
+
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw refuseClient();
+  }
+}
+
+/** Who a client says it is, and its secret. Throws for one that says so twice, or not at all. */
+export function readCredentials(
+  authorization: string | undefined,
+  body: { readonly client_id?: string | undefined; readonly client_secret?: string | undefined },
+): { readonly id: string; readonly secret: string } {
+  if (authorization === undefined) return { id: body.client_id ?? '', secret: body.client_secret ?? '' };
+  if (body.client_secret !== undefined) throw new RefusedError('clientNamedTwice');
+  const decoded = Buffer.from(basicForm.exec(authorization)?.[1] ?? '', 'base64').toString();
+  const colon = decoded.indexOf(':');
+  if (colon < 0) throw refuseClient();
+  const id = formDecoded(decoded.slice(0, colon));
+  const named = body.client_id ?? id;
+  if (named.toLowerCase() !== id.toLowerCase()) throw new RefusedError('clientNamedTwice');
+  return { id, secret: formDecoded(decoded.slice(colon + 1)) };
+}

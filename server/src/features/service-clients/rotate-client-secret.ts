@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { rotateSecret } from './contract.ts';
+import { rotation } from './service-client.ts';
+
+/** Rules: LEAVER-7, LEAVER-8. */
+export const rotateClientSecret = endpoint({
+  method: 'POST',
+  path: '/service-clients/:clientId/rotate',
+  tag: 'Services',
+  summary: 'Make a new secret for a service, shown in this answer only; the one before ends at once, or after a grace',
+  policy: { who: 'admin', scope: 'org:admin' },
+  params: z.object({ clientId: id }),
+  body: rotation,
+  response: { 200: z.object({ clientSecret: z.string() }) },
+  async handle(services, { caller, params: { clientId }, body, origin }) {
+    const graceSeconds = body?.graceSeconds ?? 0;
+    return services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      return rotateSecret(tx, services, { clientId, graceSeconds, actor: caller, origin });
+    });
+  },
+});
