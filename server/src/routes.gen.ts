@@ -18,6 +18,7 @@ import { listGroups } from './features/groups/list-groups.ts';
 import { removeMembers } from './features/groups/remove-members.ts';
 import { renameGroup } from './features/groups/rename-group.ts';
 import { areaHealth, checkLive, checkReady } from './features/health/check-health.ts';
+import { getSecurityContact } from './features/health/get-security-contact.ts';
 import { inviteUsers } from './features/invitations/invite-users.ts';
 import { issueInviteLink } from './features/invitations/issue-invite-link.ts';
 import { listInvitations } from './features/invitations/list-invitations.ts';
@@ -108,6 +109,7 @@ import type { AnyEndpoint } from './http/endpoint.ts';
 export const routes: readonly AnyEndpoint[] = [
   getJwks,                 // GET     /.well-known/jwks.json                      anyone
   ...getProtectedResource, // GET     /.well-known/oauth-protected-resource<end>  anyone
+  getSecurityContact,      // GET     /.well-known/security.txt                   anyone
   ...areaHealth,           // GET     /<area>/health                              anyone
   ...serveMcp,             // POST    /<prefix>mcp                                member       any scope
   explainAccess,           // GET     /access                                     member       any scope

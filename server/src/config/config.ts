@@ -7,6 +7,7 @@ import type { MailSender, MailServer } from '../mail/mail.ts';
 import { mailSender, smtpUrl } from '../mail/mail-address.ts';
 import { Secret } from '../secret.ts';
 import type { OidcSettings } from '../sso/oidc.ts';
+import { normalizeEmail } from '../text/email-address.ts';
 
 const splitList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '');
 const list = z.string().transform(splitList);
@@ -54,6 +55,13 @@ export const mailDomain = z
   .string()
   .toLowerCase()
   .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be domains such as example.com');
+
+/** Whether a text is a URI that can stand in a line of security.txt: `mailto:` with one address, or `https:`. */
+function isContact(text: string): boolean {
+  const address = /^mailto:([^?&,]+)$/i.exec(text)?.[1];
+  if (address !== undefined) return normalizeEmail(address) !== null && !/\s/.test(address);
+  return /^https:\/\/[!-~]+$/i.test(text) && URL.canParse(text) && !new URL(text).username;
+}
 
 /**
  * Every variable that the service reads, under its own name. Values are text, as in the environment; an empty one is
@@ -126,6 +134,12 @@ export const variables = z.object({
     .pipe(z.array(mailDomain))
     .default([])
     .describe('Domains whose people get an account at their first sign-in'),
+  SECURITY_CONTACT: z
+    .string()
+    .max(500)
+    .refine(isContact, 'must be an address such as mailto:security@example.com or https://example.com/security')
+    .optional()
+    .describe('Where vulnerabilities are reported: security.txt'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
   TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
   TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
@@ -182,6 +196,8 @@ export interface Config {
   readonly inviteLinks: boolean;
   /** The provider that environment or file name; `null`: what an administrator stored, if anything. */
   readonly oidc: OidcSettings | null;
+  /** Where vulnerabilities are reported, as a URI; `null`: there is no security.txt. Rule: SECURITY-2. */
+  readonly securityContact: string | null;
   readonly rateLimit: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];

@@ -105,6 +105,7 @@ describe('loadConfig', () => {
       SMTP_URL: 'smtps://mailer:pa55word@smtp.example.com',
       MAIL_FROM: 'Example <no-reply@example.com>',
       INVITE_LINKS: 'off',
+      SECURITY_CONTACT: 'mailto:security@example.com',
       RATE_LIMIT: 'off',
       TOKEN_RETENTION_DAYS: '1',
       TRUST_PROXY: '10.0.0.7, 10.1.0.0/16 ::1,fd00::/8',

@@ -207,6 +207,7 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     mailFrom: values.MAIL_FROM ?? null,
     oidc: readOidc(values),
     inviteLinks: values.INVITE_LINKS === 'on',
+    securityContact: values.SECURITY_CONTACT ?? null,
     rateLimit: values.RATE_LIMIT === 'on',
     tokenRetentionDays: values.TOKEN_RETENTION_DAYS,
     trustProxy: values.TRUST_PROXY,

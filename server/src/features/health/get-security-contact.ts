@@ -1,0 +1,30 @@
+import { day, toTimestamp } from '../../clock.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { bytesAnswer } from '../../http/media.ts';
+
+/** Less than a year, as RFC 9116 recommends. */
+const validDays = 180;
+
+/** Rule: SECURITY-2. */
+export const getSecurityContact = endpoint({
+  method: 'GET',
+  path: '/.well-known/security.txt',
+  root: true,
+  tag: 'Health',
+  summary: 'Where to report a vulnerability (RFC 9116); 404 unless SECURITY_CONTACT is set',
+  policy: { who: 'anyone' },
+  async precondition({ config }) {
+    if (config.securityContact === null) throw new RefusedError('notFound');
+  },
+  response: { 200: bytesAnswer('text/plain; charset=utf-8') },
+  async handle({ config, clock }) {
+    const lines = [
+      `Contact: ${config.securityContact}`,
+      `Expires: ${toTimestamp(clock.now() + validDays * day)}`,
+      `Canonical: ${config.baseUrl}/.well-known/security.txt`,
+      'Preferred-Languages: en',
+    ];
+    return Buffer.from(`${lines.join('\n')}\n`);
+  },
+});
