@@ -87,12 +87,11 @@ describe('services once the organization is deleted (ORG-27)', () => {
   it('introspection answers active for EVENTS_READ, that scope alone, and active: false for everything else', async () => {
     for (const [name, { credential }] of Object.entries(tokens)) {
       const { status, body } = await introspect(app, service('introspecting'), credential ?? '');
-      const isActive = /: (all|events)$/.test(name);
-      expect([name, status, body]).toEqual([
-        name,
-        200,
-        isActive ? expect.objectContaining({ active: true, scope: 'EVENTS_READ' }) : { active: false },
-      ]);
+      const shown = /: (all|events)$/.test(name)
+        ? { active: true, scope: 'EVENTS_READ' }
+        : { active: false, scope: undefined };
+      expect([name, status, { active: body.active, scope: body.scope }]).toEqual([name, 200, shown]);
+      expect(body.active || Object.keys(body).length === 1).toBe(true);
     }
   });
 });
