@@ -76,26 +76,23 @@ function plain(text: string, one: 'i' | 'l'): string {
 const letterAtEnd = /\p{L}$/u;
 const letterAtStart = /^\p{L}/u;
 
-function placesOf(word: string, form: string): readonly number[] {
-  const places: number[] = [];
-  for (let at = form.indexOf(word); at >= 0; at = form.indexOf(word, at + 1)) {
+/** The places of a text that a word covers. */
+function placesOf(word: string, text: string): readonly number[] {
+  const starts: number[] = [];
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     const end = at + word.length;
-    const isAlone = !letterAtEnd.test(form.slice(0, at)) && !letterAtStart.test(form.slice(end));
-    if (isAlone || word.length >= innerCharactersMin) places.push(at);
+    // Two units are one character at least; more would cost time with each place.
+    const isAfterLetter = letterAtEnd.test(text.slice(Math.max(0, at - 2), at));
+    const isAlone = !isAfterLetter && !letterAtStart.test(text.slice(end, end + 2));
+    if (isAlone || word.length >= innerCharactersMin) starts.push(at);
   }
-  return places;
+  return starts.flatMap((at) => Array.from({ length: word.length }, (_, place) => at + place));
 }
 
 /** What is left of a password without some words, however they are disguised. */
 function without(text: string, words: readonly string[]): string {
-  const hidden = new Set<number>();
-  for (const form of [plain(text, 'i'), plain(text, 'l')]) {
-    for (const word of words) {
-      for (const at of placesOf(word, form)) {
-        for (let place = at; place < at + word.length; place += 1) hidden.add(place);
-      }
-    }
-  }
+  const forms = [plain(text, 'i'), plain(text, 'l')];
+  const hidden = new Set(forms.flatMap((form) => words.flatMap((word) => placesOf(word, form))));
   return text
     .split('')
     .filter((_, place) => !hidden.has(place))

@@ -63,7 +63,7 @@ export interface OneTimeCodes {
 }
 
 /** From where a user signed in. */
-export interface KnownNetworks {
+interface KnownNetworks {
   user_id: string;
   /** As `networkOf` writes it. */
   network: string;
@@ -71,10 +71,16 @@ export interface KnownNetworks {
 }
 
 /** The wrong one-time codes of a user in a window of 24 hours. */
-export interface WrongCodes {
+interface WrongCodes {
   user_id: string;
   count: number;
   ends_at: Ms;
+}
+
+/** What keeps guessers back. */
+export interface GuessingTables {
+  known_networks: KnownNetworks;
+  wrong_codes: WrongCodes;
 }
 
 /** Who somebody is at a provider of single sign-on. */

@@ -3,7 +3,7 @@ import type { AuditLog, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks }
 import type {
   AuthConfigs,
   ExternalIdentities,
-  KnownNetworks,
+  GuessingTables,
   OneTimeCodes,
   PasswordCredentials,
   ServiceClients,
@@ -12,7 +12,6 @@ import type {
   SessionTokens,
   SignInProgress,
   SignInTickets,
-  WrongCodes,
 } from './sign-in-tables.ts';
 
 /** 0 or 1: the boolean that both engines store alike. */
@@ -212,7 +211,7 @@ interface CompatibleSchemas {
 }
 
 /** Every table, as both engines hold it. SQL names are snake_case; stores and nouns cross over to camelCase. */
-export interface Tables {
+export interface Tables extends GuessingTables {
   organizations: Organizations;
   users: Users;
   password_credentials: PasswordCredentials;
@@ -225,8 +224,6 @@ export interface Tables {
   one_time_links: OneTimeLinks;
   sign_in_progress: SignInProgress;
   one_time_codes: OneTimeCodes;
-  known_networks: KnownNetworks;
-  wrong_codes: WrongCodes;
   external_identities: ExternalIdentities;
   sign_in_tickets: SignInTickets;
   service_clients: ServiceClients;

@@ -32,7 +32,6 @@ export async function guardedFetch(url: string, options: FetchOptions, networks:
     const { signal, ...others } = options;
     const answer = await fetch(url, { ...others, dispatcher: agent, ...(signal ? { signal } : {}) });
     const { status, body } = answer;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same streams, of which the package has types of its own
     return new Response(body as ReadableStream | null, { status, headers: [...answer.headers] });
   } catch (error) {
     if (isForbidden(error)) throw new ForbiddenAddressError();
