@@ -77,6 +77,26 @@ export function refuseInput(...problems: readonly InputProblem[]): RefusedError 
   return new RefusedError('invalidInput', { params: { summary }, details });
 }
 
+/**
+ * The 429 of a caller who is over a limit that is the caller's own, with `Retry-After` and the `RateLimit-*` fields. What
+ * all callers together have used up is `overloaded`. Rule: ERR-24.
+ * @param limit how much the caller may have or do
+ * @param seconds until it is worth trying again
+ */
+export function refuseTooMany(limit: number, seconds: number): RefusedError {
+  return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(limit, seconds) });
+}
+
+/** What a limit answers with: `Retry-After` and the `RateLimit-*` fields, in seconds. */
+export function limitHeaders(limit: number, seconds: number): Record<string, string> {
+  return {
+    'retry-after': String(seconds),
+    'ratelimit-limit': String(limit),
+    'ratelimit-remaining': '0',
+    'ratelimit-reset': String(seconds),
+  };
+}
+
 /** The refusal for a token that lacks scopes, with the challenge of RFC 6750, section 3. */
 export function refuseScope(required: readonly string[]): RefusedError {
   const scopes = required.join(' ');

@@ -1,18 +1,49 @@
-/** How much of something each of its holders has at the moment. Who has nothing is forgotten. */
+import type { Scope } from './scope.ts';
+
+const allHeld = new Map<string, number>();
+
+function countAll(what: string, amount: number): void {
+  allHeld.set(what, (allHeld.get(what) ?? 0) + amount);
+}
+
+/** How much this process holds at the moment, by what it is; what was never taken is not there. */
+export function heldNow(): ReadonlyMap<string, number> {
+  return allHeld;
+}
+
+/** How much of something each of its holders has at the moment, and all together. A holder that has nothing is forgotten. */
 export class Shares {
+  readonly #what: string;
   readonly #byHolder = new Map<string, number>();
+  #all = 0;
+
+  /** @param what the name by which `heldNow` counts it */
+  constructor(what: string) {
+    this.#what = what;
+  }
 
   of(holder: string): number {
     return this.#byHolder.get(holder) ?? 0;
   }
 
-  take(holder: string, amount = 1): void {
-    this.#byHolder.set(holder, this.of(holder) + amount);
+  get all(): number {
+    return this.#all;
   }
 
-  giveBack(holder: string, amount = 1): void {
-    const left = this.of(holder) - amount;
-    if (left > 0) this.#byHolder.set(holder, left);
+  /**
+   * Takes some of it until the scope ends.
+   * @returns gives it back earlier
+   */
+  take(scope: Scope, holder: string, amount = 1): () => void {
+    this.#add(holder, amount);
+    return scope.hold(() => this.#add(holder, -amount));
+  }
+
+  #add(holder: string, amount: number): void {
+    const own = this.of(holder) + amount;
+    if (own > 0) this.#byHolder.set(holder, own);
     else this.#byHolder.delete(holder);
+    this.#all += amount;
+    countAll(this.#what, amount);
   }
 }

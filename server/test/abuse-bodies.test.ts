@@ -40,19 +40,19 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
 
   const bearer = (client: Client) => [`Authorization: Bearer ${client.credential}`];
 
-  it('503 with Retry-After: strangers of one network have 16 MiB, and small bodies go on', async () => {
+  it('429 with Retry-After: strangers of one network have 16 MiB, and small bodies go on', async () => {
     const statuses = await hold(20, halfSent('/userAccount/authenticate', []));
-    expect(statuses.toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 16 }, () => 0), 503, 503, 503, 503]);
+    expect(statuses.toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 16 }, () => 0), 429, 429, 429, 429]);
     expect((await app.signInTokens('grace@example.com')).status).toBe(200);
     expect((await app.nobody.post('/userAccount/initAuth', {})).status).toBe(200);
   });
 
-  it('503: so do people, each for themselves; others upload as ever', async () => {
+  it('429: so do people, each for themselves; others upload as ever', async () => {
     const statuses = await hold(18, halfSent('/users/by-ids', bearer(member)));
-    expect(statuses.filter((status) => status === 503)).toHaveLength(2);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2);
     const large = { userIds: Array.from({ length: 1_000 }, () => 'a'.repeat(24)) };
     const refused = await member.post('/users/by-ids', large);
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
     expect((await admin.post('/users/by-ids', large)).status).toBe(200);
     expect((await member.post('/users/by-ids', { userIds: [member.userId] })).status).toBe(200);
   });

@@ -92,7 +92,7 @@ describe('whoever does not read (EVENT-13)', () => {
     expect(app.app.server.timeout).toBeLessThan(2 * minute);
     const deaf: Socket[] = [];
     for (let opened = 0; opened < each; opened += 1) deaf.push((await openDeaf()).served);
-    expect((await open(admin)).status).toBe(503);
+    expect((await open(admin)).status).toBe(429);
     for (const socket of deaf) socket.setTimeout(300);
     addLarge(1_500);
     await vi.waitUntil(() => deaf.every((socket) => socket.destroyed), { timeout: 15_000 });
@@ -101,15 +101,15 @@ describe('whoever does not read (EVENT-13)', () => {
 });
 
 describe('how many streams there are (EVENT-13)', () => {
-  it('503: the 21st of one caller, by whatever credential, with when to try again', async () => {
+  it('429: the 21st of one caller, by whatever credential, with when to try again', async () => {
     const token = await admin.token();
     expect(statusesOf([...(await openMany(admin, 12)), ...(await openMany(token, 8))])).toEqual(Array(each).fill(200));
     for (const client of [admin, token]) {
       const refused = await open(client);
       await refused.over();
-      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
       expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      expect(JSON.parse(refused.text)).toMatchObject({ message: 'Too much work at once: try again shortly' });
+      expect(JSON.parse(refused.text)).toMatchObject({ message: 'Too many requests: try again in 10 s' });
     }
     // Pages, other people and services are none the worse.
     expect((await admin.get('/events')).status).toBe(200);

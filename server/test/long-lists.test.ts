@@ -207,10 +207,11 @@ describe('long lists and what goes wrong', () => {
   }
 
   /** No list begins for them, and whatever is short is answered. */
-  async function expectOnlyShort(client: Client): Promise<void> {
+  async function expectOnlyShort(client: Client, refused: 429 | 503): Promise<void> {
     for (const path of lists) {
       const { status, body, headers } = await client.get(path);
-      expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
+      const code = refused === 429 ? 'RATE_LIMITED' : 'UNAVAILABLE';
+      expect([status, body.error.code, headers.get('retry-after')]).toEqual([refused, code, '5']);
     }
     expect((await client.get('/users?limit=5')).status).toBe(200);
     expect((await client.post('/users/by-ids', { userIds: [admin.userId] })).status).toBe(200);
@@ -222,15 +223,15 @@ describe('long lists and what goes wrong', () => {
     expect(linesOf(/broke off/)).toEqual([]);
   }
 
-  it('503: a fifth list of one person, by session or token, and none of what others ask for (ERR-27)', async () => {
+  it('429: a fifth list of one person, by session or token, and none of what others ask for (ERR-24)', async () => {
     const open = await openAll([admin]);
-    await expectOnlyShort(admin);
-    await expectOnlyShort(await admin.token());
+    await expectOnlyShort(admin, 429);
+    await expectOnlyShort(await admin.token(), 429);
     open.push(...(await openAll([members[0] ?? admin])));
     expect(open).toHaveLength(2 * ofOneMax);
     open[1]?.destroy();
     open.push(await openWhenAdmitted(admin));
-    await expectOnlyShort(admin);
+    await expectOnlyShort(admin, 429);
     await expectAllEnd(open);
   });
 
@@ -238,10 +239,10 @@ describe('long lists and what goes wrong', () => {
     const [late = admin, ...others] = members;
     const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
     expect(open).toHaveLength(atOnceMax);
-    await expectOnlyShort(late);
+    await expectOnlyShort(late, 503);
     open[5]?.destroy();
     open.push(await openWhenAdmitted(late));
-    await expectOnlyShort(late);
+    await expectOnlyShort(late, 503);
     await expectAllEnd(open);
   });
 

@@ -75,11 +75,11 @@ export class BoundedMap<V> {
   }
 }
 
-/** Adds one act to a window, or to a new one where that is over. */
-export function withAct(known: ActWindow | undefined, { nowMs, windowMs }: ActTime): ActWindow {
+/** Adds acts, one unless it is given, to a window, or to a new one where that is over. */
+export function withAct(known: ActWindow | undefined, { nowMs, windowMs }: ActTime, amount = 1): ActWindow {
   // A clock that was set back must not hold anybody back for longer than a window.
   const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs;
-  return isOpen ? { count: known.count + 1, endsMs: known.endsMs } : { count: 1, endsMs: nowMs + windowMs };
+  return isOpen ? { count: known.count + amount, endsMs: known.endsMs } : { count: amount, endsMs: nowMs + windowMs };
 }
 
 /** Maps of their own for each thing counted, so that many keys of one make nothing of another be forgotten. */

@@ -1,7 +1,8 @@
 import ipaddr from 'ipaddr.js';
 import { type Clock, minute, second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { limitHeaders, RefusedError, refuseTooMany } from '../errors.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
+import type { Principal } from './principal.ts';
 
 /** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
 const allowances = {
@@ -33,8 +34,18 @@ const allowances = {
   emailNotice: 3,
   /** Notices that an administrator left, by the user who did. */
   leaverNotice: 3,
-  /** Refused sign-ins that are recorded, in all: who tries a lot must not fill the audit log. */
-  refusedSignIn: 600,
+  /** Changes, by member. */
+  write: 300,
+  /** Changes, by administrator. */
+  administratorWrite: 3_000,
+  /** Reads that cost (whole lists, searches, lists of members, batches of agents), by member. */
+  read: 600,
+  /** The same, by administrator. */
+  administratorRead: 3_000,
+  /** Refused sign-ins that are recorded one by one, by network: who tries a lot must not fill the audit log. */
+  refusedSignIn: 60,
+  /** The same, in all. */
+  refusedSignInOfAll: 600,
 } as const;
 
 /** Counted in another time than a minute. */
@@ -44,7 +55,10 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
 };
 
 /** What is counted for all nodes together. */
-type Act = Exclude<keyof typeof allowances, 'badCredential'>;
+type Act = Exclude<keyof typeof allowances, 'badCredential' | 'read' | 'administratorRead'>;
+
+/** Whose budget something is taken out of. */
+type BudgetOwner = Pick<Principal, 'userId' | 'isAdmin'>;
 
 /** The limits that slow callers down. */
 export interface Limits {
@@ -60,6 +74,15 @@ export interface Limits {
    * counts for itself: verification never writes.
    */
   countBadCredential(network: string): void;
+  /** Counts a change that a user makes; throws `tooManyRequests` beyond the budget of a member, or of an administrator. */
+  countWrite(user: BudgetOwner): Promise<void>;
+  /**
+   * Counts a read that costs, in the same way, but each node for itself: what reads must not write. Throws
+   * `tooManyRequests`.
+   */
+  countRead(user: BudgetOwner): void;
+  /** Counts what a read turned out to cost, in further reads; refuses nothing. */
+  chargeReads(user: BudgetOwner, reads: number): void;
 }
 
 /** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
@@ -73,19 +96,6 @@ export function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-/** What a limit tells its caller: `Retry-After` and the `RateLimit-*` fields, in seconds. */
-export function limitHeaders(points: number, seconds: number): Record<string, string> {
-  return {
-    'retry-after': String(seconds),
-    'ratelimit-limit': String(points),
-    'ratelimit-remaining': '0',
-    'ratelimit-reset': String(seconds),
-  };
-}
-
-function refuseTooMany(allowance: number, seconds: number): RefusedError {
-  return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(allowance, seconds) });
-}
 
 /** Seconds until a key may go on; 0 while it is within the allowance. */
 function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow, nowMs: number): number {
@@ -108,6 +118,31 @@ export interface LimitParts {
   readonly counts: LimitCounts;
 }
 
+/** What counts the reads that cost, in this process alone. */
+function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead' | 'chargeReads'> {
+  const reads = new BoundedMap<ActWindow>();
+
+  function add(userId: string, amount: number): { readonly window: ActWindow; readonly nowMs: number } {
+    const nowMs = clock.now();
+    const window = withAct(reads.get(userId), { nowMs, windowMs: minute }, amount);
+    reads.set(userId, window);
+    return { window, nowMs };
+  }
+
+  return {
+    countRead: ({ userId, isAdmin }) => {
+      if (!isOn()) return;
+      const what = isAdmin ? 'administratorRead' : 'read';
+      const { window, nowMs } = add(userId, 1);
+      const seconds = secondsLeft(what, window, nowMs);
+      if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+    },
+    chargeReads: ({ userId }, amount) => {
+      if (isOn()) add(userId, amount);
+    },
+  };
+}
+
 /** The limits of the service. */
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
@@ -118,11 +153,14 @@ export function limits({ isOn, clock, counts }: LimitParts): Limits {
     return secondsLeft(what, window, nowMs);
   }
 
+  async function count(what: Act, key: string): Promise<void> {
+    const seconds = isOn() ? await secondsOver(what, key) : 0;
+    if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+  }
   return {
-    count: async (what, key) => {
-      const seconds = isOn() ? await secondsOver(what, key) : 0;
-      if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
-    },
+    count,
+    countWrite: ({ userId, isAdmin }) => count(isAdmin ? 'administratorWrite' : 'write', userId),
+    ...readCounts(isOn, clock),
     tryCount: async (what, key) => !isOn() || (await secondsOver(what, key)) === 0,
     countBadCredential: (network) => {
       if (!isOn()) return;

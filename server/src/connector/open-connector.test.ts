@@ -394,7 +394,7 @@ describe('many at once (R5, TEAM-30)', () => {
     const held = Array.from({ length: 8 }, () => exchange({ sender: 'ann' }));
     for (const one of held) one.catch(() => {});
     await vi.waitFor(() => expect(backend.requests).toHaveLength(8));
-    expect(await refusal({ sender: 'ann' })).toEqual({ name: 'overloaded', status: 503, retryAfter: '1' });
+    expect(await refusal({ sender: 'ann' })).toEqual({ name: 'tooManyRequests', status: 429, retryAfter: '1' });
     backend.behave = answering(200);
     expect((await exchange({ sender: 'bob' })).status).toBe(200);
     for (const socket of backend.sockets) socket.write(answerBytes(200, '{}'));

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { type Clock, second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import { Scope } from '../scope.ts';
 import { Shares } from '../shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
@@ -15,6 +16,7 @@ const connectionsMax = 32;
 const waitingMax = 64;
 /** Of one person, under way and waiting. */
 const ofOneMax = 8;
+const retryAfterSeconds = 1;
 /** A GET whose connection fails is sent again after each of these. */
 const pausesMs = [100, 300] as const;
 /** Refused, or reset: whatever the pool calls it when the other side closes. */
@@ -32,7 +34,7 @@ interface ConnectorOptions {
 }
 
 function refuseBusy(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': '1' } });
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 function codeOf(error: unknown): string {
@@ -127,7 +129,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
   const basePath = pathname.replace(/\/+$/, '');
   const pool = new LastingPool(() => openPool(origin, timeoutMs));
   const breaker = circuitBreaker(clock);
-  const senders = new Shares();
+  const senders = new Shares('connector exchanges');
 
   async function exchange(request: ConnectorRequest): Promise<ConnectorAnswer> {
     const options = optionsFor(basePath, request);
@@ -137,26 +139,24 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
     const isQueued = pool.users >= connectionsMax;
     const isOurs = () => isQueued && !attempts.at(-1)?.hasConnected;
     const late = () => controller.abort(isOurs() ? refuseBusy() : refuseTimeout(`after ${timeoutMs} ms`));
+    const scope = new Scope();
     const timer = setTimeout(late, timeoutMs);
+    scope.hold(() => clearTimeout(timer));
     const taken = pool.take();
-    if (request.sender !== undefined) senders.take(request.sender);
+    scope.hold(() => pool.giveBack());
+    if (request.sender !== undefined) senders.take(scope, request.sender);
     try {
       return await send({ pool: taken, options, signal: controller.signal, attempts });
     } finally {
       // An answer that says no may still be arriving, and one that was given up may still wait for its connection.
-      const release = () => {
-        clearTimeout(timer);
-        pool.giveBack();
-        if (request.sender !== undefined) senders.giveBack(request.sender);
-      };
-      void Promise.resolve(attempts.at(-1)?.released).then(release);
+      void Promise.resolve(attempts.at(-1)?.released).then(() => scope.end());
     }
   }
 
   return {
     exchange: async (request) => {
-      const isOverOwn = senders.of(request.sender ?? '') >= ofOneMax;
-      if (isOverOwn || pool.users >= connectionsMax + waitingMax) throw refuseBusy();
+      if (senders.of(request.sender ?? '') >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+      if (pool.users >= connectionsMax + waitingMax) throw refuseBusy();
       return breaker.run(() => exchange(request), request.sender);
     },
     close: () => pool.destroy(),

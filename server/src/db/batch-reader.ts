@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import { readInScope, type Scope } from '../scope.ts';
 import { Shares } from '../shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
@@ -13,9 +14,10 @@ const ofOneMax = 4;
 /** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
 const withoutGapMs = 5 * minute;
 const idleMax = 2;
+const retryAfterSeconds = 5;
 
 function refuseMore(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 /**
@@ -26,8 +28,7 @@ export class BatchReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
   /** Lists under way, by whom they are for. */
-  readonly #running = new Shares();
-  #count = 0;
+  readonly #running = new Shares('lists');
   #busySinceMs = 0;
   #isClosed = false;
 
@@ -35,32 +36,29 @@ export class BatchReader {
     this.#open = open;
   }
 
-  async *read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    const { sql, parameters } = query.compile();
-    const connection = this.#begin(reader);
-    try {
+  read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
+    return readInScope((scope) => {
+      const { sql, parameters } = query.compile();
+      const connection = this.#begin(scope, reader);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
       const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
-      yield* inBatches(rows);
-    } finally {
-      this.#end(reader, connection);
-    }
+      return inBatches(rows);
+    });
   }
 
-  #begin(reader: string): Sqlite.Database {
+  #begin(scope: Scope, reader: string): Sqlite.Database {
     const nowMs = performance.now();
-    const isGapDue = this.#count > 0 && nowMs - this.#busySinceMs > withoutGapMs;
-    if (this.#count >= atOnceMax || this.#running.of(reader) >= ofOneMax || isGapDue) throw refuseMore();
+    const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > withoutGapMs;
+    if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+    if (this.#running.all >= atOnceMax || isGapDue) throw refuseMore();
     const connection = this.#idle.pop() ?? this.#open();
-    if (this.#count === 0) this.#busySinceMs = nowMs;
-    this.#count += 1;
-    this.#running.take(reader);
+    scope.hold(() => this.#giveBack(connection));
+    if (this.#running.all === 0) this.#busySinceMs = nowMs;
+    this.#running.take(scope, reader);
     return connection;
   }
 
-  #end(reader: string, connection: Sqlite.Database): void {
-    this.#running.giveBack(reader);
-    this.#count -= 1;
+  #giveBack(connection: Sqlite.Database): void {
     if (this.#isClosed || this.#idle.length >= idleMax) connection.close();
     else this.#idle.push(connection);
   }

@@ -5,18 +5,25 @@ import type { LimitCounts } from './tables.ts';
 /** What was counted by a key, as the nodes of a shared store have it in common. */
 export type StoredCount = Selectable<LimitCounts>;
 
+interface CountedAct {
+  readonly key: string;
+  readonly nowMs: number;
+  readonly windowMs: number;
+  readonly amount: number;
+}
+
 /**
- * Counts one act in one statement, in a window that is opened where none is open; answers how it stands then. Like all
+ * Counts acts in one statement, in a window that is opened where none is open; answers how it stands then. Like all
  * here it goes beside transactions: nothing that is kept in memory depends on it, so nobody's turn is waited for.
  */
 export async function upsertAct(
   { read }: Pick<Database, 'read'>,
-  { key, nowMs, windowMs }: { readonly key: string; readonly nowMs: number; readonly windowMs: number },
+  { key, nowMs, windowMs, amount }: CountedAct,
 ): Promise<Pick<StoredCount, 'count' | 'until_at'>> {
   const untilMs = nowMs + windowMs;
   return read
     .insertInto('limit_counts')
-    .values({ key, count: 1, last_at: nowMs, earlier_at: nowMs, until_at: untilMs })
+    .values({ key, count: amount, last_at: nowMs, earlier_at: nowMs, until_at: untilMs })
     .onConflict((oc) =>
       oc.column('key').doUpdateSet((eb) => {
         const isOpen = eb.and([
@@ -28,8 +35,8 @@ export async function upsertAct(
           count: eb
             .case()
             .when(isOpen)
-            .then(eb('limit_counts.count', '+', 1))
-            .else(1)
+            .then(eb('limit_counts.count', '+', amount))
+            .else(amount)
             .end(),
           until_at: eb.case().when(isOpen).then(eb.ref('limit_counts.until_at')).else(untilMs).end(),
           last_at: nowMs,

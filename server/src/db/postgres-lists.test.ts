@@ -72,7 +72,7 @@ describe('long lists in PostgreSQL', () => {
     expect(await rest(list())).toHaveLength(total);
   });
 
-  it('503: refuse more than eight at once, and more than four of one reader, until one has ended (ERR-27)', async () => {
+  it('503: refuse more than eight at once, and 429: more than four of one reader, until one has ended (ERR-24, ERR-27)', async () => {
     const open = await Promise.all(
       Array.from({ length: ofOneMax }, async () => {
         const one = db.batches(everything(), 'ada')[Symbol.asyncIterator]();
@@ -88,7 +88,7 @@ describe('long lists in PostgreSQL', () => {
         .catch((reason: unknown) => reason);
       return error instanceof RefusedError && error.status;
     };
-    expect(await refused('ada')).toBe(503);
+    expect(await refused('ada')).toBe(429);
     while (open.length < atOnceMax) {
       const one = list();
       await one.next();

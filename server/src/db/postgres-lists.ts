@@ -1,6 +1,7 @@
 import type { Compilable } from 'kysely';
 import type { QueryConfig } from 'pg';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import { readInScope, type Scope } from '../scope.ts';
 import { Shares } from '../shares.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
@@ -9,41 +10,35 @@ const rowsMax = 200;
 /** How many lists are read at once, each over a connection that is there for lists. */
 export const listsMax = 8;
 const ofOneMax = 4;
+const retryAfterSeconds = 5;
 
 function refuseMore(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 /** Reads long lists in batches: each list is a cursor, and sees one moment of the store from beginning to end. */
 export class PostgresLists {
   readonly #pool: PostgresPool;
-  readonly #running = new Shares();
-  #count = 0;
+  readonly #running = new Shares('lists');
 
   constructor(pool: PostgresPool) {
     this.#pool = pool;
   }
 
-  async *read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    const { sql, parameters } = query.compile();
-    if (this.#count >= listsMax || this.#running.of(reader) >= ofOneMax) throw refuseMore();
-    this.#count += 1;
-    this.#running.take(reader);
-    try {
-      yield* this.#batches<R>({ text: sql, values: [...parameters] });
-    } finally {
-      this.#running.giveBack(reader);
-      this.#count -= 1;
-    }
+  read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
+    return readInScope((scope) => {
+      const { sql, parameters } = query.compile();
+      if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+      if (this.#running.all >= listsMax) throw refuseMore();
+      this.#running.take(scope, reader);
+      return this.#batches<R>({ text: sql, values: [...parameters] }, scope);
+    });
   }
 
-  async *#batches<R>(statement: QueryConfig): AsyncGenerator<readonly R[]> {
+  async *#batches<R>(statement: QueryConfig, scope: Scope): AsyncGenerator<readonly R[]> {
     const connection = await this.#pool.connect();
-    try {
-      yield* connection.batches<R>(statement, rowsMax);
-    } finally {
-      // Whoever stops early lets go of the moment that this list saw.
-      connection.release();
-    }
+    // With it goes the moment of the store that this list saw.
+    scope.hold(() => connection.release());
+    yield* connection.batches<R>(statement, rowsMax);
   }
 }

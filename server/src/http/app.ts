@@ -11,6 +11,7 @@ import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { Authenticators } from './admission.ts';
+import { answerBudgets } from './answer-budget.ts';
 import { answerBrokenRequest, answerError } from './answers.ts';
 import { bodyBytesOf, parseBody } from './body.ts';
 import { bodyBudgets } from './body-budget.ts';
@@ -190,6 +191,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
+  app.decorateRequest('scope', null);
   const isTooLate = loadGate(app.server, log, parts.waitMsMax);
   let noRoute: NoRoute = () => new RefusedError('notFound');
   app.addHook(
@@ -202,7 +204,9 @@ export async function createApp(parts: AppParts): Promise<App> {
     }),
   );
   const atTurnEnd = turnEnd();
-  app.addHook('onSend', (request, reply) => {
+  const holdAnswer = answerBudgets();
+  app.addHook('onSend', (request, reply, payload) => {
+    holdAnswer(payload, request, reply);
     logRequest(log, request, reply);
     return atTurnEnd();
   });

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import type { Scope } from '../scope.ts';
 import { Shares } from '../shares.ts';
 
 /** So small a body may always arrive: what a connection itself takes is of the same size. */
@@ -7,10 +8,18 @@ const freeBytes = 16_384;
 const mebibyte = 1_048_576;
 /** Of larger bodies, so much of one sender may be on its way at once. */
 const ofOneBytesMax = 16 * mebibyte;
+const retryAfterSeconds = 5;
 
 /** How large a body is going to be, as far as that was said; `limit` where it comes in chunks. */
 function expectedBytes({ headers }: IncomingMessage, limit: number): number {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;
+}
+
+interface AnnouncedBody {
+  readonly message: IncomingMessage;
+  /** Bytes that the body may have at most. */
+  readonly limit: number;
+  readonly sender: string;
 }
 
 /**
@@ -19,32 +28,26 @@ function expectedBytes({ headers }: IncomingMessage, limit: number): number {
  */
 class BodyBudget {
   readonly #bytesMax: number;
-  readonly #bySender = new Shares();
-  #all = 0;
+  readonly #held = new Shares('body bytes');
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
   /**
-   * Sets memory aside for a body. Throws `overloaded` where there is none left.
-   * @param sender a user id, or the network of somebody unknown
-   * @returns what gives it back; null where there is nothing to give back
+   * Sets memory aside for a body until its request is over. Throws `tooManyRequests` where the sender has no more of it,
+   * and `overloaded` where there is none left at all.
+   * @param scope asked for where there is something to hold
+   * @param sender a user id, or the network of a caller without a credential
    */
-  reserve(message: IncomingMessage, limit: number, sender: string): (() => void) | null {
+  reserve(scope: () => Scope, { message, limit, sender }: AnnouncedBody): void {
     const bytes = expectedBytes(message, limit);
-    if (bytes <= freeBytes) return null;
-    if (this.#all + bytes > this.#bytesMax || this.#bySender.of(sender) + bytes > ofOneBytesMax) {
-      throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
+    if (bytes <= freeBytes) return;
+    if (this.#held.of(sender) + bytes > ofOneBytesMax) throw refuseTooMany(ofOneBytesMax, retryAfterSeconds);
+    if (this.#held.all + bytes > this.#bytesMax) {
+      throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
     }
-    this.#all += bytes;
-    this.#bySender.take(sender, bytes);
-    return () => this.#giveBack(sender, bytes);
-  }
-
-  #giveBack(sender: string, bytes: number): void {
-    this.#all -= bytes;
-    this.#bySender.giveBack(sender, bytes);
+    this.#held.take(scope(), sender, bytes);
   }
 }
 

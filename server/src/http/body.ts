@@ -21,6 +21,11 @@ function arrivedBytes(message: IncomingMessage, limit: number): Buffer | null {
 /** Waits for the bytes of a body. Throws `bodyTooLarge`, and the error of a connection that breaks off. */
 export function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // What was broken off already tells no one any more, and would be waited for for ever.
+    if (message.destroyed && !message.complete) {
+      reject(message.errored ?? new RefusedError('unreadableRequest'));
+      return;
+    }
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
@@ -35,6 +40,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
     message.on('data', onData);
     message.once('end', () => resolve(Buffer.concat(chunks)));
     message.once('error', reject);
+    message.once('close', () => reject(new RefusedError('unreadableRequest')));
   });
 }
 

@@ -113,6 +113,12 @@ interface Description {
   readonly isOAuth?: true;
   /** The statuses whose refusal is told as `{ errorMessage }`, where a rule says so. Rule: ERR-4. */
   readonly errorMessages?: readonly number[];
+  /**
+   * What a call takes out of its caller's budget: a write where the method changes something and nothing where it reads,
+   * unless it is given. What takes power away (signing out, revoking) costs nothing: a thief who has used up a user's
+   * budget must not keep the user from it. Rules: HTTP-35, HTTP-36.
+   */
+  readonly costs?: 'read' | 'nothing';
   /** The heading in the documentation. */
   readonly tag: string;
   /**
@@ -130,7 +136,7 @@ type Spec<S extends Shape> = Description &
     handle(
       services: Services,
       input: HandlerInput<S>,
-    ): Promise<Answer<Body<S>> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
+    ): Promise<Answer<Body<S>> | RecordInBatches<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
   };
 
 /** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
@@ -174,6 +180,22 @@ export class InBatches<T> {
   /** The same list with each item made into another. */
   static async *map<R, T>(batches: AsyncIterable<readonly R[]>, toItem: (row: R) => T): AsyncGenerator<readonly T[]> {
     for await (const rows of batches) yield rows.map(toItem);
+  }
+}
+
+/**
+ * A record that ends with an array which is too long to be held whole: the array's items in batches, sent as they come.
+ * The array is the last field of the declared schema.
+ */
+export class RecordInBatches<T> extends InBatches<T> {
+  readonly field: string;
+  /** With an empty array in the place of the long one. */
+  readonly record: Readonly<Record<string, unknown>>;
+
+  constructor(field: string, record: Readonly<Record<string, unknown>>, batches: AsyncIterable<readonly T[]>) {
+    super(batches);
+    this.field = field;
+    this.record = record;
   }
 }
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { text as textOfStream } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Scope } from '../scope.ts';
 import { InBatches } from './endpoint.ts';
 import { batchBody } from './in-batches.ts';
 
@@ -29,13 +30,15 @@ class Watched {
   }
 }
 
+/** Of a request that goes on. */
+const scope = new Scope();
 const json = (items: unknown) => JSON.stringify(items);
 const noFault = (error: unknown) => {
   throw error;
 };
 
 async function streamOf(watched: Watched, onFault: (error: unknown) => void = noFault): Promise<Readable> {
-  const body = await batchBody(watched.list, json, onFault);
+  const body = await batchBody(watched.list, json, { scope: () => scope, onFault });
   if (typeof body === 'string') throw new Error('expected a stream');
   return body;
 }
@@ -49,9 +52,9 @@ describe('batchBody', () => {
   });
 
   it('is text where there is nothing, or one batch', async () => {
-    expect(await batchBody(new Watched([]).list, json, noFault)).toBe('[]');
+    expect(await batchBody(new Watched([]).list, json, { scope: () => scope, onFault: noFault })).toBe('[]');
     const one = new Watched([[1, 'a', { b: null }]]);
-    expect(await batchBody(one.list, json, noFault)).toBe('[1,"a",{"b":null}]');
+    expect(await batchBody(one.list, json, { scope: () => scope, onFault: noFault })).toBe('[1,"a",{"b":null}]');
     expect(one.ended).toBe(1);
   });
 
@@ -65,10 +68,32 @@ describe('batchBody', () => {
     const batches = fc.array(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), { maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(batches, async (given) => {
-        const body = await batchBody(new Watched(given).list, json, noFault);
+        const body = await batchBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault });
         expect(typeof body === 'string' ? body : await textOfStream(body)).toBe(JSON.stringify(given.flat()));
       }),
     );
+  });
+
+  it('is a record with the items where its frame says, however many there are', async () => {
+    const frame = ['{"n":1,"items":[', ']}'] as const;
+    for (const given of [[], [[1]], [[1], [2, 3], [4]]]) {
+      const body = await batchBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault, frame });
+      const text = typeof body === 'string' ? body : await textOfStream(body);
+      expect(JSON.parse(text)).toEqual({ n: 1, items: given.flat() });
+    }
+  });
+
+  it('ends with the scope of its request, also where that ended before (HTTP-32)', async () => {
+    for (const isEarly of [true, false]) {
+      const request = new Scope();
+      if (isEarly) request.end();
+      const watched = new Watched(Array.from({ length: 50 }, () => big));
+      const body = await batchBody(watched.list, json, { scope: () => request, onFault: noFault });
+      if (typeof body === 'string') throw new Error('expected a stream');
+      request.end();
+      await once(body, 'close');
+      await vi.waitUntil(() => watched.ended === 1);
+    }
   });
 
   it('reads no further than somebody takes', async () => {
@@ -86,7 +111,7 @@ describe('batchBody', () => {
     ['second', [[1], new Error('broken')]],
   ])('throws when the %s batch fails, so that a refusal can be sent', async (_, batches) => {
     const watched = new Watched(batches);
-    await expect(batchBody(watched.list, json, noFault)).rejects.toThrow('broken');
+    await expect(batchBody(watched.list, json, { scope: () => scope, onFault: noFault })).rejects.toThrow('broken');
     expect(watched.ended).toBe(1);
   });
 
@@ -102,7 +127,10 @@ describe('batchBody', () => {
     ],
   ])('breaks off when %s fails, and tells of it once', async (_, watched, serialize) => {
     const faults: unknown[] = [];
-    const body = await batchBody(watched.list, serialize, (error) => void faults.push(error));
+    const body = await batchBody(watched.list, serialize, {
+      scope: () => scope,
+      onFault: (error) => void faults.push(error),
+    });
     if (typeof body === 'string') throw new Error('expected a stream');
     await expect(textOfStream(body)).rejects.toThrow('broken');
     expect(faults).toMatchObject([{ message: 'broken' }]);
@@ -143,7 +171,7 @@ describe('batchBody', () => {
     expect(vi.getTimerCount()).toBe(1);
     await textOfStream(body);
     expect(vi.getTimerCount()).toBe(0);
-    await batchBody(new Watched([[1]]).list, json, noFault);
+    await batchBody(new Watched([[1]]).list, json, { scope: () => scope, onFault: noFault });
     expect(vi.getTimerCount()).toBe(0);
   });
 });

@@ -1,18 +1,22 @@
 import { Readable } from 'node:stream';
 import { second } from '../clock.ts';
+import type { Scope } from '../scope.ts';
 import type { InBatches } from './endpoint.ts';
 
 /** A list takes no longer than this, however slowly somebody reads it: it holds on to a moment of the store. */
 const sendingMs = 60 * second;
 
-type Serialize = (items: unknown) => string;
+type Serialize = (items: readonly unknown[]) => string;
+
+/** What stands before the first item and after the last one. */
+type Frame = readonly [before: string, after: string];
 
 async function* textOf(
   seen: readonly (readonly unknown[])[],
   rest: AsyncIterator<readonly unknown[]>,
-  serialize: Serialize,
+  { serialize, frame: [before, after] }: { readonly serialize: Serialize; readonly frame: Frame },
 ): AsyncGenerator<string> {
-  let lead = '[';
+  let lead = before;
   const piece = (items: readonly unknown[]) => {
     const text = lead + serialize(items).slice(1, -1);
     lead = ',';
@@ -20,26 +24,35 @@ async function* textOf(
   };
   for (const items of seen) yield piece(items);
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield piece(next.value);
-  yield ']';
+  yield after;
+}
+
+interface BatchBodyOptions {
+  /** That of the request: the list ends with it. */
+  readonly scope: () => Scope;
+  /** Called with what made the stream break off. */
+  readonly onFault: (error: unknown) => void;
+  /** The brackets of an array, unless it is given. */
+  readonly frame?: Frame;
 }
 
 /**
  * The body of an answer that comes in batches: text where it is short, a stream where it is long. What fails at the
  * beginning is thrown; later, the stream breaks off, and so does the connection. Each batch holds something.
  * @param serialize writes an array of items as JSON
- * @param onFault told of what made the stream break off
  */
 export async function batchBody(
-  { batches }: InBatches<unknown>,
+  { batches }: Pick<InBatches<unknown>, 'batches'>,
   serialize: Serialize,
-  onFault: (error: unknown) => void,
+  { scope, onFault, frame = ['[', ']'] }: BatchBodyOptions,
 ): Promise<string | Readable> {
   const iterator = batches[Symbol.asyncIterator]();
   const first = await iterator.next();
-  if (first.done) return '[]';
+  if (first.done) return frame.join('');
   const further = await iterator.next();
-  if (further.done) return serialize(first.value);
-  const body = Readable.from(textOf([first.value, further.value], iterator, serialize), { objectMode: false });
+  if (further.done) return frame.join(serialize(first.value).slice(1, -1));
+  const seen = [first.value, further.value];
+  const body = Readable.from(textOf(seen, iterator, { serialize, frame }), { objectMode: false });
   const timer = setTimeout(() => body.destroy(new Error('a list was read too slowly')), sendingMs).unref();
   body.once('close', () => {
     clearTimeout(timer);
@@ -47,5 +60,9 @@ export async function batchBody(
     Promise.resolve(iterator.return?.()).catch(onFault);
   });
   body.once('error', onFault);
+  body.once(
+    'close',
+    scope().hold(() => body.destroy()),
+  );
   return body;
 }

@@ -1,25 +1,31 @@
-import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingAsyncHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import { networkOf } from '../access/limits.ts';
 import type { Services } from '../services.ts';
 import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
 import { answerText } from './answer-text.ts';
 import { bodyBytesOf, readBytes } from './body.ts';
 import type { BodyBudgets } from './body-budget.ts';
+import { spending } from './budgets.ts';
 import { clientAddress } from './client-address.ts';
 import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from './endpoint.ts';
-import { batchBody } from './in-batches.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from './input.ts';
+import { listWriter } from './list-answers.ts';
 import { answerForms, StreamedText } from './media.ts';
 import { bodyBytesMax, readJsonBody } from './request-rules.ts';
+import { scopeOf } from './request-scope.ts';
 import type { Streams } from './streams.ts';
 import { WrittenAnswer } from './written-answer.ts';
 
 /** How an endpoint writes what is streamed. */
 interface EndpointStreams {
   write(answer: StreamedText, request: EndpointRequest, reply: FastifyReply): unknown;
+}
+
+interface WriterParts {
+  readonly services: Services;
+  readonly log: Logger;
+  readonly streams: EndpointStreams;
 }
 
 interface RouteParts {
@@ -35,14 +41,9 @@ const jsonType = 'application/json; charset=utf-8';
 /** A body that took longer to come did not come with its headers. */
 const promptMsMax = 20;
 
-/** The list that an answer may be, so that its batches are written without asking again which answer this is. */
-function listIn(json: z.ZodType): z.ZodType | undefined {
-  const options: readonly z.core.$ZodType[] = json instanceof z.ZodUnion ? json.options : [json];
-  return options.find((option) => option instanceof z.ZodArray);
-}
-
 /** What becomes of a handler's answer. */
-function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, streams: EndpointStreams) {
+function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterParts) {
+  const { response, method, path } = endpoint;
   const statuses = Object.keys(response).map(Number);
   const status = statuses.find((declared) => declared !== nothing) ?? nothing;
   const schema = response[status];
@@ -50,18 +51,8 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
   const { mediaTypes, json } = answerForms(schema);
   const mayBeNothing = statuses.includes(nothing);
 
-  const list = json && listIn(json);
-  const listText = list && answerText(list);
   const jsonText = json && answerText(json);
-
-  function inBatches(answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) {
-    if (!listText) throw new Error(`${method} ${path} declares no list`);
-    reply.type(jsonType);
-    // Nobody would read it; how long it is only reading it would tell.
-    if (request.method === 'HEAD') return Readable.from([]);
-    const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
-    return batchBody(answer, (items) => listText(items, reply), onFault);
-  }
+  const inBatches = listWriter(endpoint, json, { limits: services.limits, log });
 
   function passed({ status: code, body }: PassedAnswer, reply: FastifyReply) {
     reply.code(code);
@@ -101,15 +92,13 @@ function answerWriter({ response, method, path }: AnyEndpoint, log: Logger, stre
 }
 
 /** Sets memory aside for a body that is about to be read, until the answer is out. */
-function bodyReservation({ known, unknown }: BodyBudgets): preParsingAsyncHookHandler {
-  return async (request, reply) => {
-    const { caller, raw } = request;
-    const limit = bodyBytesOf(request);
-    const isKnown = caller && 'userId' in caller;
-    const release = isKnown
-      ? known.reserve(raw, limit, caller.userId)
-      : unknown.reserve(raw, limit, networkOf(clientAddress(request)));
-    if (release) reply.raw.once('close', release);
+function bodyReservation({ known, unknown }: BodyBudgets) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { caller, raw: message } = request;
+    const body = { message, limit: bodyBytesOf(request) };
+    const scope = () => scopeOf(request, reply);
+    if (caller && 'userId' in caller) known.reserve(scope, { ...body, sender: caller.userId });
+    else unknown.reserve(scope, { ...body, sender: networkOf(clientAddress(request)) });
   };
 }
 
@@ -120,31 +109,47 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
   const readInput = inputReader(endpoint, () => services.config.displayPrefixes);
   const prove = prover(endpoint.policy, parts.authenticate);
-  const write = answerWriter(endpoint, log, {
-    write: (answer, request, reply) =>
-      streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
+  const write = answerWriter(endpoint, {
+    services,
+    log,
+    streams: {
+      write: (answer, request, reply) =>
+        streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
+    },
   });
   const admit = admission(endpoint, prove, services);
+  const reserve = bodyReservation(budgets);
+  const spend = spending(endpoint, services.limits);
+
+  async function answerOf(request: EndpointRequest): Promise<unknown> {
+    // What is asked for stands in the body, whose sender may have taken time to write it. Rule: AUTH-27.
+    if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
+    const input = readInput(rawInputOf(request));
+    if (spend) await spend(request.caller);
+    return endpoint.handle(services, input);
+  }
+
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
     method: endpoint.method,
     url: addressOf(endpoint),
     config: { endpoint },
     onRequest: admit,
-    ...(endpoint.method === 'GET' ? {} : { preParsing: bodyReservation(budgets) }),
+    ...(endpoint.method === 'GET' ? {} : { preParsing: reserve }),
     ...(hasUnusualBody
       ? {
           // A body that the framework thinks nothing of.
-          preValidation: async (request: FastifyRequest) => {
+          preValidation: async (request: FastifyRequest, reply: FastifyReply) => {
+            await reserve(request, reply);
             const { raw } = request;
             request.body = readJsonBody(raw.headers['content-type'], await readBytes(raw, bodyBytesMax));
           },
         }
       : {}),
     handler: async (request, reply) => {
-      // What is asked for stands in the body, whose sender may have taken time to write it. Rule: AUTH-27.
-      if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
+      const { scope } = request;
       try {
-        return write(await endpoint.handle(services, readInput(rawInputOf(request))), request, reply);
+        const answer = scope ? await scope.during(() => answerOf(request)) : await answerOf(request);
+        return write(answer, request, reply);
       } catch (error) {
         countBadCredential(services.limits, error, clientAddress(request));
         throw error;

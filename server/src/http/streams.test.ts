@@ -103,10 +103,10 @@ describe('answers that are written piece by piece', () => {
     expect([signals.length, await statusOf('user a')]).toEqual([0, 200]);
   });
 
-  it('503: the 21st of one caller, with when to try again; others are let in (EVENT-13)', async () => {
+  it('429: the 21st of one caller, with when to try again; others are let in (EVENT-13)', async () => {
     const readers = await Promise.all(Array.from({ length: 20 }, () => begin()));
     const { response } = await begin();
-    expect(response.status).toBe(503);
+    expect(response.status).toBe(429);
     expect(response.headers.get('retry-after')).toBe('10');
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('x-accel-buffering')).toBeNull();
@@ -119,7 +119,7 @@ describe('answers that are written piece by piece', () => {
       write = kind;
       const user = `user ${kind.name}`;
       const readers = await Promise.all(Array.from({ length: 20 }, () => begin(user)));
-      expect(await statusOf(user)).toBe(503);
+      expect(await statusOf(user)).toBe(429);
       readers[7]?.leave();
       await vi.waitUntil(async () => (await statusOf(user)) === 200);
       for (const { leave } of readers) leave();

@@ -1,13 +1,15 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import { Shares } from '../shares.ts';
 import type { StreamedText } from './media.ts';
+import { scopeOf } from './request-scope.ts';
 
 /** In one process, and of one caller. */
 const openMax = 500;
 const openMaxEach = 20;
-const retryAfter = '10';
+const retryAfterSeconds = 10;
 
 interface StreamParts {
   readonly request: FastifyRequest;
@@ -17,7 +19,7 @@ interface StreamParts {
 
 /** The answers of this process that are written piece by piece. */
 export interface Streams {
-  /** Begins to write an answer. Throws `overloaded` while too many are under way, in all or for this caller. */
+  /** Begins to write an answer. Throws `tooManyRequests` while too many of this caller are under way, `overloaded` of all. */
   write(answer: StreamedText, parts: StreamParts): Readable;
   /** Tells all of them that the service stops, and any that begin later. */
   end(): void;
@@ -31,14 +33,14 @@ function readerOf({ caller, id }: FastifyRequest): string {
 
 /** Makes the place where streams are kept. */
 export function streams(log: Logger): Streams {
-  const open = new Map<AbortController, string>();
+  const open = new Set<AbortController>();
+  const readers = new Shares('streams');
   let isEnding = false;
 
   function admitReader(reader: string): void {
-    let own = 0;
-    for (const other of open.values()) if (other === reader) own += 1;
-    if (open.size < openMax && own < openMaxEach) return;
-    throw new RefusedError('overloaded', { headers: { 'retry-after': retryAfter } });
+    if (readers.of(reader) >= openMaxEach) throw refuseTooMany(openMaxEach, retryAfterSeconds);
+    if (readers.all < openMax) return;
+    throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
   }
 
   return {
@@ -52,16 +54,19 @@ export function streams(log: Logger): Streams {
       reply.header('x-accel-buffering', 'no');
       const controller = new AbortController();
       const body = Readable.from(begin({ signal: controller.signal, stillAdmitted }), { objectMode: false });
-      open.set(controller, reader);
-      const end = () => {
-        open.delete(controller);
-        controller.abort();
-      };
-      body.once('close', end);
-      // The body itself is closed no sooner than what is being waited for is there.
-      reply.raw.once('close', end);
+      open.add(controller);
       body.once('error', (error) => log.error({ err: error, requestId: request.id }, 'a stream broke off'));
-      if (isEnding || reply.raw.destroyed) controller.abort();
+      const scope = scopeOf(request, reply);
+      const giveBack = readers.take(scope, reader);
+      const end = scope.hold(() => {
+        open.delete(controller);
+        giveBack();
+        // The body itself is closed no sooner than what is being waited for is there.
+        controller.abort();
+        body.destroy();
+      });
+      body.once('close', end);
+      if (isEnding) controller.abort();
       return body;
     },
     end() {

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import sharp from 'sharp';
-import { RefusedError } from '../errors.ts';
+import { RefusedError, refuseTooMany } from '../errors.ts';
+import { inScope } from '../scope.ts';
 import { Shares } from '../shares.ts';
 import { decodePicture } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
@@ -13,13 +14,14 @@ const concurrent = 2;
 const waitingMax = 32;
 /** So that one person cannot fill the line for everybody. */
 const ofOneMax = 10;
+const retryAfterSeconds = 5;
 
 /** Turns uploads into the pictures that are stored, two at a time and off the event loop. */
 export interface PictureCompressor {
   /**
    * A fresh JPEG in sRGB of fewer than 102,400 bytes, the longest side at most 2,048 pixels, upright, on white, without
-   * any metadata. Throws `pictureEmpty`, `pictureTypeUnsupported`, `pictureTooLarge`, `pictureUndecodable`, and
-   * `overloaded` when too many wait, in all or of one sender. Rules: PICTURE-10 to PICTURE-17.
+   * any metadata. Throws `pictureEmpty`, `pictureTypeUnsupported`, `pictureTooLarge`, `pictureUndecodable`, and when too
+   * many wait, `tooManyRequests` where those are the sender's own, else `overloaded`. Rules: PICTURE-10 to PICTURE-17.
    * @param sender such as a user id
    */
   compress(bytes: Uint8Array, sender: string): Promise<Buffer>;
@@ -41,7 +43,7 @@ export function pictureCompressor(): PictureCompressor {
   const limit = pLimit(concurrent);
   // Two of those that take hundreds of megabytes never meet.
   const heavyLimit = pLimit(1);
-  const senders = new Shares();
+  const senders = new Shares('pictures');
 
   async function convert(upload: Buffer, header: PictureHeader): Promise<Buffer> {
     return encodePicture(await decodePicture(upload, header));
@@ -58,18 +60,15 @@ export function pictureCompressor(): PictureCompressor {
   }
 
   return {
-    compress: async (bytes, sender) => {
-      if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax || senders.of(sender) >= ofOneMax) {
-        throw new RefusedError('overloaded', { headers: { 'retry-after': '5' } });
-      }
-      senders.take(sender);
-      const given = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-      const upload = isPng(given) ? withoutTexts(given) : given;
-      try {
-        return await work(upload);
-      } finally {
-        senders.giveBack(sender);
-      }
-    },
+    compress: (bytes, sender) =>
+      inScope(async (scope) => {
+        if (senders.of(sender) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+        if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax) {
+          throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+        }
+        senders.take(scope, sender);
+        const given = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        return work(isPng(given) ? withoutTexts(given) : given);
+      }),
   };
 }

@@ -21,6 +21,8 @@ export interface Serving {
   readonly newServer: () => Server;
   /** Calls a tool. Throws the error of the protocol for parameters that make no sense. */
   readonly callTool: (params: unknown) => Promise<ToolResult>;
+  /** Waited for before each further message of a batch: others get their turn, and what it throws ends the batch. */
+  readonly beforeNext: () => Promise<void>;
 }
 
 /** What a call in an earlier revision consists of, and nothing else. */
@@ -40,7 +42,11 @@ export function isEarlierCall(message: unknown, version: string | undefined): me
 }
 
 /** How many messages come at once, in the revision that knew batches. */
-const batchMax = 50;
+const batchMax = 20;
+/** Characters of the answers to a batch. */
+const batchTextMax = 10_000_000;
+/** So short an answer is given all the same: what changes something answers no more. */
+const shortTextMax = 65_536;
 
 /** Answers one message on a way of its own: nothing is shared with other messages, whatever ids they have. */
 function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
@@ -66,6 +72,31 @@ async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['cal
     if (!(error instanceof ProtocolError)) throw error;
     return `{"error":${JSON.stringify({ code: error.code, message: error.message })},${end}`;
   }
+}
+
+/** What stands in the place of an answer for which there is no room, or of one to a call that was not carried out. */
+function noRoom({ id }: JSONRPCRequest): string {
+  const message = 'The answers to this batch are larger than 10 MB: call this again, by itself';
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message } });
+}
+
+/** Answers messages one after another, as far as there is room for the answers. Rule: MCP-16. */
+async function answerInTurn(requests: readonly JSONRPCRequest[], { newServer, callTool, beforeNext }: Serving) {
+  const answers: string[] = [];
+  let left = batchTextMax;
+  for (const request of requests) {
+    if (left <= 0) {
+      answers.push(noRoom(request));
+      continue;
+    }
+    if (answers.length > 0) await beforeNext();
+    const isCall = request.method === 'tools/call';
+    const text = isCall ? await answerCall(request, callTool) : JSON.stringify(await answerOne(newServer(), request));
+    const hasRoom = text.length <= left || text.length <= shortTextMax;
+    answers.push(hasRoom ? text : noRoom(request));
+    left = hasRoom ? left - text.length : 0;
+  }
+  return answers;
 }
 
 /** What speaks against serving these messages at all. */
@@ -100,17 +131,12 @@ function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
 export async function answerEarlier(
   body: JSONRPCMessage | readonly JSONRPCMessage[],
   version: string | undefined,
-  { newServer, callTool }: Serving,
+  serving: Serving,
 ): Promise<WrittenAnswer> {
   const messages = isBatch(body) ? body : [body];
   const objection = objectionTo(messages, version);
   if (objection) return objection;
-  const answers: string[] = [];
-  for (const request of messages.filter(isRequest)) {
-    const isCall = request.method === 'tools/call';
-    answers.push(isCall ? await answerCall(request, callTool) : JSON.stringify(await answerOne(newServer(), request)));
-  }
-  const text = answers.join(',');
+  const text = (await answerInTurn(messages.filter(isRequest), serving)).join(',');
   if (text === '') return new WrittenAnswer(202, {}, '');
   return rpcAnswer(200, isBatch(body) ? `[${text}]` : text);
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   classifyInboundRequest,
   createMcpHandler,
@@ -86,6 +87,12 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
       callTool({ services: services(), log, readInput }, tool, { given, call }),
     );
 
+  /** Answers what came in an earlier revision; a batch costs its caller a read. */
+  function answerOlder(call: AgentCall, message: JSONRPCMessage | readonly JSONRPCMessage[], version?: string) {
+    if (Array.isArray(message)) services().limits.countRead(call.caller);
+    return answerEarlier(message, version, { ...serve(call), beforeNext: () => setImmediate() });
+  }
+
   const newest = createMcpHandler(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `answer` puts there
     ({ authInfo }) => serve(authInfo?.extra?.['call'] as AgentCall).newServer(),
@@ -109,9 +116,9 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
       const objection = objectionOf(headers, message);
       if (objection) return objection;
       const version = headers['mcp-protocol-version'];
-      if (isEarlierCall(message, version)) return answerEarlier(message, version, serve(call));
+      if (isEarlierCall(message, version)) return answerOlder(call, message, version);
       const found = classifyInboundRequest({ httpMethod: 'POST', body: message, ...classifiedBy(headers) });
-      if (found.kind === 'legacy') return answerEarlier(readable(message), version, serve(call));
+      if (found.kind === 'legacy') return answerOlder(call, readable(message), version);
       if (found.kind === 'reject') return rpcRefusal(found.httpStatus, found, idOf(message));
       return answerNewest(call, headers, message);
     },

@@ -3,7 +3,8 @@ import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import { type RefusedError, refuseInput } from '../errors.ts';
 import { describeFault } from '../http/answers.ts';
-import { PassedAnswer, WithHeaders } from '../http/endpoint.ts';
+import { rowsCharged, spending } from '../http/budgets.ts';
+import { PassedAnswer, RecordInBatches, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
 import type { Services } from '../services.ts';
 import { closestName } from '../text/closest.ts';
@@ -24,6 +25,8 @@ const problemsMax = 20;
 /** What is wrong with them stands below it, argument by argument. */
 const invalid = 'The arguments are not valid';
 const nameMax = 100;
+/** Characters of an answer as JSON. It is sent twice, as text and as what the text says: 10 MB in all. */
+const textMax = 4_500_000;
 
 type Arguments = Readonly<Record<string, unknown>>;
 
@@ -89,6 +92,25 @@ function rawInput(tool: Tool, given: Arguments, { caller, authorization, origin 
   };
 }
 
+/** What stands for an answer that is larger than that. Rule: MCP-16. */
+const tooLarge: ToolResult = {
+  isError: true,
+  content: [{ type: 'text', text: 'The answer would be larger than 10 MB: ask for a page of it, or for less' }],
+};
+
+/** An answer with its long list in it, which is read in batches, so that others get their turn; `null`: it is too large. */
+async function withItems({ record, field, batches }: RecordInBatches<unknown>, charge: (rows: number) => void) {
+  const items: unknown[] = [];
+  let length = 0;
+  for await (const batch of batches) {
+    charge(batch.length);
+    items.push(...batch);
+    length += JSON.stringify(batch).length;
+    if (length > textMax) return null;
+  }
+  return { ...record, [field]: items };
+}
+
 function unwrapped(answer: unknown): unknown {
   if (answer instanceof WithHeaders) return answer.body;
   if (!(answer instanceof PassedAnswer)) return answer;
@@ -101,7 +123,9 @@ function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResul
   const written = given instanceof PassedAnswer && endpoint.forwardsCredential ? value : answer.parse(value ?? {});
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is no object becomes one here
   const structuredContent = (isList ? { items: written } : written) as Record<string, unknown>;
-  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+  const text = JSON.stringify(structuredContent);
+  if (text.length > textMax && endpoint.method === 'GET') return tooLarge;
+  return { content: [{ type: 'text', text }], structuredContent };
 }
 
 /** A result as JSON. What it holds twice, once as text, is written once. */
@@ -146,7 +170,12 @@ export async function callTool(
     const raw = rawInput(tool, given, call);
     const { endpoint } = tool;
     if (endpoint.precondition) await endpoint.precondition(services, null);
-    const result = toResult(tool, await endpoint.handle(services, readInput(tool)(raw)));
+    const input = readInput(tool)(raw);
+    await spending(endpoint, services.limits)?.(call.caller);
+    const answer = await endpoint.handle(services, input);
+    const isLong = answer instanceof RecordInBatches;
+    const whole = isLong ? await withItems(answer, rowsCharged(services.limits, call.caller)) : answer;
+    const result = whole === null ? tooLarge : toResult(tool, whole);
     log[readOnlyHint ? 'debug' : 'info']({ requestId, tool: tool.name }, 'an agent called a tool');
     return result;
   } catch (error) {

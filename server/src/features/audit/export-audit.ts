@@ -14,6 +14,7 @@ export const exportAudit = endpoint({
   tag: 'Audit',
   summary: 'Export who did what, oldest first, with all that it takes to verify it; sent as it is read',
   policy: { who: 'admin', scope: 'org:admin' },
+  costs: 'read',
   query: listQuery({
     ...auditFilter,
     format: z.enum(exportFormats).optional().describe('JSON Lines, or CSV (RFC 4180)').meta({ default: 'jsonl' }),

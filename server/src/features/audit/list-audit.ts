@@ -16,6 +16,7 @@ export const listAudit = endpoint({
   tag: 'Audit',
   summary: 'List who did what, newest first: what concerns the organization, and the system as a whole',
   policy: { who: 'admin', scope: 'org:admin' },
+  costs: 'read',
   tool: {
     name: 'list_audit_records',
     title: 'Read the audit log',

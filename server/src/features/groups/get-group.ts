@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { RefusedError } from '../../errors.ts';
-import { endpoint } from '../../http/endpoint.ts';
+import { endpoint, InBatches, RecordInBatches } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { groupRecord, toGroupRecord } from './group.ts';
 import { selectGroup } from './group-store.ts';
-import { selectMemberIds } from './member-store.ts';
+import { memberIds } from './member-store.ts';
 
 /** Rule: GROUP-9. */
 export const getGroup = endpoint({
@@ -14,11 +14,13 @@ export const getGroup = endpoint({
   summary: 'Get one group with the ids of its members',
   policy: { who: 'member', scope: 'usergroup:read' },
   tool: { name: 'get_group', title: 'Get a group' },
+  costs: 'read',
   params: z.object({ groupId: id.describe('Of the group') }),
   response: { 200: groupRecord },
-  async handle({ db }, { caller: { orgId }, params: { groupId } }) {
+  async handle({ db }, { caller: { orgId, userId }, params: { groupId } }) {
     const group = await selectGroup(db.read, orgId, groupId);
     if (!group) throw new RefusedError('notFound');
-    return toGroupRecord(group, await selectMemberIds(db.read, groupId));
+    const ids = InBatches.map(db.batches(memberIds(db.read, groupId), userId), ({ user_id }) => user_id);
+    return new RecordInBatches('users', toGroupRecord(group, []), ids);
   },
 });

@@ -22,6 +22,7 @@ export const listGroupMembers = endpoint({
   tag: 'User groups',
   summary: 'List the members of a group, by name',
   policy: { who: 'member', scope: 'usergroup:read' },
+  costs: 'read',
   tool: { name: 'list_group_members', title: 'List who is in a group' },
   params: z.object({ groupId: id.describe('Of the group') }),
   query: listQuery({

@@ -10,6 +10,7 @@ export const listGroupSizes = endpoint({
   tag: 'User groups',
   summary: 'How many members the groups have, by name of the group',
   policy: { who: 'member', scope: 'usergroup:read' },
+  costs: 'read',
   tool: { name: 'list_group_sizes', title: 'Count who is in which groups' },
   query: listQuery({}),
   response: {

@@ -12,6 +12,7 @@ export const listGroupsOfUser = endpoint({
   tag: 'User groups',
   summary: 'List the groups that a user is in',
   policy: { who: 'member', scope: 'usergroup:read' },
+  costs: 'read',
   tool: { name: 'list_groups_of_user', title: 'List the groups of a user' },
   params: z.object({ userId: id.describe('Of the user') }),
   query: listQuery({}),

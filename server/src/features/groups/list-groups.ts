@@ -13,6 +13,7 @@ export const listGroups = endpoint({
   tag: 'User groups',
   summary: 'List the groups, in order of creation',
   policy: { who: 'member', scope: 'usergroup:read' },
+  costs: 'read',
   tool: { name: 'list_groups', title: 'List or search groups' },
   query: listQuery({
     ...pageQuery,

@@ -47,15 +47,9 @@ export async function deleteMemberships(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('group_members').where('user_id', '=', userId).execute();
 }
 
-/** The ids of the members of a group, in order of their creation. */
-export async function selectMemberIds(read: Reader, groupId: string): Promise<string[]> {
-  const rows = await read
-    .selectFrom('group_members')
-    .where('group_id', '=', groupId)
-    .orderBy('user_id')
-    .select('user_id')
-    .execute();
-  return rows.map((row) => row.user_id);
+/** The ids of the members of a group, in order of their creation, to be read in batches. */
+export function memberIds(read: Reader, groupId: string) {
+  return read.selectFrom('group_members').where('group_id', '=', groupId).orderBy('user_id').select('user_id');
 }
 
 interface MemberFilter {

@@ -7,7 +7,7 @@ import { id } from '../../http/schemas.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { groupRecord, requireChangeable, toGroupRecord } from './group.ts';
 import { selectGroup, selectGroupByName, updateGroup } from './group-store.ts';
-import { selectMemberIds } from './member-store.ts';
+import { memberIds } from './member-store.ts';
 
 /** Rules: GROUP-3, GROUP-11. */
 export const renameGroup = endpoint({
@@ -36,7 +36,11 @@ export const renameGroup = endpoint({
       await updateGroup(tx, after);
       const record = { action: 'group.renamed', orgId, actor: caller, subjectId: groupId, origin } as const;
       await appendAudit(tx, services, { ...record, changes: changesBetween({ name: before.name }, { name }) });
-      return toGroupRecord(after, await selectMemberIds(tx, groupId));
+      const members = await memberIds(tx, groupId).execute();
+      return toGroupRecord(
+        after,
+        members.map((row) => row.user_id),
+      );
     });
   },
 });

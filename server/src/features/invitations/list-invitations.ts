@@ -13,6 +13,7 @@ export const listInvitations = endpoint({
   tag: 'Invitations',
   summary: 'List the last invitation of everybody who was invited, newest first, a page at a time',
   policy: { who: 'admin', scope: 'user:read' },
+  costs: 'read',
   tool: { name: 'list_invitations', title: 'List invitations' },
   query: listQuery({
     ...pageQuery,

@@ -77,6 +77,7 @@ export const changePassword = endpoint({
   tag: 'Sign-in',
   summary: 'Change one’s own password; the other sessions end, and this one gets a fresh access token',
   policy: { who: 'member', sessionOnly: true },
+  costs: 'nothing',
   body: z.object({ currentPassword: givenPassword, newPassword }),
   response: { 200: z.object({ data: z.string(), accessToken: z.string() }) },
   async handle(services, { caller, body, origin }) {

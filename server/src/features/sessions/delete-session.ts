@@ -12,6 +12,7 @@ export const deleteSession = endpoint({
   tag: 'Sign-in',
   summary: 'End one of the caller’s own sessions, this one or another',
   policy: { who: 'member', sessionOnly: true },
+  costs: 'nothing',
   params: z.object({ id }),
   response: { 200: messageAnswer },
   async handle(services, { caller, params: { id: sessionId }, origin }) {

@@ -11,6 +11,7 @@ export const logOut = endpoint({
   tag: 'Sign-in',
   summary: 'End this session, or all of the caller’s with `all`',
   policy: { who: 'member', sessionOnly: true },
+  costs: 'nothing',
   body: z
     .object({
       all: z

@@ -14,6 +14,7 @@ export const getTeam = endpoint({
   tag: 'Teams',
   summary: 'Get one team with all its members',
   policy: { who: 'member', scope: 'team:read' },
+  costs: 'read',
   tool: { name: 'get_team', title: 'Get a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),

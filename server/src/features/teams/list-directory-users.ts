@@ -15,6 +15,7 @@ export const listDirectoryUsers = endpoint({
   tag: 'Teams',
   summary: 'List the people who can be in teams, by name',
   policy: { who: 'member', scope: 'user:read' },
+  costs: 'read',
   forwardsCredential: true,
   query: listQuery({
     ...pageQuery,

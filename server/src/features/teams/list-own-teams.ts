@@ -79,6 +79,7 @@ export const listTeamsOfUser = endpoint({
   tag: 'Teams',
   summary: "List the caller's teams with all their members, newest first",
   policy: { who: 'member', scope: 'team:read' },
+  costs: 'read',
   forwardsCredential: true,
   query,
   response,
@@ -92,6 +93,7 @@ export const listOwnTeams = endpoint({
   tag: 'Teams',
   summary: "List the caller's teams, as /users/teams/list does",
   policy: { who: 'member', scope: 'team:read' },
+  costs: 'read',
   tool: {
     name: 'list_my_teams',
     title: 'List my teams',

@@ -15,6 +15,7 @@ export const listAllTokens = endpoint({
   tag: 'Personal access tokens',
   summary: "List everybody's tokens, those of removed owners included",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  costs: 'read',
   tool: {
     name: 'list_all_tokens',
     title: "List everybody's access tokens",

@@ -40,6 +40,7 @@ export const revokeOwnToken = endpoint({
   tag: 'Personal access tokens',
   summary: 'Revoke an own token',
   policy: { who: 'member', scope: 'token:write', selfParam: 'tokenId' },
+  costs: 'nothing',
   tool: {
     name: 'revoke_my_token',
     title: 'Revoke one of my access tokens',
@@ -63,6 +64,7 @@ export const revokeAnyToken = endpoint({
   tag: 'Personal access tokens',
   summary: "Revoke anybody's token",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
+  costs: 'nothing',
   tool: { name: 'revoke_any_token', title: "Revoke anybody's access token" },
   params,
   query,

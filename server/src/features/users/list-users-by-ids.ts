@@ -15,6 +15,7 @@ export const listUsersByIds = endpoint({
   tag: 'Users',
   summary: 'Get the active users among some ids, in the order of the ids',
   policy: { who: 'member', scope: 'user:read' },
+  costs: 'read',
   body: z.object({
     userIds: ids.describe('Unknown and deleted ones are left out'),
   }),

@@ -14,6 +14,7 @@ export const listUsersWithGroups = endpoint({
   tag: 'Users',
   summary: 'List the active users, each with the groups it is in, in order of creation',
   policy: { who: 'member', scope: 'user:read' },
+  costs: 'read',
   query: listQuery({}),
   response: {
     200: z.array(

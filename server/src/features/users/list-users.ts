@@ -22,6 +22,7 @@ export const listUsers = endpoint({
   tag: 'Users',
   summary: 'List the active users: all of them in order of creation, or with any of the parameters one page',
   policy: { who: 'member', scope: 'user:read' },
+  costs: 'read',
   tool: {
     name: 'list_users',
     title: 'List or search users',

@@ -1,0 +1,54 @@
+/**
+ * What a piece of work holds until it ends: memory, places in a queue, a connection to read a list by. Nothing can be
+ * taken from `Shares` without a scope, and a scope gives everything back when it ends. Rule: HTTP-32.
+ */
+export class Scope {
+  readonly #held = new Set<() => void>();
+  #isEnded = false;
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /**
+   * Has something given back when the scope ends; at once where it has ended already.
+   * @returns gives it back earlier; what was given back is not given back again
+   */
+  hold(giveBack: () => void): () => void {
+    if (this.#isEnded) {
+      giveBack();
+      return () => {};
+    }
+    const once = () => {
+      if (this.#held.delete(once)) giveBack();
+    };
+    this.#held.add(once);
+    return once;
+  }
+
+  /** Gives everything back, what was taken last first. Further calls do nothing. */
+  end(): void {
+    this.#isEnded = true;
+    for (const giveBack of [...this.#held].reverse()) giveBack();
+  }
+}
+
+/** Does some work in a scope of its own, which ends with it, however it ends. */
+export async function inScope<T>(work: (scope: Scope) => Promise<T>): Promise<T> {
+  const scope = new Scope();
+  try {
+    return await work(scope);
+  } finally {
+    scope.end();
+  }
+}
+
+/** Reads something in a scope of its own, which ends with the reading, also where the reader stops early. */
+export async function* readInScope<T>(read: (scope: Scope) => AsyncIterable<T>): AsyncGenerator<T> {
+  const scope = new Scope();
+  try {
+    yield* read(scope);
+  } finally {
+    scope.end();
+  }
+}
