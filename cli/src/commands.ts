@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { adminRecover } from './commands/admin-recover.ts';
+import { auditArchive } from './commands/audit-archive.ts';
 import { auditExport } from './commands/audit-export.ts';
 import { auditVerify } from './commands/audit-verify.ts';
 import { backup } from './commands/backup.ts';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   userErase,
   auditVerify,
   auditExport,
+  auditArchive,
   keysRotate,
   importUsers,
   importDump,

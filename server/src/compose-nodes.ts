@@ -6,6 +6,7 @@ import { countsInMemory, type LimitCounts } from './access/limit-counts.ts';
 import { countsInStore, pruneLimits } from './access/limit-sharing.ts';
 import { allowanceOf } from './access/limits.ts';
 import { keyPlaceOf } from './access/store-key-place.ts';
+import { pruneAudit } from './audit/remove-audit.ts';
 import type { Clock } from './clock.ts';
 import type { LiveConfig } from './config/live-config.ts';
 import { watchReloads } from './config/reload-watch.ts';
@@ -69,6 +70,7 @@ export async function startUpkeep(services: Services, live: LiveConfig): Promise
     networks: () => pruneNetworks(services),
     codes: () => pruneCodes(services),
     events: () => pruneEvents(services),
+    audit: () => pruneAudit(services),
     webhooks: () => pruneWebhooks(services),
     webhookAttempts: () => pruneAttempts(services),
     limits: () => pruneLimits(db, clock.now()),

@@ -8,6 +8,7 @@ import { type PasswordCost, passwordHasher } from './access/passwords.ts';
 import { settleEncryptionKey } from './access/rotate-encryption.ts';
 import { scopedTokenReader } from './access/scoped-tokens.ts';
 import { signInLimits } from './access/sign-in-limits.ts';
+import { countedRefusals } from './audit/counted-refusals.ts';
 import { type Background, background } from './background.ts';
 import { type Clock, second } from './clock.ts';
 import { openEvents } from './compose-events.ts';
@@ -109,6 +110,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
       mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
+      countedRefusals: countedRefusals(() => services),
       encryption,
       metrics,
       log: surroundings.log,
@@ -169,6 +171,9 @@ async function composeOn(services: Services, { live, clock, log, waitMsMax }: Su
     stopUpkeep();
     await app.close();
     await services.mcp.close();
+    await services.countedRefusals
+      .write()
+      .catch((error: unknown) => log.error({ err: error }, 'refused sign-ins were not recorded'));
     // A mail server that hangs must not cost what is written behind requests.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
     await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);

@@ -6,6 +6,7 @@ import type { LastUsed } from './access/last-used.ts';
 import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
 import type { SignInLimits } from './access/sign-in-limits.ts';
+import type { CountedRefusals } from './audit/counted-refusals.ts';
 import type { Background } from './background.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config/config.ts';
@@ -43,6 +44,7 @@ export interface Services {
   readonly webhooks: WebhookSender;
   readonly mcp: McpService;
   readonly background: Background;
+  readonly countedRefusals: CountedRefusals;
   readonly pictures: PictureCompressor;
   readonly limits: Limits & SignInLimits;
   readonly confirm: ConfirmCaller;

@@ -28,21 +28,25 @@ export const auditVerify = command({
     expect: text('number:hash', 'of a record, as it was printed earlier'),
   },
   async run({ dataDir, expect }, surroundings) {
-    const { withStore } = await import('../operator-store.ts');
+    const { operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
+    const { presentKey } = await import('../present-key.ts');
     const { auditFaults, verifyAudit } = await import('../../../server/src/audit/verify-audit.ts');
     const expected = readHead(expect);
-    const verdict = await withStore(surroundings, dataDir, ({ db }) =>
-      verifyAudit(db, { expected, progress: surroundings.progress }),
+    const config = operatorConfig(surroundings, dataDir);
+    const verdict = await withConfiguredStore(config, ({ db }) =>
+      verifyAudit(db, { expected, key: presentKey(config), progress: surroundings.progress }),
     );
     if (!verdict.ok) {
       const { sequence, fault } = verdict;
       const message = `The audit log is broken at record ${sequence}: ${auditFaults[fault]}`;
       throw new CommandError('failed', message, { more: { broken: { sequence, fault } } });
     }
-    const { records, erased, erasedSince, head } = verdict;
+    const { records, erased, erasedSince, removed = 0, head } = verdict;
     const ofThem = erased > 0 ? `, ${erased} of them erased with the users whom they were about` : '';
+    const earlier = removed > 0 ? `, after ${removed} that were removed behind a checkpoint` : '';
     const since = erasedSince > 0 ? [`${erasedSince} of those up to --expect were erased after it was printed`] : [];
-    const lines = [`The audit log is sound: ${records} records${ofThem}`, ...since, `${head.sequence}:${head.hash}`];
-    return { data: { ok: true, records, erased, erasedSince, head }, words: lines.join('\n') };
+    const words = `The audit log is sound: ${records} records${ofThem}${earlier}`;
+    const data = { ok: true, records, ...(removed > 0 ? { removed } : {}), erased, erasedSince, head };
+    return { data, words: [words, ...since, `${head.sequence}:${head.hash}`].join('\n') };
   },
 });

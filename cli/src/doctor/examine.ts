@@ -3,6 +3,7 @@ import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
 import { selectLatest } from '../../../server/src/db/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
+import { presentKey } from '../present-key.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
 import { checkDisk, checkFiles, judgeClock, judgeUser } from './machine-checks.ts';
@@ -54,14 +55,16 @@ async function examine(name: string, check: () => Finding | Promise<Finding>, wa
 /** Checks that need the store. */
 async function examineStore(
   db: Database | null,
-  { isDeep }: Wish,
+  { isDeep, config }: Wish & { readonly config: Config },
   { progress }: Surroundings,
 ): Promise<readonly Check[]> {
   const withStore = (check: (store: Database) => Promise<Finding>) => async () =>
     db ? check(db) : skipped('There is no store to look into');
   const events = await examine('events', withStore(checkEvents));
   const audit = async (store: Database) =>
-    isDeep ? checkAudit(store, progress) : skipped('Going through the audit log takes a while: --deep does');
+    isDeep
+      ? checkAudit(store, { key: presentKey(config), progress })
+      : skipped('Going through the audit log takes a while: --deep does');
   return [events, await examine('audit log', withStore(audit), Number.POSITIVE_INFINITY)];
 }
 
@@ -98,7 +101,7 @@ async function examineAll(config: Config, wish: Wish, surroundings: Surroundings
     const integrity = await examine('integrity', () => checkIntegrity(config, db, wish.isDeep));
     const machine = await examineMachine(config, db);
     const outside = await examineOutside(config, db);
-    return [store, integrity, ...machine, ...outside, ...(await examineStore(db, wish, surroundings))];
+    return [store, integrity, ...machine, ...outside, ...(await examineStore(db, { ...wish, config }, surroundings))];
   } finally {
     await db?.close();
   }

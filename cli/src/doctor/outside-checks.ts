@@ -1,11 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import {
-  type Encryption,
-  encryptionKeyFile,
-  encryptionWith,
-  readEncryptionKey,
-} from '../../../server/src/access/encryption.ts';
+import type { Encryption } from '../../../server/src/access/encryption.ts';
 import { second, systemClock } from '../../../server/src/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
@@ -14,6 +7,7 @@ import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/feat
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
 import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
 import { openOidc } from '../../../server/src/sso/open-oidc.ts';
+import { presentKey } from '../present-key.ts';
 import { type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
 
 const waitMs = 5 * second;
@@ -28,13 +22,6 @@ export interface Subject {
 type SettingReader<T> = typeof mailSettingsReader extends (parts: infer P) => unknown
   ? (parts: P) => () => Promise<T | null>
   : never;
-
-/** The key that the servers have; none is made here. */
-function presentKey({ dataDir, encryptionKey }: Config): Encryption | null {
-  const file = join(dataDir, encryptionKeyFile);
-  const key = encryptionKey ?? (existsSync(file) ? readEncryptionKey(file) : null);
-  return key && encryptionWith(key);
-}
 
 /** What an administrator stored; `unreadable` with the present key; `null`: nothing. */
 async function stored<T>({ config, db }: Subject, reader: SettingReader<T>): Promise<T | 'unreadable' | null> {

@@ -85,8 +85,8 @@ export async function checkEvents({ read }: Database): Promise<Finding> {
 }
 
 /** Whether the audit log is what was written. Rules: AUDIT-11, CLI-21. */
-export async function checkAudit(db: Database, progress: (done: number, total: number) => void): Promise<Finding> {
-  const verdict = await verifyAudit(db, { progress });
+export async function checkAudit(db: Database, wish: Parameters<typeof verifyAudit>[1]): Promise<Finding> {
+  const verdict = await verifyAudit(db, wish);
   if (verdict.ok) return fine(`The audit log is sound: ${verdict.records} records`);
   const { sequence, fault } = verdict;
   const cure = 'Find out who could write to the store; compare a backup: latchkey audit verify --help';

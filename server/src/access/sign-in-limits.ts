@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { second, toTimestamp } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import type { LimitKey } from './limit-counts.ts';
-import { type LimitParts, limitHeaders, networkOf } from './limits.ts';
+import { type LimitParts, networkOf } from './limits.ts';
 import { type Failures, waitMsOf, withFailure, withoutFailure } from './slow-down.ts';
 
 /** Failed sign-ins that are free, before each further one doubles the wait. */

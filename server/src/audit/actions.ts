@@ -63,6 +63,7 @@ const subjectKinds = {
   'token.created': 'token',
   'token.revoked': 'token',
   'tokens.pruned': null,
+  'audit.removed': null,
   'store.seeded': 'organization',
   'store.restored': 'organization',
 } as const;

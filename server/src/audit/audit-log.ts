@@ -8,8 +8,8 @@ import type { NewId } from '../ids.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Origin } from '../origin.ts';
 import { type AuditAction, areaOf } from './actions.ts';
-import { canonicalJson, chainStart, contentHashOf, recordHashOf } from './chain.ts';
-import type { Changes } from './changes.ts';
+import { chainStart, contentHashOf, recordHashOf } from './chain.ts';
+import { boundedJson, type Changes } from './changes.ts';
 
 /** Who acts: a person or service that made the request, or whoever the act itself proves. */
 type Actor = Principal | ServicePrincipal | { readonly userId: string } | { readonly clientId: string };
@@ -28,7 +28,7 @@ export interface AuditRecord {
   /** Whose the subject is, where it belongs to a person: of a token or a session. */
   readonly ownerId?: string | null;
   readonly origin: Origin;
-  /** What else is worth keeping. Never a secret, and about no person but actor, subject and owner, save for ids. */
+  /** What else is worth keeping; like the changes, shortened to 4 KB. Never a secret, and about no person but actor, subject and owner, save for ids. */
   readonly details?: Readonly<Record<string, unknown>>;
   /** What is different afterwards. Never a secret, and about no person but actor, subject and owner, save for ids. */
   readonly changes?: Changes;
@@ -53,7 +53,7 @@ function actorColumns(actor: Actor | null) {
 }
 
 function contentColumns({ origin: { network }, details = {}, changes = {} }: AuditRecord, salt: string) {
-  const content = { network, details: canonicalJson(details), changes: canonicalJson(changes) };
+  const content = { network, details: boundedJson(details), changes: boundedJson(changes) };
   return { ...content, salt, content_hash: contentHashOf(salt, content) };
 }
 

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
-import type { Reader } from '../db/database.ts';
+import type { Database, Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/event-tables.ts';
 import { toAuditEntry } from './audit-events.ts';
 import { type AuditFilter, auditBatches } from './audit-query.ts';
@@ -43,6 +43,17 @@ function exported(row: AuditLog) {
 
 function toLine(row: AuditLog): string {
   return `${JSON.stringify(exported(row))}\n`;
+}
+
+/**
+ * Writes the oldest records as JSON Lines, in the order of their numbers, up to one. Rule: AUDIT-18.
+ */
+export async function* archiveAudit(
+  db: Pick<Database, 'read' | 'batches'>,
+  upTo: number,
+): AsyncGenerator<readonly string[]> {
+  const rows = db.read.selectFrom('audit_log').where('sequence', '<=', upTo).orderBy('sequence').selectAll();
+  for await (const batch of db.batches(rows, 'archive of the audit log')) yield batch.map(toLine);
 }
 
 function toCells(row: AuditLog): Record<(typeof columns)[number], string | number | null> {

@@ -42,6 +42,7 @@ function saidBy({ details }: Pick<AuditLog, 'details'>): number | null {
 export class RecordedErasures {
   readonly #read: Reader;
   readonly #after: number;
+  readonly #isWhole: boolean;
   #erasures: ReadonlyMap<string, readonly number[]> | null = null;
   /** How many records each one took from, by its sequence. */
   readonly #taken = new Map<number, number>();
@@ -50,10 +51,14 @@ export class RecordedErasures {
   /** How many of those up to the noted record were erased after it. */
   countSince = 0;
 
-  /** @param after the sequence of the record that was noted earlier */
-  constructor(read: Reader, after: number) {
+  /**
+   * @param log `after`: the sequence of the record that was noted earlier; `isWhole`: whether the log begins with its first
+   *   record, and not at a checkpoint
+   */
+  constructor(read: Reader, { after, isWhole }: { readonly after: number; readonly isWhole: boolean }) {
     this.#read = read;
     this.#after = after;
+    this.#isWhole = isWhole;
   }
 
   /** Whether a record is rightly erased; counts it then. */
@@ -70,9 +75,11 @@ export class RecordedErasures {
     return true;
   }
 
-  /** Whether as many records as an erasure says were erased by it. */
+  /** Whether as many records as an erasure says were erased by it; at most as many where some were removed since. */
   isComplete(row: AuditLog): boolean {
-    return row.action !== 'user.erased' || saidBy(row) === (this.#taken.get(row.sequence) ?? 0);
+    if (row.action !== 'user.erased') return true;
+    const [said, taken] = [saidBy(row), this.#taken.get(row.sequence) ?? 0];
+    return said === taken || (!this.#isWhole && said !== null && taken < said);
   }
 
   async #firstAfter(sequence: number, people: readonly string[], isAnew: boolean): Promise<number | null> {

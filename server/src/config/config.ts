@@ -142,6 +142,9 @@ export const variables = z.object({
     .describe('Where vulnerabilities are reported: security.txt'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
   TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
+  AUDIT_RETENTION_DAYS: wholeNumber(30, 36_500)
+    .optional()
+    .describe('How long records of the audit log are kept; unset: for ever'),
   TRUST_PROXY: list.pipe(z.array(network)).default([]).describe('Addresses of trusted proxies'),
   CORS_ORIGINS: list.pipe(z.array(origin)).default([]).describe('Further browser origins'),
   LOG_LEVEL: z
@@ -176,6 +179,8 @@ export interface Config {
   readonly eventsUrl: Secret | null;
   readonly eventsFormat: EventsFormat;
   readonly eventRetentionDays: number;
+  /** `null`: for ever. Rule: AUDIT-19. */
+  readonly auditRetentionDays: number | null;
   /** Networks that may be connected to although they are not public, for what is set over the API. Rules: CONFIG-40, EVENT-24. */
   readonly outboundNetworks: readonly string[];
   /** Without a slash at the end; `null` where the built-in team directory is used. */

@@ -196,6 +196,7 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     eventsUrl: values.EVENTS_URL ?? null,
     eventsFormat: values.EVENTS_FORMAT,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
+    auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? null,
     outboundNetworks: readNetworks(values),
     connectorUrl: values.CONNECTOR_BACKEND_URL ?? null,
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],

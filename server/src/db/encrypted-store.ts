@@ -12,7 +12,13 @@ export async function selectEncrypted(read: Reader): Promise<readonly EncryptedV
   const settings = await read.selectFrom('settings').select(['name', 'content']).execute();
   const webhooks = await read.selectFrom('webhooks').select(['id', 'secret', 'earlier_secret']).execute();
   const keys = await read.selectFrom('shared_keys').select(['name', 'content']).execute();
+  const checkpoints = await read.selectFrom('audit_checkpoints').select(['name', 'content']).execute();
   return [
+    ...checkpoints.map(({ name, content }) => ({
+      content,
+      replace: (tx: Tx, next: string) =>
+        tx.updateTable('audit_checkpoints').set({ content: next }).where('name', '=', name).execute(),
+    })),
     ...settings.map(({ name, content }) => ({
       content,
       replace: (tx: Tx, next: string) =>

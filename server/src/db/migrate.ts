@@ -13,6 +13,7 @@ import * as sharedKeys from './migrations/0009-shared-keys.ts';
 import * as nodes from './migrations/0010-nodes.ts';
 import * as knownNetworks from './migrations/0015-known-networks.ts';
 import * as makers from './migrations/0016-makers.ts';
+import * as auditCheckpoints from './migrations/0014-audit-checkpoints.ts';
 
 interface Migration {
   readonly name: string;
@@ -38,6 +39,8 @@ const migrations: readonly Migration[] = [
   { name: 'nodes', up: nodes.up },
   { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 10 },
   { name: 'makers', up: makers.up, compatibleFrom: 10 },
+  // An older release does without: it only takes a log whose beginning was removed for a broken one.
+  { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 10 },
 ];
 
 /** The version that this release works with. */

@@ -168,6 +168,13 @@ interface TeamMembers {
   joined_at: Ms;
 }
 
+interface AuditCheckpoints {
+  name: 'removed';
+  /** Number and hash of the last record that was removed, encrypted. */
+  content: string;
+  made_at: Ms;
+}
+
 interface SharedKeys {
   name: 'signing';
   /** Encrypted. */
@@ -238,6 +245,7 @@ export interface Tables extends GuessingTables {
   webhooks: Webhooks;
   webhook_attempts: WebhookAttempts;
   audit_log: AuditLog;
+  audit_checkpoints: AuditCheckpoints;
   counters: Counters;
   shared_keys: SharedKeys;
   schema_migrations: SchemaMigrations;

@@ -2,7 +2,16 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Tx } from '../../db/database.ts';
 
 /** Replaced by what the present store has, as a whole. */
-const wholeTables = ['settings', 'auth_configs', 'outbox', 'audit_log', 'relays', 'dead_letters', 'webhook_attempts'];
+const wholeTables = [
+  'settings',
+  'auth_configs',
+  'outbox',
+  'audit_log',
+  'audit_checkpoints',
+  'relays',
+  'dead_letters',
+  'webhook_attempts',
+];
 /** What is read of the present store row by row. */
 const readTables = [
   'organizations',

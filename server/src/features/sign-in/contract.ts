@@ -1,3 +1,4 @@
+import { networkOf } from '../../access/limits.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
@@ -126,11 +127,12 @@ function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
 }
 
 /**
- * Records a refused sign-in behind its answer, whose time so tells nothing, and answers the refusal. An address that is
- * nobody's is not written down. Rules: AUDIT-9, AUTH-9.
+ * Records a refused sign-in behind its answer, whose time so tells nothing, and answers the refusal; what one network has
+ * refused more often than once a second is counted instead. An address that is nobody's is not written down. Rules:
+ * AUDIT-9, AUDIT-17, AUTH-9.
  */
 export function noteRefusal(services: Services, refusal: SignInRefusal): RefusedError {
-  const { db, limits, background } = services;
+  const { db, limits, background, countedRefusals } = services;
   const { orgId, userId: subjectId, method } = refusal;
   const { requestId, network } = refusal.origin;
   if (orgId === null) return refuseSignIn();
@@ -138,7 +140,11 @@ export function noteRefusal(services: Services, refusal: SignInRefusal): Refused
   const details = { method: method === 'none' ? null : method, reason: reasonOf(refusal) };
   const record = { ...what, origin: { requestId, network }, details };
   background.run('record of a refused sign-in', async () => {
-    if (await limits.tryCount('refusedSignIn', 'all')) await db.transaction((tx) => appendAudit(tx, services, record));
+    const ofNetwork = networkOf(network);
+    const isOne =
+      (await limits.tryCount('refusedSignIn', ofNetwork)) && (await limits.tryCount('refusedSignInOfAll', 'all'));
+    if (isOne) await db.transaction((tx) => appendAudit(tx, services, record));
+    else countedRefusals.add({ orgId, network: ofNetwork, requestId });
   });
   return refuseSignIn();
 }
