@@ -54,6 +54,7 @@ describe('loadConfig', () => {
       eventsUrl: null,
       eventsFormat: 'envelope',
       eventRetentionDays: 30,
+      auditRetentionDays: null,
       outboundNetworks: [],
       connectorUrl: null,
       displayPrefixes: ['lkpat_'],
@@ -94,6 +95,7 @@ describe('loadConfig', () => {
       EVENTS_URL: 'nats://ada:pa55word@mq.example.com',
       EVENTS_FORMAT: 'cloudevents',
       EVENT_RETENTION_DAYS: '7',
+      AUDIT_RETENTION_DAYS: '90',
       WEBHOOK_NETWORKS: '10.0.0.7, fd00::/8',
       PAT_PREFIX: 'acme',
       CONNECTOR_BACKEND_URL: 'https://teams.example.com:8443/connector/',
@@ -125,6 +127,7 @@ describe('loadConfig', () => {
       databaseUrl: null,
       eventsFormat: 'cloudevents',
       eventRetentionDays: 7,
+      auditRetentionDays: 90,
       outboundNetworks: ['10.0.0.7', 'fd00::/8'],
       connectorUrl: 'https://teams.example.com:8443/connector',
       displayPrefixes: ['acme_', 'old_', 'older-1_', 'oldest_'],
@@ -144,6 +147,14 @@ describe('loadConfig', () => {
     const server = { host: 'smtp.example.com', port: 465, security: 'tls', login: { username: 'mailer' } };
     expect(mailServer).toMatchObject(server);
     expect(eventsUrl?.expose()).toBe('nats://ada:pa55word@mq.example.com');
+  });
+
+  it('keeps the audit log for at least 30 days, or for ever (AUDIT-18)', () => {
+    expect(loadConfig({ AUDIT_RETENTION_DAYS: '' }).auditRetentionDays).toBeNull();
+    expect(loadConfig({ AUDIT_RETENTION_DAYS: '30' }).auditRetentionDays).toBe(30);
+    for (const value of ['29', '0', '-1', '36501', 'never']) {
+      expect(() => loadConfig({ AUDIT_RETENTION_DAYS: value })).toThrow(/^AUDIT_RETENTION_DAYS is /);
+    }
   });
 
   it('bases the public address on the port (CONFIG-2)', () => {

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { second } from '../clock.ts';
+import { heldNow } from '../shares.ts';
 
 /** What may become of an event that is relayed. */
 const relayOutcomes = ['delivered', 'refused', 'unwell', 'dead'] as const;
@@ -24,6 +25,19 @@ export interface Metrics {
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
+/** Shows what this process holds for requests. Rule: HTTP-32. */
+function exposeHeld(registry: Registry): void {
+  const held: Gauge<'what'> = new Gauge({
+    name: 'latchkey_held',
+    help: 'What requests hold at the moment: bytes, or places, by what it is',
+    labelNames: ['what'],
+    registers: [registry],
+    collect: () => {
+      for (const [what, amount] of heldNow()) held.set({ what }, amount);
+    },
+  });
+}
+
 /** A registry of its own, so that several services can live in one process. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -46,6 +60,7 @@ export function createMetrics(): Metrics {
     labelNames: ['refusal'],
     registers: [registry],
   });
+  exposeHeld(registry);
   const relayBehind = new Gauge({
     name: 'latchkey_relay_behind_events',
     help: 'How many events have not gone out yet, by way out',

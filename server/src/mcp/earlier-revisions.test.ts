@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { answerEarlier, type Serving } from './earlier-revisions.ts';
+
+const call = (id: number) => ({
+  jsonrpc: '2.0' as const,
+  id,
+  method: 'tools/call',
+  params: { name: 'x', arguments: {} },
+});
+
+/** What serves calls with texts of so many characters, and how many calls and turns there were. */
+function servingTexts(lengthOf: (place: number) => number) {
+  const seen = { calls: 0, turns: 0 };
+  const serving: Serving = {
+    newServer: () => {
+      throw new Error('calls need none');
+    },
+    callTool: async () => {
+      seen.calls += 1;
+      return { content: [{ type: 'text', text: 'x'.repeat(lengthOf(seen.calls)) }] };
+    },
+    beforeNext: async () => {
+      seen.turns += 1;
+    },
+  };
+  return { seen, serving };
+}
+
+async function answersOf(count: number, serving: Serving) {
+  const batch = Array.from({ length: count }, (_, place) => call(place + 1));
+  const { status, body } = await answerEarlier(batch, undefined, serving);
+  return { status, size: body.length, answers: JSON.parse(body) };
+}
+
+describe('a batch of calls (MCP-16)', () => {
+  it('has at most 20, and lets others have their turn between two', async () => {
+    const { seen, serving } = servingTexts(() => 10);
+    expect((await answersOf(20, serving)).answers).toHaveLength(20);
+    expect(seen).toEqual({ calls: 20, turns: 19 });
+    expect((await answersOf(21, serving)).status).toBe(400);
+    expect(seen.calls).toBe(20);
+  });
+
+  it('is answered up to 10 MB: what does not fit is refused, and nothing after it is carried out', async () => {
+    const { seen, serving } = servingTexts(() => 3_000_000);
+    const { size, answers } = await answersOf(20, serving);
+    expect(size).toBeLessThan(10_100_000);
+    expect(seen.calls).toBe(4);
+    const outcomes = answers.map(({ id, error }: { id: number; error?: { code: number } }) => [id, error?.code]);
+    expect(outcomes.slice(0, 5)).toEqual([
+      [1, undefined],
+      [2, undefined],
+      [3, undefined],
+      [4, -32_000],
+      [5, -32_000],
+    ]);
+    expect(outcomes).toHaveLength(20);
+  });
+
+  it('gives a short answer all the same: that of a change is never lost', async () => {
+    const { seen, serving } = servingTexts((place) => (place === 4 ? 900 : 3_333_000));
+    const { answers } = await answersOf(5, serving);
+    expect([seen.calls, answers[3].result.content[0].text.length]).toEqual([4, 900]);
+    expect(answers[4].error.code).toBe(-32_000);
+  });
+
+  it('ends with what is thrown before the next call', async () => {
+    const { seen, serving } = servingTexts(() => 10);
+    const beforeNext = async () => {
+      throw new Error('the credential has ended');
+    };
+    await expect(answersOf(3, { ...serving, beforeNext })).rejects.toThrow('the credential has ended');
+    expect(seen.calls).toBe(1);
+  });
+});
