@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { encryptionKeyFile, makeEncryptionKey, writeEncryptionKey } from '../../server/src/access/encryption.ts';
 import { secondConnection } from '../../server/test/second-connection.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
@@ -112,6 +113,44 @@ describe('latchkey audit export', () => {
         stderr: expect.stringContaining('is there already'),
       });
       expect(readFileSync(lines, 'utf8').trim().split('\n')).toEqual(written);
+    }));
+});
+
+describe('latchkey audit archive', () => {
+  it('0: the records before a date, in a new file, and removed where that is wanted; the rest is proved (AUDIT-18)', () =>
+    withLog(async (dataDir) => {
+      const at = ['--data-dir', dataDir];
+      const { head, records } = await latchkeyJson('audit', 'verify', ...at);
+      const [none, all, again] = ['none', 'all', 'again'].map((name) => join(dataDir, `${name}.jsonl`)) as [
+        string,
+        string,
+        string,
+      ];
+      const archive = (before: string, to: string, ...more: readonly string[]) =>
+        latchkeyJson('audit', 'archive', ...at, '--before', before, '--to', to, ...more);
+      expect((await archive('2020-01-01', none)).archived).toEqual({ file: none, records: 0, removed: 0 });
+      expect((await archive('2999-01-01', all)).archived).toEqual({ file: all, records, removed: 0 });
+      const written = readFileSync(all, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(written.map(({ sequence }) => sequence)).toEqual(Array.from({ length: records }, (_, place) => place + 1));
+      expect([written.at(-1).hash, statSync(all).mode & 0o777]).toEqual([head.hash, 0o600]);
+      const remove = ['audit', 'archive', ...at, '--before', '2999-01-01', '--to', again, '--remove'];
+      expect(await latchkey(remove)).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('ENCRYPTION_KEY is missing'),
+      });
+      writeEncryptionKey(join(dataDir, encryptionKeyFile), makeEncryptionKey());
+      expect(await latchkeyJson(...remove)).toMatchObject({ archived: { records, removed: records } });
+      expect(readFileSync(again, 'utf8')).toBe(readFileSync(all, 'utf8'));
+      expect(await latchkeyJson('audit', 'verify', ...at)).toMatchObject({ ok: true, records: 1, removed: records });
+      writeEncryptionKey(join(dataDir, encryptionKeyFile), makeEncryptionKey());
+      expect(await latchkey(['audit', 'verify', ...at])).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('was not signed with this ENCRYPTION_KEY'),
+      });
+      expect(await latchkey(['audit', 'archive', ...at, '--before', 'soon', '--to', none])).toMatchObject({ code: 2 });
     }));
 });
 

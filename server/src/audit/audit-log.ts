@@ -34,7 +34,8 @@ export interface AuditRecord {
   readonly changes?: Changes;
 }
 
-interface AuditParts {
+/** What writing records takes. */
+export interface AuditParts {
   readonly clock: Clock;
   readonly newId: NewId;
   readonly metrics: Pick<Metrics, 'countActivity'>;

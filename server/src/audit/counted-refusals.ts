@@ -1,10 +1,16 @@
+import type { Background } from '../background.ts';
 import { minute, toTimestamp } from '../clock.ts';
-import type { Services } from '../services.ts';
-import { appendAudit } from './audit-log.ts';
+import type { Database } from '../db/database.ts';
+import { type AuditParts, appendAudit } from './audit-log.ts';
 
 /** Networks that get a row of their own in a minute; all others share one. */
 const networksMax = 100;
 const severalNetworks = 'several';
+
+interface Parts extends AuditParts {
+  readonly db: Database;
+  readonly background: Background;
+}
 
 interface Refusals {
   readonly orgId: string;
@@ -26,9 +32,7 @@ export interface CountedRefusals {
 }
 
 /** Makes the counters of this process. */
-export function countedRefusals(
-  services: () => Pick<Services, 'db' | 'clock' | 'newId' | 'metrics' | 'background'>,
-): CountedRefusals {
+export function countedRefusals(services: () => Parts): CountedRefusals {
   let counted = new Map<string, Counted>();
   let timer: NodeJS.Timeout | null = null;
 
