@@ -47,7 +47,7 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
     expect((await app.nobody.post('/userAccount/initAuth', {})).status).toBe(200);
   });
 
-  it('429: so do people, each for themselves; others upload as ever', async () => {
+  it('429: so do people, each for themselves; others upload as ever (HTTP-33)', async () => {
     const statuses = await hold(18, halfSent('/users/by-ids', bearer(member)));
     expect(statuses.filter((status) => status === 429)).toHaveLength(2);
     const large = { userIds: Array.from({ length: 1_000 }, () => 'a'.repeat(24)) };

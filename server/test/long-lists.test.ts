@@ -223,7 +223,7 @@ describe('long lists and what goes wrong', () => {
     expect(linesOf(/broke off/)).toEqual([]);
   }
 
-  it('429: a fifth list of one person, by session or token, and none of what others ask for (ERR-24)', async () => {
+  it('429: a fifth list of one person, by session or token, and none of what others ask for (ERR-24, HTTP-33)', async () => {
     const open = await openAll([admin]);
     await expectOnlyShort(admin, 429);
     await expectOnlyShort(await admin.token(), 429);
