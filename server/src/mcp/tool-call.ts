@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
@@ -175,7 +176,10 @@ export async function callTool(
     const answer = await endpoint.handle(services, input);
     const isLong = answer instanceof RecordInBatches;
     const whole = isLong ? await withItems(answer, rowsCharged(services.limits, call.caller)) : answer;
+    // Each step over a long list takes some time: others get their turn between them.
+    if (isLong) await setImmediate();
     const result = whole === null ? tooLarge : toResult(tool, whole);
+    if (isLong) await setImmediate();
     log[readOnlyHint ? 'debug' : 'info']({ requestId, tool: tool.name }, 'an agent called a tool');
     return result;
   } catch (error) {
