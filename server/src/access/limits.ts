@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { type Clock, minute, second } from '../clock.ts';
-import { limitHeaders, RefusedError, refuseTooMany } from '../errors.ts';
+import { refuseTooMany } from '../errors.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
 import type { Principal } from './principal.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { second, toTimestamp } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { limitHeaders, RefusedError } from '../errors.ts';
 import type { LimitKey } from './limit-counts.ts';
 import { type LimitParts, networkOf } from './limits.ts';
 import { type Failures, waitMsOf, withFailure, withoutFailure } from './slow-down.ts';
