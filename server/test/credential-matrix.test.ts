@@ -22,6 +22,7 @@ const kinds = [
   'x-session-token',
   'reset link',
   'invitation link',
+  'confirmation link',
   'one-time code',
   'ticket of single sign-on',
   'client secret',
@@ -61,6 +62,9 @@ async function makeLinks(): Promise<void> {
   const { body: invited } = await admin.post('/users', { fullName: 'Edsger Dijkstra', email: owner.invitation });
   const { body } = await admin.post(`/users/${invited._id}/invite-link`);
   values.set('invitation link', body.link.split('#token=')[1]);
+  const member = await app.member(admin, 'moving@example.com');
+  await member.patch(`/users/${member.userId}/email`, { email: 'moved@example.com', currentPassword: password });
+  values.set('confirmation link', tokenIn(await desk.mail.mailTo('moved@example.com')));
 }
 
 async function makeTicket(): Promise<void> {
@@ -202,6 +206,11 @@ const usingUp: readonly Door[] = [
     name: 'the reset of a password',
     open: { 'reset link': 200, 'invitation link': 200 },
     knock: bearerAt('POST', () => '/userAccount/password/reset/token', { password: newPassword }),
+  },
+  {
+    name: 'the confirmation of an address',
+    open: { 'confirmation link': 200 },
+    knock: bearerAt('POST', () => '/userAccount/email/confirm/token', {}),
   },
 ];
 

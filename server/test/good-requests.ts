@@ -1,3 +1,4 @@
+import { issueLinks } from '../src/features/links/contract.ts';
 import { addressOf } from '../src/http/endpoint.ts';
 import { isUpload } from '../src/http/media.ts';
 import { routes } from '../src/routes.gen.ts';
@@ -26,6 +27,8 @@ export interface GoodRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whose password it sets, to the one in the body. */
   readonly setsPasswordOf?: string;
+  /** Whether it verifies the address of the user of the client. */
+  readonly verifiesAddress?: true;
 }
 
 type Make = (world: World) => GoodRequest | Promise<GoodRequest>;
@@ -159,6 +162,25 @@ const requests = new Map<string, Make>([
   [
     'POST /userAccount/email/confirm',
     ({ admin, member }) => ({ caller: admin, path: '/userAccount/email/confirm', body: { userId: member.userId } }),
+  ],
+  [
+    'POST /userAccount/email/confirm/token',
+    async ({ app, admin }) => {
+      const { userId } = await app.member(admin, fresh());
+      await (await admin.token()).patch(`/users/${userId}/email`, { email: fresh() });
+      const { orgId } = (await admin.get(`/users/${userId}`)).body;
+      const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
+      const [link] = await app.services.db.transaction((tx) =>
+        issueLinks(tx, app.services, { ...issuing, wishes: [{ orgId, userId, needsPassword: true }] }),
+      );
+      const caller = new Client(app, link?.address.expose().split('#token=')[1] ?? '', userId);
+      return {
+        caller,
+        path: '/userAccount/email/confirm/token',
+        body: { currentPassword: password },
+        verifiesAddress: true,
+      };
+    },
   ],
   [
     'POST /userAccount/initAuth',

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { type Clock, minute, second } from '../clock.ts';
+import { type Clock, hour, minute, second } from '../clock.ts';
 import { refuseTooMany } from '../errors.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
 import type { Principal } from './principal.ts';
@@ -32,6 +32,8 @@ const allowances = {
   testMail: 10,
   /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
   emailNotice: 3,
+  /** Mails to confirm an e-mail, by the person whose it is: that could be anybody's address. */
+  confirmationMail: 5,
   /** Notices that an administrator left, by the user who did. */
   leaverNotice: 3,
   /** Changes, by member. */
@@ -52,6 +54,7 @@ const allowances = {
 const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
   recoveryMail: 20 * minute,
   codeMail: 10 * minute,
+  confirmationMail: hour,
 };
 
 /** What is counted for all nodes together. */

@@ -13,6 +13,7 @@ const subjectKinds = {
   'user.erased': 'user',
   'user.invited': 'user',
   'user.email-confirmed': 'user',
+  'user.email-given-back': 'user',
   'invitation.shown': 'user',
   'invitation.revoked': 'user',
   'password.reset-requested': 'user',

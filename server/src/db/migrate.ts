@@ -14,6 +14,7 @@ import * as nodes from './migrations/0010-nodes.ts';
 import * as knownNetworks from './migrations/0015-known-networks.ts';
 import * as makers from './migrations/0016-makers.ts';
 import * as auditCheckpoints from './migrations/0014-audit-checkpoints.ts';
+import * as verifiedAddresses from './migrations/0011-verified-addresses.ts';
 
 interface Migration {
   readonly name: string;
@@ -41,6 +42,7 @@ const migrations: readonly Migration[] = [
   { name: 'makers', up: makers.up, compatibleFrom: 10 },
   // An older release does without: it only takes a log whose beginning was removed for a broken one.
   { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 10 },
+  { name: 'verified-addresses', up: verifiedAddresses.up },
 ];
 
 /** The version that this release works with. */

@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely';
+import type { Generated, Insertable } from 'kysely';
 import type { AuditLog, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
 import type {
   AuthConfigs,
@@ -55,8 +55,10 @@ interface Users {
   designation: string | null;
   /** JSON of an address. */
   address: string | null;
-  /** Where recovery mail goes while an address that a token set is unconfirmed; `null`: to `email`. */
+  /** The last verified address while `email` is unverified: mail about the account goes there. `null`: `email` is verified. */
   recovery_email: string | null;
+  /** When the verified address of the account became so; `null` once the user is erased. */
+  email_verified_at: Ms | null;
   has_logged_in: Flag;
   /** The first complete sign-in since the account was made or restored; unlike `has_logged_in` nobody can write it. */
   signed_in_at: Ms | null;
@@ -114,7 +116,7 @@ interface OneTimeLinks {
   hash: string | null;
   org_id: string;
   user_id: string;
-  purpose: 'invitation' | 'reset';
+  purpose: 'invitation' | 'reset' | 'confirmation';
   /** Of an invitation: whether the person had been here before. */
   is_returning: Flag;
   /** `sending` until the mail server has answered; `shown` to an administrator, who takes it along. */
@@ -127,6 +129,8 @@ interface OneTimeLinks {
   end_reason: 'used' | 'replaced' | 'email-changed' | 'password-changed' | 'owner-deleted' | null;
   /** Whether it is the last one of its purpose that the person got, in this life of the account. */
   is_current: Flag;
+  /** Of a confirmation: whether the current password is asked for, because the address was set without it. */
+  needs_password: Generated<Flag>;
 }
 
 interface Settings {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { RefusedError } from '../errors.ts';
 import type { Services } from '../services.ts';
+import { addConfirmPage } from './confirm-page.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 import { openApiDocument } from './openapi.ts';
 import { addResetPage } from './reset-page.ts';
@@ -93,5 +94,5 @@ export function addOpenRoutes(app: FastifyInstance, services: Services, endpoint
     return document;
   });
   addMetrics(app, services);
-  return [description, ...addDocs(app), ...addResetPage(app)];
+  return [description, ...addDocs(app), ...addResetPage(app), ...addConfirmPage(app)];
 }

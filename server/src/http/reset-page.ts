@@ -40,7 +40,8 @@ const page = `<!doctype html>
 </html>
 `;
 
-const css = `:root {
+/** The style of pages behind links in mails. */
+export const pageStyle = `:root {
   color-scheme: light dark;
   --ground: #f4f5f7;
   --sheet: #ffffff;
@@ -116,18 +117,32 @@ button {
 /** Only this origin may be asked for anything, no form is sent by the browser itself, and nobody may frame the page. */
 const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";
-const headers = {
+const pageHeaders = {
   'content-security-policy': contentPolicy,
   'cross-origin-opener-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-robots-tag': 'noindex',
 };
 
+/** A file of a page: its address, what it is, and its content. */
+export type PageFile = readonly [string, { readonly type: string; readonly caching: string }, Buffer];
+
+/** Serves the files of a page behind links in mails; returns their addresses, which take GET from every caller. */
+export function addPage(app: FastifyInstance, files: readonly PageFile[]): string[] {
+  for (const [url, { type, caching }, content] of files) {
+    app.get(url, { config: { open: 'page' } }, async (_, reply) => {
+      reply.type(`${type}; charset=utf-8`).headers({ ...pageHeaders, 'cache-control': caching });
+      return content;
+    });
+  }
+  return files.map(([url]) => url);
+}
+
 /** Sent from the same memory, however many ask. */
-const files: readonly (readonly [string, { readonly type: string; readonly caching: string }, Buffer])[] = [
+const files: readonly PageFile[] = [
   ['/reset-password', { type: 'text/html', caching: 'no-store' }, Buffer.from(page)],
   ['/reset-password/page.js', { type: 'text/javascript', caching: 'no-cache' }, Buffer.from(resetPageScript)],
-  ['/reset-password/page.css', { type: 'text/css', caching: 'no-cache' }, Buffer.from(css)],
+  ['/reset-password/page.css', { type: 'text/css', caching: 'no-cache' }, Buffer.from(pageStyle)],
 ];
 
 /**
@@ -137,11 +152,5 @@ const files: readonly (readonly [string, { readonly type: string; readonly cachi
  * @returns its addresses, which take GET from everybody
  */
 export function addResetPage(app: FastifyInstance): string[] {
-  for (const [url, { type, caching }, content] of files) {
-    app.get(url, { config: { open: 'page' } }, async (_, reply) => {
-      reply.type(`${type}; charset=utf-8`).headers({ ...headers, 'cache-control': caching });
-      return content;
-    });
-  }
-  return files.map(([url]) => url);
+  return addPage(app, files);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { MailContent } from './mail.ts';
+import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './notices.ts';
 import {
   administratorLeftMail,
-  emailChangedMail,
+  confirmEmailMail,
   invitationMail,
   oneTimeCodeMail,
   passwordResetMail,
@@ -28,6 +29,8 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
   const person = { organization, fullName };
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
+  const confirm = `${frontend}/confirm-email#token=${secret}`;
+  const others = { hasPassword: true, sessions: 2, tokenNames: [fullName, 'ci'], tokens: 5 };
   const toSet = { organization, link, expiresIn: '48 hours' };
   const left = { organization, users: [fullName, newEmail], by: fullName };
   const toSignIn = { organization, link: signIn, expiresIn: null };
@@ -39,7 +42,18 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
     'invitation-back-sign-in': { mail: invitationMail({ ...toSignIn, isReturning: true }), link: signIn },
     'password-reset': { mail: passwordResetMail({ ...person, link, expiresIn: '20 minutes' }), link },
     'one-time-code': { mail: oneTimeCodeMail({ ...person, code, expiresIn: '10 minutes' }), link: null },
-    'e-mail-changed': { mail: emailChangedMail({ ...person, newEmail }), link: null },
+    'e-mail-changed': { mail: emailChangedMail({ organization, newEmail, isVerified: true }), link: null },
+    'e-mail-changed-unverified': { mail: emailChangedMail({ organization, newEmail, isVerified: false }), link: null },
+    'e-mail-given-back': { mail: emailGivenBackMail({ organization, lostEmail: newEmail }), link: null },
+    'e-mail-confirm': {
+      mail: confirmEmailMail({ ...person, link: confirm, expiresIn: '48 hours', needsPassword: false }),
+      link: confirm,
+    },
+    'e-mail-confirm-password': {
+      mail: confirmEmailMail({ ...person, link: confirm, expiresIn: '48 hours', needsPassword: true }),
+      link: confirm,
+    },
+    'first-sign-on': { mail: firstSignOnMail({ organization, ...others }), link: null },
     'suspicious-sign-in': { mail: suspiciousSignInMail({ ...person, at, network }), link: null },
     'administrator-demoted': {
       mail: administratorLeftMail({
@@ -109,7 +123,7 @@ describe('mails', () => {
     expect(mailOf('invitation-back-sign-in').mail.subject).toBe('You are invited to re-join Example');
   });
 
-  it.each(['invitation', 'invitation-back', 'password-reset', 'one-time-code'])(
+  it.each(['invitation', 'invitation-back', 'password-reset', 'one-time-code', 'e-mail-confirm'])(
     '%s says that it works once, and for how long',
     (name) => {
       const { text, html } = mailOf(name).mail;

@@ -2,7 +2,7 @@ import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
 
 /** What every mail says of its sender. */
-interface FromOrganization {
+export interface FromOrganization {
   /** Its short name as people wrote it. */
   readonly organization: string;
 }
@@ -12,7 +12,8 @@ interface ToPerson extends FromOrganization {
   readonly fullName: string;
 }
 
-function footer(organization: string): Sentence {
+/** The last line of every mail. */
+export function footer(organization: string): Sentence {
   return say`This mail was sent by the sign-in service of ${organization}.`;
 }
 
@@ -119,21 +120,31 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
   });
 }
 
-/** To the address that an account had before. Rule: MAIL-6. */
-export function emailChangedMail({
-  organization,
-  newEmail,
-}: FromOrganization & { readonly newEmail: string }): MailContent {
+/** What a mail with a link to confirm an address says. */
+interface ConfirmEmailLetter extends ToPerson {
+  readonly link: string;
+  /** How long the link works, for example `48 hours`. */
+  readonly expiresIn: string;
+  /** Whether the page asks for the current password. */
+  readonly needsPassword: boolean;
+}
+
+/** To the new address of an account. Rule: ADDRESS-5. */
+export function confirmEmailMail(letter: ConfirmEmailLetter): MailContent {
+  const { organization, fullName, link, expiresIn, needsPassword } = letter;
   return layOut({
-    subject: `Your e-mail address at ${organization} was changed`,
-    heading: say`Your e-mail address was changed`,
+    subject: `Confirm your e-mail address for ${organization}`,
+    heading: say`Confirm your e-mail address`,
+    greeting: say`Hello ${fullName},`,
     before: [
-      say`The e-mail address of your account at ${organization} is now ${newEmail}.`,
-      say`If you or an administrator changed it, there is nothing to do.`,
-      say`If not, somebody else may be using your account: please tell an administrator of ${organization} at once. They can put the address right and end all sessions.`,
+      say`This address was entered for an account at ${organization}. Confirm that it is yours, so that mail about the account can come here.`,
+      ...(needsPassword ? [say`The page will ask for the password of the account.`] : []),
     ],
-    centre: null,
-    after: [],
+    centre: { label: 'Confirm this address', link },
+    after: [
+      say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on.`,
+      say`If you have no account there, or did not enter this address, do not confirm it: you can ignore this mail.`,
+    ],
     footer: footer(organization),
   });
 }

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url';
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { z } from 'zod';
 
 const octetsMax = 254;
@@ -30,6 +30,20 @@ export function normalizeEmail(given: string): string | null {
   const domain = domainToASCII(givenDomain);
   const email = `${local}@${domain}`;
   return isDomain(domain) && Buffer.byteLength(email) <= octetsMax ? email : null;
+}
+
+/**
+ * The one spelling of an address that another system vouches for: only of one that is spelled so already, but for ASCII
+ * capitals, or whose domain is the exact Unicode form. `null` for any other, since folding it could make it the address of
+ * another person: U+212A is no `k` to a provider. Rule: ADDRESS-9.
+ */
+export function vouchedEmail(given: string): string | null {
+  const email = normalizeEmail(given);
+  if (email === null) return null;
+  const spelled = given.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+  const domain = domainOf(email);
+  const unicode = email.slice(0, -domain.length) + domainToUnicode(domain);
+  return spelled === email || spelled === unicode ? email : null;
 }
 
 const form = { format: 'email', maxLength: octetsMax };

@@ -18,6 +18,7 @@ export function erasedUser(id: string, nowMs: number) {
     designation: null,
     address: null,
     recovery_email: null,
+    email_verified_at: null,
     erased_at: nowMs,
     updated_at: nowMs,
   };

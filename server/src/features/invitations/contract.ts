@@ -11,6 +11,7 @@ import { MailError } from '../../mail/mail-error.ts';
 import { invitationMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { type GivenBack, giveBackAddresses } from '../addresses/contract.ts';
 import { findAdministratorsAmong, joinGroups } from '../groups/contract.ts';
 import { type IssuedLink, issueLinks, noteDeliveries } from '../links/contract.ts';
 import { signsInBy } from '../sign-in/contract.ts';
@@ -92,11 +93,16 @@ async function record(
 /**
  * Brings in whoever of the addressed is not here, or was never reached by mail, and puts them into the groups. Rules:
  * INVITE-6 to INVITE-9, INVITE-15.
- * @returns who is to get an invitation; nobody, where all have an active account
+ * @returns who is to get an invitation; nobody, where all have an active account. And who lost an address that is theirs
  */
-export async function bringIn(tx: Tx, services: Services, wish: InvitingWish): Promise<readonly Guest[]> {
+export async function bringIn(
+  tx: Tx,
+  services: Services,
+  wish: InvitingWish,
+): Promise<{ readonly guests: readonly Guest[]; readonly givenBack: readonly GivenBack[] }> {
   const { caller, emails, groupIds, origin } = wish;
   const { orgId } = caller;
+  const givenBack = await giveBackAddresses(tx, services, { orgId, emails, by: caller, origin });
   const holders = await findHoldersOfEmails(tx, orgId, emails);
   const looked = { orgId, userIds: holders.map(({ id }) => id), nowMs: services.clock.now() };
   const wereReturning = await selectUnreached(tx, looked);
@@ -122,7 +128,7 @@ export async function bringIn(tx: Tx, services: Services, wish: InvitingWish): P
   const userIds = guests.map(({ id }) => id);
   const joined = await joinGroups(tx, { groupIds, userIds });
   await record(tx, services, { ...wish, joined, added, unreached: unreached.map(({ id }) => id), userIds });
-  return guests;
+  return { guests, givenBack };
 }
 
 /** An invitation that is made, and not yet sent. */

@@ -4,15 +4,9 @@ import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
+import { announceGivenBack } from '../addresses/contract.ts';
 import { requireGroups } from '../groups/contract.ts';
-import {
-  bringIn,
-  type Invitations,
-  type InvitingWish,
-  makeInvitations,
-  requireInviting,
-  sendInvitations,
-} from './contract.ts';
+import { bringIn, type InvitingWish, makeInvitations, requireInviting, sendInvitations } from './contract.ts';
 
 const emailsMax = 1_000;
 const groupsMax = 100;
@@ -33,15 +27,15 @@ const body = z.strictObject({
 });
 
 /** Makes accounts and invitations, all or none. */
-async function prepare(services: Services, wish: InvitingWish): Promise<Invitations> {
+async function prepare(services: Services, wish: InvitingWish) {
   const { caller, groupIds } = wish;
   const { orgId } = caller;
   return services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, 'admin');
     await requireGroups(tx, { orgId, groupIds, caller });
-    const guests = await bringIn(tx, services, wish);
+    const { guests, givenBack } = await bringIn(tx, services, wish);
     if (guests.length === 0) throw new RefusedError('everybodyActive');
-    return makeInvitations(tx, services, { guests, by: caller });
+    return { givenBack, invitations: await makeInvitations(tx, services, { guests, by: caller }) };
   });
 }
 
@@ -64,7 +58,8 @@ export const inviteUsers = endpoint({
     const mayGroup = caller.kind === 'session' || caller.scopes.has('usergroup:write');
     if (groupIds !== undefined && !mayGroup) throw refuseScope(['usergroup:write']);
     await services.limits.count('invite', caller.userId);
-    const invitations = await prepare(services, { caller, emails, groupIds: groupIds ?? [], origin });
+    const { invitations, givenBack } = await prepare(services, { caller, emails, groupIds: groupIds ?? [], origin });
+    await announceGivenBack(services, givenBack);
     await sendInvitations(services, invitations, startedMs);
     return { message: 'Invite sent successfully' };
   },

@@ -33,6 +33,7 @@ describe('what a link is still good for', () => {
     expiresAt: 1_000,
     endedAt: null,
     isOwnerGone: false,
+    needsPassword: false,
   };
   const kept = 30 * day;
   it.each([

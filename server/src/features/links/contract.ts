@@ -33,6 +33,8 @@ interface LinkWish {
   readonly userId: string;
   /** Of an invitation: whether the person had been here before. */
   readonly isReturning?: boolean;
+  /** Of a confirmation: whether the current password is to be asked for. */
+  readonly needsPassword?: boolean;
 }
 
 /** A link that was just made. */
@@ -47,7 +49,7 @@ export interface IssuedLink {
 
 interface Issuing {
   readonly purpose: LinkPurpose;
-  /** Whether the link is to set a password; otherwise it leads to where one signs in. */
+  /** Whether the link is to hold a secret, as one does that sets a password; otherwise it leads to where one signs in. */
   readonly setsPassword: boolean;
   /** Who asked for it; `null`: its owner, or somebody who claims to be. */
   readonly createdBy: string | null;
@@ -61,7 +63,7 @@ function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Is
   const link: IssuedLink = {
     id: newId(),
     userId: wish.userId,
-    address: linkAddress(config.frontendUrl, raw),
+    address: linkAddress(config.frontendUrl, raw, purpose),
     expiresAtMs: setsPassword ? nowMs + linkMs[purpose] : null,
   };
   const row = {
@@ -71,6 +73,7 @@ function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Is
     user_id: wish.userId,
     purpose,
     is_returning: wish.isReturning ? 1 : 0,
+    needs_password: wish.needsPassword ? 1 : 0,
     delivery,
     created_by: createdBy,
     created_at: nowMs,
@@ -109,8 +112,9 @@ export async function issueLinks(
 }
 
 /**
- * The link that a secret belongs to, as long as it works. Throws `linkGone` for one that was used, replaced or is past
- * its time, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2, PASSWORD-12.
+ * The link to set a password that a secret belongs to, as long as it works. Throws `linkGone` for one that was used,
+ * replaced or is past its time, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2,
+ * PASSWORD-12.
  */
 export async function requireLink(
   read: Reader,
@@ -118,7 +122,21 @@ export async function requireLink(
   secret: Secret,
 ): Promise<StoredLink> {
   const link = await selectLink(read, linkHash(secret));
-  const verdict = judgeLink(link, clock.now());
+  return judged(link?.purpose === 'confirmation' ? undefined : link, clock.now());
+}
+
+/** The link to confirm an address that a secret belongs to, as `requireLink` for one to set a password. Rule: ADDRESS-5. */
+export async function requireConfirmation(
+  read: Reader,
+  { clock }: Pick<Services, 'clock'>,
+  secret: Secret,
+): Promise<StoredLink> {
+  const link = await selectLink(read, linkHash(secret));
+  return judged(link?.purpose === 'confirmation' ? link : undefined, clock.now());
+}
+
+function judged(link: StoredLink | undefined, nowMs: number): StoredLink {
+  const verdict = judgeLink(link, nowMs);
   if (verdict === 'gone') throw new RefusedError('linkGone');
   if (!link || verdict === 'unknown') throw unauthorized.invalid();
   return link;
@@ -128,6 +146,12 @@ export async function requireLink(
 export async function useUpLink(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
   await updateUsed(tx, id, nowMs);
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'password-changed' });
+}
+
+/** Uses a link to confirm an address up; the other links of its owner end, which went to the earlier address. */
+export async function useUpConfirmation(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
+  await updateUsed(tx, id, nowMs);
+  await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'email-changed' });
 }
 
 /** Ends the invitation links of somebody who has signed in, by whatever way: they have been accepted. Rule: LINK-3. */

@@ -12,12 +12,12 @@ export async function selectLink(read: Reader, hash: string): Promise<StoredLink
     .innerJoin('organizations as o', 'o.id', 'l.org_id')
     .where('l.hash', '=', hash)
     .select(['l.id', 'l.org_id as orgId', 'l.user_id as userId', 'l.purpose'])
-    .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt'])
+    .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt', 'l.needs_password'])
     .select(['u.is_deleted as ownerDeleted', 'o.is_deleted as orgDeleted'])
     .executeTakeFirst();
   if (!row) return undefined;
-  const { ownerDeleted, orgDeleted, ...link } = row;
-  return { ...link, isOwnerGone: ownerDeleted === 1 || orgDeleted === 1 };
+  const { ownerDeleted, orgDeleted, needs_password, ...link } = row;
+  return { ...link, isOwnerGone: ownerDeleted === 1 || orgDeleted === 1, needsPassword: needs_password === 1 };
 }
 
 /** Adds links, as many as one statement takes. */
@@ -85,7 +85,7 @@ export async function updateDelivery(tx: Tx, ids: readonly string[], delivery: '
 export async function deleteOldLinks(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = tx
     .selectFrom('one_time_links')
-    .where((eb) => eb.or([eb('purpose', '=', 'reset'), eb('is_current', '=', 0)]))
+    .where((eb) => eb.or([eb('purpose', '!=', 'invitation'), eb('is_current', '=', 0)]))
     .where((eb) => eb.or([eb('ended_at', '<', beforeMs), eb('expires_at', '<', beforeMs)]))
     .select('id')
     .limit(limit);

@@ -3,10 +3,14 @@ import { day, hour, minute } from '../../clock.ts';
 import { type CredentialHash, hashCredential, Secret } from '../../secret.ts';
 
 /** What a link is for. */
-export type LinkPurpose = 'invitation' | 'reset';
+export type LinkPurpose = 'invitation' | 'reset' | 'confirmation';
 
-/** How long a link works. Rules: INVITE-12, PASSWORD-8. */
-export const linkMs: Readonly<Record<LinkPurpose, number>> = { invitation: 48 * hour, reset: 20 * minute };
+/** How long a link works. Rules: ADDRESS-5, INVITE-12, PASSWORD-8. */
+export const linkMs: Readonly<Record<LinkPurpose, number>> = {
+  invitation: 48 * hour,
+  reset: 20 * minute,
+  confirmation: 48 * hour,
+};
 /** How long one that has ended is told apart from one that never was. Rules: ERR-21, PASSWORD-12. */
 export const endedLinkKeptMs = 30 * day;
 
@@ -24,9 +28,14 @@ export function linkHash(raw: Secret): CredentialHash {
   return hashCredential(raw.expose());
 }
 
-/** The address of a link: the page where a password is set, or where one signs in. Rules: INVITE-11, MAIL-5. */
-export function linkAddress(frontendUrl: string, raw: Secret | null): Secret {
-  return new Secret(raw === null ? `${frontendUrl}/sign-in` : `${frontendUrl}/reset-password#token=${raw.expose()}`);
+const pages = { invitation: 'reset-password', reset: 'reset-password', confirmation: 'confirm-email' } as const;
+
+/**
+ * The address of a link: the page where a password is set or an address is confirmed, or where one signs in. Rules:
+ * ADDRESS-5, INVITE-11, MAIL-5.
+ */
+export function linkAddress(frontendUrl: string, raw: Secret | null, purpose: LinkPurpose = 'reset'): Secret {
+  return new Secret(raw === null ? `${frontendUrl}/sign-in` : `${frontendUrl}/${pages[purpose]}#token=${raw.expose()}`);
 }
 
 /** A link with the state of its owner. */
@@ -39,6 +48,8 @@ export interface StoredLink {
   readonly expiresAt: number | null;
   readonly endedAt: number | null;
   readonly isOwnerGone: boolean;
+  /** Of a confirmation: whether the current password is asked for. */
+  readonly needsPassword: boolean;
 }
 
 /** What a link is still good for: `gone` is one that ended a while ago, `unknown` one that nobody needs to know of. */

@@ -59,7 +59,9 @@ export function updatePeople(tx: Tx): Promise<void> {
       JOIN present.users p ON p.id = m.id WHERE p.email <> m.email AND ${isFree})`,
     sql`UPDATE main.users AS u SET email = p.email FROM present.users AS p
       WHERE p.id = u.id AND u.email = 'moving:' || u.id`,
-    sql`UPDATE main.users AS u SET recovery_email = p.recovery_email FROM present.users AS p WHERE p.id = u.id`,
+    // Only with the address that they belong to: the address of the backup is verified as it was then.
+    sql`UPDATE main.users AS u SET recovery_email = p.recovery_email, email_verified_at = p.email_verified_at
+      FROM present.users AS p WHERE p.id = u.id AND p.email = u.email`,
     sql`UPDATE main.organizations AS o SET is_deleted = 1, deleted_by = p.deleted_by, updated_at = p.updated_at
       FROM present.organizations AS p WHERE p.id = o.id AND p.is_deleted = 1 AND o.is_deleted = 0`,
   ]);

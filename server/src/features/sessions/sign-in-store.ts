@@ -1,16 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
 
-/** Confirms the address that a token set; answers whether there was one to confirm. Rule: AUTH-50. */
-export async function clearRecoveryEmail(tx: Tx, userId: string, nowMs: number): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('users')
-    .set({ recovery_email: null, updated_at: nowMs })
-    .where('id', '=', userId)
-    .where('recovery_email', 'is not', null)
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
-}
-
 /** Active people and where mail about their accounts goes: to the address of before as long as a new one is unproved. */
 function mailTargets(read: Reader) {
   return read

@@ -88,13 +88,23 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     ['no address', { email: 'ada' }],
     ['two addresses', { email: 'ada@example.com,evil@example.com' }],
     ['an address with a comment', { email: 'ada(x)@example.com' }],
+    ['spelled with a Kelvin sign', { email: '\u212aatherine@example.com' }],
+    ['spelled with a long s', { email: 'gu\u017ft@example.com' }],
+    ['of a domain in full width', { email: 'ada@ｅｘａｍｐｌｅ.com' }],
+    ['of a domain with a Kelvin sign', { email: 'ada@\u212aelvin.example' }],
+    ['of a domain with an ideographic stop', { email: 'ada@example。com' }],
+    ['of a decomposed domain', { email: 'b@bu\u0308cher.example' }],
+    ['with a space before it', { email: ' ada@example.com' }],
     ['too long', { email: `${'a'.repeat(300)}@example.com` }],
-  ])('tells of email_not_verified where the address is %s, and writes nothing (AUTH-48, AUTH-56)', async (_, more) => {
-    const person = stranger('ada@example.com', more);
-    const before = storedRows(app);
-    expect(await walk(person)).toEqual({ error: 'email_not_verified' });
-    expect(storedRows(app)).toEqual(before);
-  });
+  ])(
+    'tells of email_not_verified where the address is %s, and writes nothing (ADDRESS-9, AUTH-48, AUTH-56)',
+    async (_, more) => {
+      const person = stranger('ada@example.com', more);
+      const before = storedRows(app);
+      expect(await walk(person)).toEqual({ error: 'email_not_verified' });
+      expect(storedRows(app)).toEqual(before);
+    },
+  );
 
   it('tells so of somebody linked before, too, and signs in again once it is verified (AUTH-48)', async () => {
     await newUser('sometimes@example.com');
@@ -106,7 +116,6 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
 
   it.each([
     ['other letters', 'spelled@example.com', 'Spelled@EXAMPLE.com'],
-    ['a domain in full width', 'wide@example.com', 'wide@ｅｘａｍｐｌｅ.com'],
     ['a domain in its own letters', 'b@xn--bcher-kva.example', 'b@bücher.example'],
   ])('links an address in %s (AUTH-48, USER-9)', async (_, stored, told) => {
     const id = await newUser(stored);
@@ -144,8 +153,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   it.each([
     ['in other letters', 'New1@Example.COM', 'new1@example.com'],
     ['configured in other letters', 'new2@other.example', 'new2@other.example'],
-    ['in its own letters', 'new3@BÜCHER.example', 'new3@xn--bcher-kva.example'],
-    ['in full width', 'new4@ｅｘａｍｐｌｅ.com', 'new4@example.com'],
+    ['in its own letters', 'new3@bücher.example', 'new3@xn--bcher-kva.example'],
   ])('makes one for an allowed domain %s (AUTH-48, USER-9)', async (_, told, email) => {
     expect(await walk(stranger(told))).toMatchObject({ email });
     expect(await people()).toContain(email);
@@ -219,24 +227,26 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect((await people()).filter((email: string) => email === 'both@example.com')).toHaveLength(1);
   });
 
-  it('links nobody by an address that a token set and nobody confirmed, but by the one before (AUTH-49, AUTH-55)', async () => {
+  it('links nobody by an unverified address, but by the last verified one (ADDRESS-6, AUTH-49, AUTH-55)', async () => {
     const member = await app.member(admin, 'victim@example.com');
     const token = await member.token({ scopes: ['user:write'] });
     const thief = stranger('thief@example.com');
     expect((await token.patch(`/users/${member.userId}/email`, { email: 'thief@example.com' })).status).toBe(200);
-    const before = storedRows(app);
-    expect(await walk(thief)).toEqual({ error: 'no_account' });
-    expect(storedRows(app)).toEqual(before);
     const outcome = await walk(stranger('victim@example.com'));
     expect(outcome).toMatchObject({ email: 'thief@example.com' });
     expect(await ownerOf(outcome)).toBe(member.userId);
+    expect(await ownerOf(await walk(thief))).not.toBe(member.userId);
+    expect(await user(member.userId)).toMatchObject({
+      email: 'victim@example.com',
+      emailVerifiedAt: expect.any(String),
+    });
   });
 
   it('links by an address that a token set once it is confirmed, and no more by the one before (AUTH-50, AUTH-55)', async () => {
     const member = await app.member(admin, 'old@example.com');
     const token = await member.token({ scopes: ['user:write'] });
     await token.patch(`/users/${member.userId}/email`, { email: 'fresh@example.com' });
-    expect((await member.post('/userAccount/email/confirm', {})).status).toBe(200);
+    expect((await admin.post('/userAccount/email/confirm', { userId: member.userId })).status).toBe(200);
     expect(await ownerOf(await walk(stranger('fresh@example.com')))).toBe(member.userId);
     expect(await walk(stranger('old@elsewhere.example'))).toEqual({ error: 'no_account' });
   });

@@ -7,6 +7,7 @@ import { nextSlug, takeNumbers } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError } from '../../errors.ts';
 import { appendEvents } from '../../events/outbox.ts';
+import { updatedPayload } from '../../events/updated-user.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes } from '../codes/contract.ts';
@@ -18,7 +19,6 @@ import { leaveAllTeams } from '../teams/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
 import { type ImportedPerson, importedUserRow, type PersonPlan, planAll } from './imported-person.ts';
 import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
-import { updatedPayload } from './user-change.ts';
 import { insertUsers, selectAnyUsersByIds, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
 
 /** What it takes to write with an audit row. */

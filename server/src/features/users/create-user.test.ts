@@ -30,6 +30,7 @@ describe('POST /users', () => {
       _id: expect.stringMatching(/^[0-9a-f]{24}$/),
       id: body._id,
       slug: 'user-1003',
+      emailVerifiedAt: now,
       hasLoggedIn: false,
       orgId,
       isDeleted: false,
@@ -128,11 +129,11 @@ describe('POST /users', () => {
       expect([await app.events(), await app.audit()]).toEqual(before);
       return [status, body.error.code, body.message];
     };
-    for (const given of [email, email.toUpperCase(), 'moved@example.com']) {
+    for (const given of [email, email.toUpperCase()]) {
       expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailTaken.text]);
     }
     await app.deleteUser(person.userId);
-    for (const given of [email, email.toUpperCase(), 'moved@example.com']) {
+    for (const given of [email, email.toUpperCase()]) {
       expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailOfDeletedUser.text]);
     }
   });

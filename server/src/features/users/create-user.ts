@@ -5,6 +5,7 @@ import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
+import { announceGivenBack, giveBackAddresses } from '../addresses/contract.ts';
 import { addPerson } from './contract.ts';
 import { auditedUser, toUserRecord, userRecord } from './user.ts';
 import { selectHolderOfEmail } from './user-store.ts';
@@ -28,15 +29,17 @@ export const createUser = endpoint({
   response: { 201: userRecord },
   async handle(services, { caller, body, origin }) {
     const { orgId } = caller;
-    const user = await services.db.transaction(async (tx) => {
+    const { added, givenBack } = await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
+      const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
       const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new RefusedError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });
       const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;
       await appendAudit(tx, services, { ...record, changes: changesBetween(null, auditedUser(added)) });
-      return added;
+      return { added, givenBack };
     });
-    return toUserRecord(user);
+    await announceGivenBack(services, givenBack);
+    return toUserRecord(added);
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { userRecord } from './user.ts';
+import { recordFor, userRecord } from './user.ts';
 import { selectActiveUserRecord } from './user-store.ts';
 
 /** Rules: USER-2, USER-3. */
@@ -15,9 +15,9 @@ export const getUser = endpoint({
   tool: { name: 'get_user', title: 'Get a user' },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: userRecord },
-  async handle({ db }, { caller: { orgId }, params: { id } }) {
+  async handle({ db }, { caller, params: { id } }) {
     const record = await db.first(selectActiveUserRecord, { id });
-    if (record?.orgId !== orgId) throw new RefusedError('notFound');
-    return record;
+    if (record?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    return recordFor(caller, record);
   },
 });

@@ -47,7 +47,7 @@ export type PersonPlan =
 /** Who is here already that has to do with a person of a file. */
 interface Present {
   readonly sameId: StoredUser | undefined;
-  /** Who has the address, or gets recovery mail there: first whoever is not `sameId`. */
+  /** Who has the address verified; one who holds it unverified loses it. First whoever is not `sameId`. */
   readonly holder: StoredUser | undefined;
   readonly nowMs: number;
 }
@@ -78,7 +78,7 @@ function changeOf(before: StoredUser, person: ImportedPerson): UserChange | null
 /** The plan to change somebody, or the refusal where first and last name would make too long a full name. */
 function toChange(before: StoredUser, change: UserChange, nowMs: number): PersonPlan {
   try {
-    const after = applyChange(before, change, { nowMs, byToken: false });
+    const after = applyChange(before, change, { nowMs, verifies: true });
     return { what: 'change', before, after, fields: Object.keys(change) };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
@@ -105,7 +105,6 @@ function planById(person: ImportedPerson, before: StoredUser, holder: StoredUser
 }
 
 function planByEmail(person: ImportedPerson, holder: StoredUser, nowMs: number): PersonPlan {
-  if (holder.email !== person.email) return { ...addressTaken, message: "is where another user's recovery mail goes" };
   if (holder.is_deleted === 1) return { ...addressTaken, message: 'belongs to a deleted user: restore that one' };
   const change = changeOf(holder, person);
   return change ? toChange(holder, change, nowMs) : { what: 'same', userId: holder.id };
@@ -139,9 +138,8 @@ export function planAll(
   const byId = new Map(present.map((user) => [user.id, user]));
   const holders = new Map<string, StoredUser[]>();
   for (const user of having) {
-    for (const email of new Set([user.email, user.recovery_email ?? user.email])) {
-      holders.set(email, [...(holders.get(email) ?? []), user]);
-    }
+    const email = user.recovery_email ?? user.email;
+    holders.set(email, [...(holders.get(email) ?? []), user]);
   }
   return people.map((person) => {
     const sameId = person.id === undefined ? undefined : byId.get(person.id);
@@ -171,6 +169,7 @@ export function importedUserRow(
     signed_in_at: hasLoggedIn ? updatedAt : null,
     is_deleted: person.isDeleted ? 1 : 0,
     deleted_by: person.isDeleted ? (person.deletedBy ?? null) : null,
+    email_verified_at: nowMs,
     updated_at: updatedAt,
   };
 }

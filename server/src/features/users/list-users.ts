@@ -3,7 +3,7 @@ import { endpoint, InBatches } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
-import { toUserRecord, userRecord } from './user.ts';
+import { recordFor, type StoredUser, toUserRecord, userRecord } from './user.ts';
 import { countUsers, selectActiveUsers, selectUserPage } from './user-store.ts';
 
 const groupIdsMax = 100;
@@ -50,17 +50,19 @@ export const listUsers = endpoint({
     groupIds,
   }),
   response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(userRecord), pagination })]) },
-  async handle({ db }, { caller: { orgId, userId }, query: { isBlocked, ...query } }) {
+  async handle({ db }, { caller, query: { isBlocked, ...query } }) {
+    const { orgId, userId } = caller;
+    const toRecord = (user: StoredUser) => recordFor(caller, toUserRecord(user));
     const isPaged = Object.values(query).some((value) => value !== undefined);
     if (isBlocked === 'true') return isPaged ? { users: [], pagination: toPagination(pageOf(query), 0) } : [];
     if (!isPaged) {
-      return new InBatches(InBatches.map(db.batches(selectActiveUsers(db.read, orgId), userId), toUserRecord));
+      return new InBatches(InBatches.map(db.batches(selectActiveUsers(db.read, orgId), userId), toRecord));
     }
     const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
     const filter = { orgId, search, hasLoggedIn, groupIds };
     const page = pageOf(query);
     const totalCount = await countUsers(db.read, filter);
     const users = await selectUserPage(db.read, filter, { ...page, sortBy, sortOrder });
-    return { users: users.map(toUserRecord), pagination: toPagination(page, totalCount) };
+    return { users: users.map(toRecord), pagination: toPagination(page, totalCount) };
   },
 });

@@ -1,54 +1,78 @@
 import { z } from 'zod';
+import { givenPassword } from '../../access/password-rules.ts';
 import type { Principal } from '../../access/principal.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { emailChangedMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import {
+  announceGivenBack,
+  announceMove,
+  giveBackAddresses,
+  issueConfirmation,
+  prepareMove,
+  requireProof,
+  sendConfirmation,
+} from '../addresses/contract.ts';
 import { changePerson } from './contract.ts';
-import { type StoredUser, toUserRecord, userRecord } from './user.ts';
+import { recordFor, toUserRecord, userRecord } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById } from './user-store.ts';
 
 const params = z.object({ id: id.describe('Of the user') });
 const response = { 200: userRecord };
 
+const currentPassword = givenPassword
+  .optional()
+  .describe(
+    'One’s own, where one changes one’s own address: with it, the link in the mail to the new address is enough to verify it; otherwise the password is asked for there. Nothing else needs it',
+  );
+const emailBody = fieldBodies.email.extend({ currentPassword });
+
 interface Edit {
   readonly caller: Principal;
   readonly params: { readonly id: string };
-  readonly body: UserChange;
+  readonly body: UserChange & { readonly currentPassword?: string | undefined };
   readonly origin: Origin;
 }
 
-/** Tells whoever reads the mail of the addresses of before. Rule: MAIL-6. */
-async function announceMove({ db, mail, limits }: Services, before: StoredUser, newEmail: string): Promise<void> {
-  const organization = (await selectActiveOrganization(db.read))?.name;
-  // Whoever moves to and fro would have us write to anybody.
-  if (organization === undefined || !(await limits.tryCount('emailNotice', before.id))) return;
-  const letter = emailChangedMail({ organization, newEmail });
-  const earlier = new Set([before.email, before.recovery_email ?? before.email]);
-  for (const to of earlier) if (to !== newEmail) mail.sendLater('notice of a changed e-mail', { to, ...letter });
-}
-
-/** Changes a user, of whom everybody is told the full current set. Rules: USER-27, USER-28, USER-33, USER-43. */
-async function edit(services: Services, { caller, params: { id }, body: change, origin }: Edit) {
+/** Changes a user; `userUpdated` tells the full current set. Rules: ADDRESS-2 to ADDRESS-7, USER-27, USER-28, USER-33, USER-43. */
+async function edit(services: Services, { caller, params: { id }, body, origin }: Edit) {
+  const { currentPassword, ...change } = body;
   const { orgId } = caller;
-  const { before, after } = await services.db.transaction(async (tx) => {
+  const { proof, canMail } = await prepareMove(services, {
+    caller,
+    userId: id,
+    email: change.email,
+    currentPassword,
+    origin,
+  });
+  const { before, after, givenBack, confirmation } = await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, { adminOrSelf: id });
     const before = await selectUserById(tx, id);
     if (before?.org_id !== orgId) throw new RefusedError('notFound');
-    const after = applyChange(before, change, { nowMs: services.clock.now(), byToken: caller.kind === 'token' });
+    await requireProof(tx, proof);
+    const verifies = caller.kind === 'session' && caller.userId !== id;
+    const after = applyChange(before, change, { nowMs: services.clock.now(), verifies });
     const isMoving = after.email !== before.email;
+    const move = { orgId, emails: [after.email], exceptId: id, by: caller, origin };
+    const givenBack = isMoving && verifies ? await giveBackAddresses(tx, services, move) : [];
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
     if (holder) throw new RefusedError('emailTaken');
-    const details = { fields: Object.keys(change) };
-    await changePerson(tx, services, { before, after, by: caller, origin, details });
-    return { before, after };
+    await changePerson(tx, services, { before, after, by: caller, origin, details: { fields: Object.keys(change) } });
+    const issuing = { userId: id, by: caller, isProved: proof !== null };
+    const confirmation = isMoving && canMail ? await issueConfirmation(tx, services, issuing) : null;
+    return { before, after, givenBack, confirmation };
   });
-  if (before.email !== after.email) await announceMove(services, before, after.email);
-  return toUserRecord(after);
+  if (before.email !== after.email) {
+    const lastVerified = before.recovery_email ?? before.email;
+    const isVerified = after.recovery_email === null;
+    await announceMove(services, { userId: id, lastVerified, email: after.email, isVerified });
+  }
+  if (confirmation) await sendConfirmation(services, confirmation);
+  await announceGivenBack(services, givenBack);
+  return recordFor(caller, toUserRecord(after));
 }
 
 /** Rules: USER-22 to USER-24, USER-27 to USER-29, USER-32, USER-33. */
@@ -68,7 +92,7 @@ export const updateUserField = endpoints(
       summary: `Change a user's ${what}`,
       policy: { who: 'adminOrSelf', scope: 'user:write' },
       params,
-      body: fieldBodies[field],
+      body: field === 'email' ? emailBody : fieldBodies[field],
       response,
       handle: edit,
     }),
@@ -86,10 +110,11 @@ export const updateUser = endpoint({
     title: 'Change a user',
     description:
       'Changes what is given of a user and leaves the rest; null takes a field away. The e-mail address has to be given, changed ' +
-      'or not: get_user tells it. With a token, a changed one gets no mail for new passwords until it is confirmed in a session.',
+      'or not: get_user tells it. One’s own, changed, is unverified until the link in the mail to it is opened; never ask anybody for ' +
+      'currentPassword.',
   },
   params,
-  body: wholeBody,
+  body: wholeBody.extend({ currentPassword }),
   response,
   handle: edit,
 });

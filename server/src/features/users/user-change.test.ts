@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { updatedPayload } from '../../events/updated-user.ts';
 import { newUserRow, type StoredUser } from './user.ts';
-import { applyChange, fieldBodies, type UserChange, updatedPayload, wholeBody } from './user-change.ts';
+import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-change.ts';
 
 const createdMs = 1_000;
 const nowMs = 2_000;
@@ -14,8 +15,8 @@ function named(first: string | null, last: string | null, full?: string): Stored
   return { ...plain, first_name: first, last_name: last, full_name: fullName };
 }
 
-const bySession = { nowMs, byToken: false };
-const byToken = { nowMs, byToken: true };
+const bySession = { nowMs, verifies: true };
+const byUser = { nowMs, verifies: false };
 const fullNameAfter = (before: StoredUser, change: UserChange) => applyChange(before, change, bySession).full_name;
 
 describe('the full name after a change (USER-32)', () => {
@@ -166,42 +167,67 @@ describe('a change', () => {
   });
 });
 
-describe('where recovery mail goes after a change of address', () => {
-  const a = 'a@example.com';
-  const b = 'b@example.com';
-  const c = 'c@example.com';
-  /** Plays changes one after the other: `t:` by a token, `s:` in a session. */
-  function play(...steps: readonly (readonly ['session' | 'token', string])[]) {
+describe('an address after a change (ADDRESS-2, ADDRESS-3)', () => {
+  const [a, b, c] = ['a@example.com', 'b@example.com', 'c@example.com'];
+  /** Plays changes one after the other, by the user or by an administrator in a session. */
+  function play(...steps: readonly (readonly ['user' | 'admin', string])[]) {
     let user: StoredUser = { ...plain, email: a };
-    for (const [kind, email] of steps) user = applyChange(user, { email }, kind === 'token' ? byToken : bySession);
-    return [user.email, user.recovery_email];
+    for (const [kind, email] of steps) user = applyChange(user, { email }, kind === 'user' ? byUser : bySession);
+    return [user.email, user.recovery_email, user.email_verified_at];
   }
 
-  it('stays with the earlier address when a token changes it', () => {
-    expect(play(['token', b])).toEqual([b, a]);
+  it.each([
+    ['is unverified when the user changes it', [['user', b]], [b, a, createdMs]],
+    [
+      'keeps the last verified one over further changes',
+      [
+        ['user', b],
+        ['user', c],
+      ],
+      [c, a, createdMs],
+    ],
+    [
+      'stays unverified when it is repeated, as PUT has to',
+      [
+        ['user', b],
+        ['user', b],
+      ],
+      [b, a, createdMs],
+    ],
+    [
+      'is verified as before when the user changes it back',
+      [
+        ['user', b],
+        ['user', c],
+        ['user', a],
+      ],
+      [a, null, createdMs],
+    ],
+    ['is verified when an administrator changes it', [['admin', b]], [b, null, nowMs]],
+    [
+      'is verified when an administrator changes it again',
+      [
+        ['user', b],
+        ['admin', c],
+      ],
+      [c, null, nowMs],
+    ],
+    [
+      'is not verified by an administrator who repeats it',
+      [
+        ['user', b],
+        ['admin', b],
+      ],
+      [b, a, createdMs],
+    ],
+    ['is not touched by a user who repeats it', [['user', a]], [a, null, createdMs]],
+  ] as const)('%s', (_, steps, outcome) => {
+    expect(play(...steps)).toEqual(outcome);
   });
-  it('stays with the first one over further changes by tokens', () => {
-    expect(play(['token', b], ['token', c])).toEqual([c, a]);
-    expect(play(['token', b], ['token', b])).toEqual([b, a]);
-  });
-  it('is the address itself again when a token changes it back', () => {
-    expect(play(['token', b], ['token', a])).toEqual([a, null]);
-    expect(play(['token', b], ['token', c], ['token', a])).toEqual([a, null]);
-  });
-  it('is the new address when a session changes it', () => {
-    expect(play(['session', b])).toEqual([b, null]);
-    expect(play(['token', b], ['session', c])).toEqual([c, null]);
-    expect(play(['token', b], ['session', a])).toEqual([a, null]);
-  });
-  it('stays when a session changes something else and repeats the address, as PUT has to', () => {
-    expect(play(['token', b], ['session', b])).toEqual([b, a]);
-  });
-  it('is not touched by a token that repeats the address', () => {
-    expect(play(['token', a])).toEqual([a, null]);
-  });
-  it('stays when a token changes something else', () => {
-    const moved = applyChange({ ...plain, email: a }, { email: b }, byToken);
-    expect(applyChange(moved, { fullName: 'X' }, byToken).recovery_email).toBe(a);
+
+  it('stays when something else changes', () => {
+    const moved = applyChange({ ...plain, email: a }, { email: b }, byUser);
+    expect(applyChange(moved, { fullName: 'X' }, bySession)).toMatchObject({ email: b, recovery_email: a });
   });
 });
 

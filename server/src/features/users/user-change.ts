@@ -71,22 +71,23 @@ function fullNameAfter(before: StoredUser, change: UserChange): string {
   throw refuseInput({ field, message: `must make a full name of at most ${textMax} characters` });
 }
 
-/** Where recovery mail goes after a change: an address that a token set has to be confirmed first. Rule: AUTH-49. */
-function recoveryEmailAfter(before: StoredUser, email: string, byToken: boolean): string | null {
-  if (!byToken) return email === before.email ? before.recovery_email : null;
-  const proved = before.recovery_email ?? before.email;
-  return proved === email ? null : proved;
+/** How a change is made. */
+interface Making {
+  readonly nowMs: number;
+  /** Whether an administrator in a session, or the operator, makes it: another address is verified then. */
+  readonly verifies: boolean;
 }
 
-/**
- * The user after a change. Throws `invalidInput` where first and last name would make too long a full name.
- * @param byToken whether a personal access token makes it, which proves less than a session
- */
-export function applyChange(
-  before: StoredUser,
-  change: UserChange,
-  { nowMs, byToken }: { readonly nowMs: number; readonly byToken: boolean },
-): StoredUser {
+/** The address after a change, with the last verified one while it is unverified. Rules: ADDRESS-2, ADDRESS-3. */
+function addressAfter(before: StoredUser, email: string, { nowMs, verifies }: Making) {
+  if (email === before.email) return {};
+  if (verifies) return { email, recovery_email: null, email_verified_at: nowMs };
+  const verified = before.recovery_email ?? before.email;
+  return { email, recovery_email: verified === email ? null : verified };
+}
+
+/** The user after a change. Throws `invalidInput` where first and last name would make too long a full name. */
+export function applyChange(before: StoredUser, change: UserChange, making: Making): StoredUser {
   // What is absent from the change stays as it was; `null` is something to change to.
   const { email = before.email, hasLoggedIn = before.has_logged_in === 1 } = change;
   const { firstName = before.first_name, middleName = before.middle_name, lastName = before.last_name } = change;
@@ -94,7 +95,7 @@ export function applyChange(
   const name = fullNameAfter(before, change);
   return {
     ...before,
-    email,
+    ...addressAfter(before, email, making),
     full_name: name,
     name_key: foldCase(name),
     first_name: firstName,
@@ -103,22 +104,7 @@ export function applyChange(
     mobile,
     designation,
     address: change.address === undefined ? before.address : storedAddress(change.address),
-    recovery_email: recoveryEmailAfter(before, email, byToken),
     has_logged_in: hasLoggedIn ? 1 : 0,
-    updated_at: nowMs,
-  };
-}
-
-/** What consumers of `userUpdated` are told: the full current set, what is not set left out. Rule: EVENT-6. */
-export function updatedPayload(user: StoredUser) {
-  return {
-    orgId: user.org_id,
-    userId: user.id,
-    email: user.email,
-    fullName: user.full_name,
-    ...(user.first_name === null ? {} : { firstName: user.first_name }),
-    ...(user.middle_name === null ? {} : { middleName: user.middle_name }),
-    ...(user.last_name === null ? {} : { lastName: user.last_name }),
-    ...(user.designation === null ? {} : { designation: user.designation }),
+    updated_at: making.nowMs,
   };
 }

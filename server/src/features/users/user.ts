@@ -14,6 +14,10 @@ export const userRecord = z.object({
   middleName: z.string().optional(),
   lastName: z.string().optional(),
   email: emailAnswer,
+  emailVerifiedAt: timestamp
+    .nullable()
+    .optional()
+    .describe('When the address was verified; null: it is not. For administrators and the user alone'),
   mobile: z.string().optional(),
   designation: z.string().optional(),
   address: addressAnswer.optional(),
@@ -40,7 +44,10 @@ export interface StoredUser {
   readonly designation: string | null;
   /** JSON. */
   readonly address: string | null;
+  /** The last verified address while `email` is unverified; `null`: `email` is verified. */
   readonly recovery_email: string | null;
+  /** Milliseconds since 1970: when the verified address became so; `null` once the user is erased. */
+  readonly email_verified_at: number | null;
   readonly has_logged_in: 0 | 1;
   /** Milliseconds since 1970; `null`: not since the account was made or restored. */
   readonly signed_in_at: number | null;
@@ -52,7 +59,12 @@ export interface StoredUser {
   readonly updated_at: number;
 }
 
-/** The user record; fields that are not set are left out. Rule: USER-3. */
+/** When the address of a user was verified; `null`: it is not. Rule: ADDRESS-1. */
+function emailVerifiedAt({ recovery_email, email_verified_at: ms }: StoredUser): string | null {
+  return recovery_email === null && ms !== null ? toTimestamp(ms) : null;
+}
+
+/** The user record as administrators and the user see it; fields that are not set are left out. Rules: ADDRESS-1, USER-3. */
 export function toUserRecord(user: StoredUser) {
   return {
     _id: user.id,
@@ -63,6 +75,7 @@ export function toUserRecord(user: StoredUser) {
     middleName: user.middle_name ?? undefined,
     lastName: user.last_name ?? undefined,
     email: user.email,
+    emailVerifiedAt: emailVerifiedAt(user),
     mobile: user.mobile ?? undefined,
     designation: user.designation ?? undefined,
     address: toAddress(user.address),
@@ -73,6 +86,14 @@ export function toUserRecord(user: StoredUser) {
     createdAt: toTimestamp(user.created_at),
     updatedAt: toTimestamp(user.updated_at),
   };
+}
+
+/** The record of a user as a caller may see it. Rule: ADDRESS-1. */
+export function recordFor(
+  caller: { readonly userId: string; readonly isAdmin: boolean },
+  record: z.input<typeof userRecord>,
+): z.input<typeof userRecord> {
+  return caller.isAdmin || caller.userId === record._id ? record : { ...record, emailVerifiedAt: undefined };
 }
 
 /** What the audit log compares a user by. Rule: AUDIT-9. */
@@ -129,6 +150,7 @@ export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
     designation: person.designation ?? null,
     address: null,
     recovery_email: null,
+    email_verified_at: nowMs,
     has_logged_in: 0,
     signed_in_at: null,
     is_deleted: 0,

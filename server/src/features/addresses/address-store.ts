@@ -1,0 +1,58 @@
+import type { Reader, Tx } from '../../db/database.ts';
+
+/** An active user with the address as it is, and the last verified one. */
+export function selectAddress(read: Reader, userId: string) {
+  return read
+    .selectFrom('users')
+    .where('id', '=', userId)
+    .where('is_deleted', '=', 0)
+    .select(['id', 'org_id as orgId', 'full_name as fullName', 'email', 'recovery_email as lastVerified'])
+    .executeTakeFirst();
+}
+
+/**
+ * The users, deleted or not, who hold one of some addresses unverified, and the deleted ones whose last verified address
+ * is one of them: all of them are to get their last verified address back when those addresses are proved.
+ */
+export function selectUnverifiedHolders(
+  read: Reader,
+  {
+    orgId,
+    emails,
+    exceptId,
+  }: { readonly orgId: string; readonly emails: readonly string[]; readonly exceptId: string },
+) {
+  return (
+    read
+      .selectFrom('users')
+      .where('id', '!=', exceptId)
+      .where('recovery_email', 'is not', null)
+      // The organization in each half: only then each is looked up in an index of its own.
+      .where((eb) =>
+        eb.or([
+          eb('org_id', '=', orgId).and('email', 'in', emails),
+          eb('org_id', '=', orgId).and('recovery_email', 'in', emails).and('is_deleted', '=', 1),
+        ]),
+      )
+      .selectAll()
+      .execute()
+  );
+}
+
+/** Puts the last verified address of a user back in place. */
+export async function updateToLastVerified(tx: Tx, userId: string, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set((eb) => ({ email: eb.fn.coalesce('recovery_email', 'email'), recovery_email: null, updated_at: nowMs }))
+    .where('id', '=', userId)
+    .execute();
+}
+
+/** Makes the address of a user the verified one. */
+export async function updateVerified(tx: Tx, userId: string, nowMs: number): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ recovery_email: null, email_verified_at: nowMs, updated_at: nowMs })
+    .where('id', '=', userId)
+    .execute();
+}

@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { givenPassword } from '../../access/password-rules.ts';
+import { requireAdministratorOrSelf } from '../../access/policy.ts';
+import type { SessionPrincipal } from '../../access/principal.ts';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { selectAddress } from './address-store.ts';
+import { issueConfirmation, proveCurrentPassword, requireProof, sendConfirmation, verifyAddress } from './contract.ts';
+
+interface Wish {
+  readonly caller: SessionPrincipal;
+  readonly currentPassword: string | undefined;
+  readonly origin: Origin;
+}
+
+/** Verifies the address of another user, by the word of an administrator. */
+async function confirmOther(services: Services, userId: string, { caller, origin }: Wish): Promise<void> {
+  await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    const person = await selectActivePerson(tx, userId);
+    if (person?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    await verifyAddress(tx, services, { userId, by: caller, origin, how: 'administrator' });
+  });
+}
+
+/** Mails the caller a new link where the own address is unverified; answers whether it is. */
+async function sendOwnLink(services: Services, { caller, currentPassword: given, origin }: Wish): Promise<boolean> {
+  const { userId } = caller;
+  const person = await selectAddress(services.db.read, userId);
+  if (!person || person.lastVerified === null) return false;
+  if (!(await services.mail.settings())) throw new RefusedError('mailNotConfigured');
+  await services.limits.count('confirmationMail', userId);
+  const proof =
+    given === undefined ? null : await proveCurrentPassword(services, { person, actor: caller, given, origin });
+  const made = await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'member');
+    await requireProof(tx, proof);
+    return issueConfirmation(tx, services, { userId, by: caller, isProved: proof !== null });
+  });
+  if (made) await sendConfirmation(services, made);
+  return made !== null;
+}
+
+/** Rules: ADDRESS-8, AUTH-49, AUTH-50. */
+export const confirmEmail = endpoint({
+  method: 'POST',
+  path: '/userAccount/email/confirm',
+  tag: 'Sign-in',
+  summary:
+    'Have a new link mailed that verifies one’s own e-mail address; an administrator verifies that of another user',
+  policy: { who: 'member', sessionOnly: true },
+  body: z
+    .object({
+      userId: id
+        .optional()
+        .describe('Whose address to verify; administrators only. Without it, one’s own')
+        .meta({ examples: ['0123456789abcdef01234567'] }),
+      currentPassword: givenPassword
+        .optional()
+        .describe('One’s own: with it, the link alone verifies the address; otherwise the password is asked for there'),
+    })
+    .optional(),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body, origin }) {
+    const userId = body?.userId ?? caller.userId;
+    requireAdministratorOrSelf(caller, userId);
+    const wish = { caller, currentPassword: body?.currentPassword, origin };
+    if (userId !== caller.userId) {
+      await confirmOther(services, userId, wish);
+      return { message: 'E-mail address confirmed' };
+    }
+    const isSent = await sendOwnLink(services, wish);
+    return { message: isSent ? 'A mail with a link to confirm the address is on its way' : 'E-mail address confirmed' };
+  },
+});

@@ -1,0 +1,248 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Principal } from '../../access/principal.ts';
+import type { Proof } from '../../access/proof.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import type { Tx } from '../../db/database.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { appendEvents } from '../../events/outbox.ts';
+import { updatedPayload } from '../../events/updated-user.ts';
+import { emailChangedMail, emailGivenBackMail } from '../../mail/notices.ts';
+import { confirmEmailMail } from '../../mail/templates.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { forgetCodes } from '../codes/contract.ts';
+import { endLinks, type IssuedLink, issueLinks } from '../links/contract.ts';
+import { hasPassword, provePassword } from '../passwords/contract.ts';
+import { refuseSignIn } from '../sign-in/contract.ts';
+import { selectAddress, selectUnverifiedHolders, updateToLastVerified, updateVerified } from './address-store.ts';
+
+type WritingServices = Pick<Services, 'clock' | 'newId'> & {
+  readonly metrics: Pick<Services['metrics'], 'countActivity'>;
+};
+
+/** A user who got the last verified address back. */
+export interface GivenBack {
+  readonly userId: string;
+  /** The address that the user held unverified. */
+  readonly lostEmail: string;
+  readonly email: string;
+  readonly isDeleted: boolean;
+}
+
+/**
+ * Takes addresses that are proved from the users who hold them unverified: each gets the last verified address back, with
+ * audit row and `userUpdated`. Call `announceGivenBack` with the result after the commit. Rules: ADDRESS-6, ADDRESS-7.
+ * @param wish `exceptId`: the user who is to have the address. `by` `null`: the operator, or the provider of single sign-on
+ */
+export async function giveBackAddresses(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly orgId: string;
+    readonly emails: readonly string[];
+    readonly exceptId?: string;
+    readonly by: Principal | null;
+    readonly origin: Origin;
+  },
+): Promise<readonly GivenBack[]> {
+  const { orgId, emails, exceptId = '', by, origin } = wish;
+  const holders = await selectUnverifiedHolders(tx, { orgId, emails, exceptId });
+  const nowMs = services.clock.now();
+  const given: GivenBack[] = [];
+  // In one order for all.
+  for (const holder of holders.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
+    const { id: userId, email: lostEmail, recovery_email: email } = holder;
+    if (email === null) continue;
+    await updateToLastVerified(tx, userId, nowMs);
+    await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
+    await forgetCodes(tx, userId);
+    if (holder.is_deleted === 0) {
+      const payload = updatedPayload({ ...holder, email });
+      await appendEvents(tx, services, [{ eventType: 'userUpdated', payload }]);
+    }
+    const changes = { email: { before: lostEmail, after: email }, recoveryEmail: { before: email, after: null } };
+    const record = { action: 'user.email-given-back', orgId, actor: by, subjectId: userId, origin, changes } as const;
+    await appendAudit(tx, services, record);
+    given.push({ userId, lostEmail, email, isDeleted: holder.is_deleted === 1 });
+    // There may be a thousand: readers get their turn.
+    await setImmediate();
+  }
+  return given;
+}
+
+/** Mails users that they have their last verified address back, once that is committed. Rule: ADDRESS-7. */
+export async function announceGivenBack({ db, mail }: Services, given: readonly GivenBack[]): Promise<void> {
+  const organization = given.length > 0 && (await selectActiveOrganization(db.read));
+  if (!organization) return;
+  for (const { lostEmail, email, isDeleted } of given) {
+    const content = emailGivenBackMail({ organization: organization.name, lostEmail });
+    if (!isDeleted) mail.sendLater('notice of an e-mail given back', { to: email, ...content });
+  }
+}
+
+/**
+ * Makes the address of a user the verified one; links and codes that went to the earlier one end. Changes nothing of an
+ * address that is verified but its date. Rules: ADDRESS-1, ADDRESS-5.
+ */
+export async function verifyAddress(
+  tx: Tx,
+  services: WritingServices,
+  wish: {
+    readonly userId: string;
+    readonly by: Principal | { readonly userId: string };
+    readonly origin: Origin;
+    /** What verified it. */
+    readonly how: 'link' | 'administrator' | 'single-sign-on';
+  },
+): Promise<void> {
+  const { userId, by, origin, how } = wish;
+  const user = await selectAddress(tx, userId);
+  if (!user) return;
+  const { orgId, email, lastVerified } = user;
+  const nowMs = services.clock.now();
+  await updateVerified(tx, userId, nowMs);
+  if (lastVerified !== null) {
+    await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
+    await forgetCodes(tx, userId);
+  }
+  const changes = lastVerified === null ? {} : { recoveryEmail: { before: lastVerified, after: null } };
+  const record = { action: 'user.email-confirmed', orgId, actor: by, subjectId: userId, origin } as const;
+  await appendAudit(tx, services, { ...record, details: { email, how }, changes });
+}
+
+/** Verifies the address of a user whom the provider of single sign-on knows, if it is the one that is proved. Rule: ADDRESS-1. */
+export async function verifyProved(
+  tx: Tx,
+  services: WritingServices,
+  { userId, email, origin }: { readonly userId: string; readonly email: string; readonly origin: Origin },
+): Promise<void> {
+  const user = await selectAddress(tx, userId);
+  if (user?.email !== email || user.lastVerified === null) return;
+  await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'single-sign-on' });
+}
+
+interface Proving {
+  readonly person: { readonly id: string; readonly email: string; readonly orgId: string };
+  readonly actor: Principal | { readonly userId: string };
+  readonly given: string;
+  readonly origin: Origin;
+}
+
+/**
+ * Proves the current password of the user whose address changes, slowed down like sign-in; the proof is consumed in the
+ * transaction of the change. Throws the 401 of a wrong password. Rules: ADDRESS-4, AUTH-43.
+ */
+export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
+  const { limits, db } = services;
+  const { person, actor, given, origin } = proving;
+  // A caller with a stolen session or token must not find the password out by trying.
+  await limits.trySignIn(person.email, origin.network);
+  const proof = await provePassword(services, person.id, given).catch(async (error) => {
+    await limits.signInUndecided(person.email, origin.network);
+    throw error;
+  });
+  if (!proof) {
+    const act = {
+      action: 'user.updated',
+      outcome: 'failure',
+      orgId: person.orgId,
+      actor,
+      subjectId: person.id,
+    } as const;
+    await db.transaction((tx) => appendAudit(tx, services, { ...act, origin, details: { reason: 'wrong-password' } }));
+    throw refuseSignIn();
+  }
+  await limits.signInSucceeded(person.email, origin.network);
+  return proof;
+}
+
+/**
+ * What is found out before the transaction that changes an address: the proof of the current password of a user who gives
+ * it for the own address, `null` without one, and whether a link can be mailed. Throws the 401 of a wrong password. Rules:
+ * ADDRESS-4, ADDRESS-5.
+ */
+export async function prepareMove(
+  services: Services,
+  wish: {
+    readonly caller: Principal;
+    readonly userId: string;
+    /** `undefined`: the address stays. */
+    readonly email: string | undefined;
+    readonly currentPassword: string | undefined;
+    readonly origin: Origin;
+  },
+): Promise<{ readonly proof: Proof | null; readonly canMail: boolean }> {
+  const { caller, userId, email, currentPassword, origin } = wish;
+  const person = email === undefined ? undefined : await selectAddress(services.db.read, userId);
+  if (!person || person.orgId !== caller.orgId || email === person.email) return { proof: null, canMail: false };
+  const given = caller.userId === userId ? currentPassword : undefined;
+  const proof =
+    given === undefined ? null : await proveCurrentPassword(services, { person, actor: caller, given, origin });
+  const hasMail = (await services.mail.settings()) !== null;
+  return { proof, canMail: hasMail && (await services.limits.tryCount('confirmationMail', userId)) };
+}
+
+/** Consumes the proof of a current password, if there is one. Throws the 401 of a wrong password where it no longer holds. */
+export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
+  if (proof && !(await proof.holds(tx))) throw refuseSignIn();
+}
+
+/** A link that confirms an address, not yet mailed. */
+interface Confirmation {
+  readonly email: string;
+  readonly fullName: string;
+  readonly link: IssuedLink;
+  readonly needsPassword: boolean;
+}
+
+/**
+ * Makes a link that confirms the unverified address of a user; `null` where there is nothing to confirm, and where the
+ * link would give a token more than it has: on an account without a password nothing else could be asked for. Rules:
+ * ADDRESS-4, ADDRESS-5.
+ * @param wish `isProved`: whether the current password was proved; otherwise it is asked for where the link leads
+ */
+export async function issueConfirmation(
+  tx: Tx,
+  services: Services,
+  wish: { readonly userId: string; readonly by: Principal; readonly isProved: boolean },
+): Promise<Confirmation | null> {
+  const { userId, by, isProved } = wish;
+  const user = await selectAddress(tx, userId);
+  if (!user || user.lastVerified === null) return null;
+  const canAsk = await hasPassword(tx, userId);
+  if (by.kind === 'token' && !canAsk) return null;
+  const needsPassword = canAsk && !isProved;
+  const wishes = [{ orgId: user.orgId, userId, needsPassword }];
+  const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: by.userId, delivery: 'sending' } as const;
+  const [link] = await issueLinks(tx, services, { ...issuing, wishes });
+  return link ? { email: user.email, fullName: user.fullName, link, needsPassword } : null;
+}
+
+/** Mails a link that confirms an address, once it is committed. Rule: ADDRESS-5. */
+export async function sendConfirmation({ db, mail }: Services, confirmation: Confirmation): Promise<void> {
+  const organization = await selectActiveOrganization(db.read);
+  if (!organization) return;
+  const { email, link, ...letter } = confirmation;
+  const about = { ...letter, organization: organization.name, expiresIn: '48 hours' };
+  const content = confirmEmailMail({ ...about, link: link.address.expose() });
+  mail.sendLater('confirmation of an e-mail', { to: email, ...content });
+}
+
+/** Mails the last verified address, and a new one that is verified, that the address changed. Rule: MAIL-6. */
+export async function announceMove(
+  { db, mail, limits }: Services,
+  move: {
+    readonly userId: string;
+    readonly lastVerified: string;
+    readonly email: string;
+    readonly isVerified: boolean;
+  },
+): Promise<void> {
+  const { userId, lastVerified, email: newEmail, isVerified } = move;
+  const organization = (await selectActiveOrganization(db.read))?.name;
+  // A user who moves to and fro must not have us write to any address.
+  if (organization === undefined || !(await limits.tryCount('emailNotice', userId))) return;
+  const content = emailChangedMail({ organization, newEmail, isVerified });
+  if (lastVerified !== newEmail) mail.sendLater('notice of a changed e-mail', { to: lastVerified, ...content });
+  if (isVerified) mail.sendLater('notice of a changed e-mail', { to: newEmail, ...content });
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { emailAnswer } from '../../text/email-address.ts';
+
+/** Rule: ADDRESS-11. */
+export const getEmail = endpoint({
+  method: 'GET',
+  path: '/users/:id/email',
+  tag: 'Users',
+  summary: 'Get the e-mail address of a user',
+  policy: { who: 'adminOrSelf', scope: 'user:read' },
+  params: z.object({ id: id.describe('Of the user') }),
+  response: { 200: z.object({ email: emailAnswer }) },
+  async handle({ db }, { caller: { orgId }, params: { id } }) {
+    const person = await selectActivePerson(db.read, id);
+    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    return { email: person.email };
+  },
+});

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tokenIn } from '../../../test/mail-server.ts';
+import { SignInDesk } from '../../../test/sign-in-desk.ts';
+import { type Answer, type Client, type Json, password } from '../../../test/test-app.ts';
+import { hour } from '../../clock.ts';
+
+const path = '/userAccount/email/confirm/token';
+const wrong = 'Wrong-Horse-7';
+
+describe('POST /userAccount/email/confirm/token', () => {
+  let desk: SignInDesk;
+  let people = 0;
+  beforeAll(async () => {
+    desk = await SignInDesk.start({ RATE_LIMIT: 'on' });
+  });
+  afterAll(() => desk.close());
+
+  async function someone(): Promise<{ client: Client; before: string; after: string }> {
+    people += 1;
+    const before = `before-${people}@example.com`;
+    return { client: await desk.app.member(desk.admin, before), before, after: `after-${people}@example.com` };
+  }
+  /** Changes the address; answers the token of the link that was mailed to the new one. */
+  async function change(by: Client, { userId }: Client, body: Json): Promise<string> {
+    desk.mail.clear();
+    const answer = await by.patch(`/users/${userId}/email`, body);
+    expect([answer.status, answer.body.emailVerifiedAt]).toEqual([200, null]);
+    return tokenIn(await desk.mail.mailTo(body.email));
+  }
+  const open = (token: string, body?: Json): Promise<Answer> => desk.app.with(token).post(path, body);
+  const verifiedAt = async ({ userId }: Client) => (await desk.admin.get(`/users/${userId}`)).body.emailVerifiedAt;
+  const code = ({ status, body }: Answer) => [status, body.error?.code];
+
+  it('200: the link alone verifies an address that was set with the password; the earlier one is free (ADDRESS-4, ADDRESS-5)', async () => {
+    const { client, before, after } = await someone();
+    const token = await change(client, client, { email: after, currentPassword: password });
+    const notice = await desk.mail.mailTo(before);
+    expect([notice.subject, notice.text]).toEqual([
+      expect.stringContaining('was changed'),
+      expect.stringContaining('not verified yet'),
+    ]);
+    const events = await desk.app.events();
+    expect(await open(token)).toMatchObject({ status: 200, body: { message: 'E-mail address confirmed' } });
+    expect(await verifiedAt(client)).toBe(new Date(desk.app.clock.now()).toISOString());
+    expect((await desk.app.audit()).at(-1)).toMatchObject({
+      action: 'user.email-confirmed',
+      actor_user_id: client.userId,
+      details: { how: 'link' },
+    });
+    expect(await desk.app.events()).toEqual(events);
+    expect(code(await open(token))).toEqual([410, 'GONE']);
+    expect((await desk.admin.post('/users', { fullName: 'N', email: before })).status).toBe(201);
+  });
+
+  it.each(['session', 'token', 'administrator’s token'])(
+    'the password is asked for where the address was set by a %s without it, so that a thief gets nowhere (ADDRESS-4)',
+    async (kind) => {
+      const { client, before, after } = await someone();
+      const by = { session: client, token: await client.token() }[kind] ?? (await desk.admin.token());
+      const token = await change(by, client, { email: after });
+      const missing = await open(token);
+      expect([...code(missing), missing.body.error.details[0].field]).toEqual([
+        400,
+        'VALIDATION_ERROR',
+        'body.currentPassword',
+      ]);
+      expect(code(await open(token, { currentPassword: wrong }))).toEqual([401, 'UNAUTHORIZED']);
+      expect(await verifiedAt(client)).toBeNull();
+      // What the thief is after: mail to recover the account at an address of its own.
+      await desk.app.nobody.post('/userAccount/password/forgot', { email: after });
+      await desk.settled();
+      expect(desk.mail.mailsTo(before).some(({ subject }) => subject.startsWith('Reset'))).toBe(true);
+      expect(desk.mail.mailsTo(after)).toHaveLength(1);
+      expect((await open(token, { currentPassword: password })).status).toBe(200);
+    },
+  );
+
+  it('no link goes out for a token on an account without a password, where nothing could be asked for (ADDRESS-4)', async () => {
+    const { client, after } = await someone();
+    await desk.app.services.db.transaction((tx) =>
+      tx.deleteFrom('password_credentials').where('user_id', '=', client.userId).execute(),
+    );
+    desk.mail.clear();
+    const token = await client.token();
+    expect((await token.patch(`/users/${client.userId}/email`, { email: after })).status).toBe(200);
+    await desk.settled();
+    expect(desk.mail.mailsTo(after)).toEqual([]);
+    // The user asks for one in a session.
+    await client.post('/userAccount/email/confirm');
+    expect((await open(tokenIn(await desk.mail.mailTo(after)))).status).toBe(200);
+  });
+
+  it('a wrong password leaves the address as it was, and is slowed down like sign-in (ADDRESS-4, AUTH-43)', async () => {
+    const { client, before, after } = await someone();
+    const body = { email: after, currentPassword: wrong };
+    const attempts = [
+      () => client.patch(`/users/${client.userId}/email`, body),
+      () => client.put(`/users/${client.userId}`, body),
+    ];
+    const statuses: number[] = [];
+    for (let time = 0; time < 8; time += 1) statuses.push((await attempts[time % 2]?.())?.status ?? 0);
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
+    expect(statuses.slice(6)).toEqual([429, 429]);
+    expect((await client.get(`/users/${client.userId}`)).body.email).toBe(before);
+  });
+
+  it('410: after another change, and after a change to and fro (ADDRESS-5, LINK-3)', async () => {
+    const { client, before, after } = await someone();
+    const given = { email: after, currentPassword: password };
+    const first = await change(client, client, given);
+    const second = await change(client, client, { ...given, email: `x-${after}` });
+    expect(code(await open(first))).toEqual([410, 'GONE']);
+    await client.patch(`/users/${client.userId}/email`, { email: before });
+    expect(code(await open(second))).toEqual([410, 'GONE']);
+    await change(client, client, given);
+    for (const old of [first, second]) expect((await open(old)).status).toBe(410);
+    expect(await verifiedAt(client)).toBeNull();
+  });
+
+  it('200: of two who open it at once one does (LINK-2)', async () => {
+    const { client, after } = await someone();
+    const token = await change(client, client, { email: after, currentPassword: password });
+    const answers = await Promise.all([open(token), open(token)]);
+    expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 410]);
+  });
+
+  it('401: the link sets no password, and links that set one confirm nothing (ADDRESS-5, LINK-1)', async () => {
+    const { client, before, after } = await someone();
+    const token = await change(client, client, { email: after, currentPassword: password });
+    const reset = { password: 'Another-Horse-8' };
+    const refused = await desk.app.with(token).post('/userAccount/password/reset/token', reset);
+    expect(code(refused)).toEqual([401, 'TOKEN_INVALID']);
+    desk.mail.clear();
+    await desk.app.nobody.post('/userAccount/password/forgot', { email: before });
+    const other = tokenIn(await desk.mail.mailTo(before));
+    expect(code(await open(other))).toEqual([401, 'TOKEN_INVALID']);
+    for (const bad of ['lkl_x', password]) expect((await open(bad)).status).toBe(401);
+    expect((await desk.app.nobody.post(path)).status).toBe(401);
+    expect(await verifiedAt(client)).toBeNull();
+  });
+
+  it('410: after 48 hours (ADDRESS-5)', async () => {
+    const [{ client, after }, late] = [await someone(), await someone()];
+    const given = { currentPassword: password };
+    const [one, other] = [
+      await change(client, client, { ...given, email: after }),
+      await change(late.client, late.client, { ...given, email: late.after }),
+    ];
+    desk.app.clock.advance(48 * hour - 1);
+    expect((await open(one)).status).toBe(200);
+    desk.app.clock.advance(1);
+    expect((await open(other)).status).toBe(410);
+  });
+});

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { givenPassword } from '../../access/password-rules.ts';
+import type { Proof } from '../../access/proof.ts';
+import { refuseInput } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { messageAnswer } from '../../http/schemas.ts';
+import type { Origin } from '../../origin.ts';
+import type { Secret } from '../../secret.ts';
+import type { Services } from '../../services.ts';
+import { requireConfirmation, useUpConfirmation } from '../links/contract.ts';
+import { hasPassword } from '../passwords/contract.ts';
+import { selectAddress } from './address-store.ts';
+import { proveCurrentPassword, requireProof, verifyAddress } from './contract.ts';
+
+/**
+ * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a
+ * stolen session or token must not get at the account by an address of its own. Rule: ADDRESS-4.
+ */
+async function proofFor(
+  services: Services,
+  { secret, given, origin }: { readonly secret: Secret; readonly given: string | undefined; readonly origin: Origin },
+): Promise<Proof | null> {
+  const { read } = services.db;
+  const link = await requireConfirmation(read, services, secret);
+  const person = await selectAddress(read, link.userId);
+  if (!person || !link.needsPassword || !(await hasPassword(read, link.userId))) return null;
+  if (given === undefined) {
+    throw refuseInput({ field: 'body.currentPassword', message: 'is required: the address was set without it' });
+  }
+  return proveCurrentPassword(services, { person, actor: { userId: person.id }, given, origin });
+}
+
+/** Rules: ADDRESS-4, ADDRESS-5, LINK-2. */
+export const redeemEmailLink = endpoint({
+  method: 'POST',
+  path: '/userAccount/email/confirm/token',
+  tag: 'Sign-in',
+  summary: 'Verify an e-mail address with the token of the link that was mailed there, sent as bearer',
+  policy: { who: 'holder' },
+  async precondition(services, held) {
+    if (held) await requireConfirmation(services.db.read, services, held);
+  },
+  body: z
+    .object({
+      currentPassword: givenPassword
+        .optional()
+        .describe('Of the account; required where the address was set without it, and the account has one'),
+    })
+    .optional(),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, body, origin }) {
+    const proof = await proofFor(services, { secret: caller, given: body?.currentPassword, origin });
+    await services.db.transaction(async (tx) => {
+      // Of several at once with one link, the first has used it up.
+      const link = await requireConfirmation(tx, services, caller);
+      const { userId } = link;
+      await requireProof(tx, proof);
+      await useUpConfirmation(tx, link, services.clock.now());
+      await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'link' });
+    });
+    return { message: 'E-mail address confirmed' };
+  },
+});

@@ -1,0 +1,113 @@
+import { appendAudit } from '../../audit/audit-log.ts';
+import { changesBetween } from '../../audit/changes.ts';
+import type { Tx } from '../../db/database.ts';
+import { selectActiveOrganization } from '../../db/organization.ts';
+import { firstSignOnMail } from '../../mail/notices.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import type { OidcIdentity, OidcSettings } from '../../sso/oidc.ts';
+import { domainOf, vouchedEmail } from '../../text/email-address.ts';
+import { plainText } from '../../text/plain-text.ts';
+import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/contract.ts';
+import { joinExistingGroups } from '../groups/contract.ts';
+import { findOwner, issueTicket, linkIdentity } from '../identities/contract.ts';
+import { signsInBy } from '../sign-in/contract.ts';
+import { addPerson, findHoldersOfEmails, requirePerson } from '../users/contract.ts';
+import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
+import type { OidcProblem } from './oidc-flow.ts';
+
+/** A user who comes back from the provider. */
+interface Arrival {
+  readonly identity: OidcIdentity;
+  readonly settings: OidcSettings;
+  readonly email: string;
+  readonly orgId: string;
+  readonly signInId: string;
+  readonly origin: Origin;
+}
+
+/** An account that was found, and what was done about addresses on the way. */
+interface Account {
+  readonly userId: string | null;
+  readonly givenBack: readonly GivenBack[];
+  /** What else can act as the user of an account that was just linked; `null`: it was linked before, or is new. */
+  readonly others: OtherCredentials | null;
+}
+
+/** Makes an account for somebody of an allowed domain. Rule: AUTH-48. */
+async function addNewcomer(tx: Tx, services: Services, arrival: Arrival): Promise<string | null> {
+  const { identity, settings, email, orgId, origin } = arrival;
+  const isAllowed = settings.allowedDomains.includes(domainOf(email));
+  if (!isAllowed || (await findHoldersOfEmails(tx, orgId, [email])).length > 0) return null;
+  const fullName = plainText().safeParse(identity.name).data ?? email.slice(0, email.lastIndexOf('@'));
+  const { id } = await addPerson(tx, services, { orgId, email, fullName, syncAction: 'immediate' });
+  await joinExistingGroups(tx, { orgId, userId: id, groupIds: settings.groupIds });
+  const record = { action: 'user.created', orgId, actor: null, subjectId: id, origin } as const;
+  await appendAudit(tx, services, {
+    ...record,
+    details: { by: 'oidc' },
+    changes: changesBetween(null, { email, fullName }),
+  });
+  return id;
+}
+
+/** Takes the address that is proved from users who hold it unverified; the linked user has it verified. Rules: ADDRESS-1, ADDRESS-6. */
+async function settleAddress(
+  tx: Tx,
+  services: Services,
+  { email, orgId, origin, linkedId }: Arrival & { readonly linkedId: string | null },
+): Promise<readonly GivenBack[]> {
+  const exceptId = linkedId ?? '';
+  const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [email], exceptId, by: null, origin });
+  if (linkedId !== null) await verifyProved(tx, services, { userId: linkedId, email, origin });
+  return givenBack;
+}
+
+/** The account of a user who arrives: as linked before, by the verified address, or a new one. */
+async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promise<Account> {
+  const { identity } = arrival;
+  const owner = await findOwner(tx, arrival);
+  const linkedId = owner !== null && owner !== 'taken' && owner.isLinked ? owner.userId : null;
+  const givenBack = await settleAddress(tx, services, { ...arrival, linkedId });
+  if (owner === 'taken' || linkedId !== null) return { userId: linkedId, givenBack, others: null };
+  const userId = owner?.userId ?? (await addNewcomer(tx, services, arrival));
+  if (userId === null) return { userId, givenBack, others: null };
+  await linkIdentity(tx, services, { identity, userId });
+  const others = owner && (await selectOtherCredentials(tx, userId, services.clock.now()));
+  return { userId, givenBack, others };
+}
+
+/** Mails the users concerned what came of an arrival, once it is committed. Rules: ADDRESS-7, ADDRESS-10. */
+async function announce(services: Services, { givenBack, others }: Omit<Account, 'userId'>, to: string): Promise<void> {
+  await announceGivenBack(services, givenBack);
+  const organization = await selectActiveOrganization(services.db.read);
+  if (!organization || !others || !(others.hasPassword || others.sessions > 0 || others.tokens > 0)) return;
+  const content = firstSignOnMail({ organization: organization.name, ...others });
+  services.mail.sendLater('notice of a first single sign-on', { to, ...content });
+}
+
+/** What the sign-in page is told of a user who arrives: a ticket and whose it is, or what is wrong. Rules: AUTH-48, AUTH-49, AUTH-55. */
+export async function receiveArrival(
+  services: Services,
+  { settings, identity, signInId, origin }: Omit<Arrival, 'email' | 'orgId'>,
+) {
+  const email = identity.isEmailVerified ? vouchedEmail(identity.email ?? '') : null;
+  if (email === null) return { error: 'email_not_verified' satisfies OidcProblem };
+  const { outcome, ...done } = await services.db.transaction(async (tx) => {
+    const nothing = { givenBack: [], others: null };
+    const organization = await selectActiveOrganization(tx);
+    if (!organization) return { ...nothing, outcome: { error: 'no_account' satisfies OidcProblem } };
+    const { id: orgId } = organization;
+    // No one gets an account by a method that is not in use.
+    const isUsed = await signsInBy(tx, orgId, 'oidc');
+    if (!isUsed) return { ...nothing, outcome: { error: 'not_configured' satisfies OidcProblem } };
+    const account = await findAccount(tx, services, { identity, settings, email, orgId, signInId, origin });
+    const { userId } = account;
+    if (userId === null) return { ...account, outcome: { error: 'no_account' satisfies OidcProblem } };
+    const person = await requirePerson(tx, orgId, userId);
+    const ticket = await issueTicket(tx, services, { userId, signInId });
+    return { ...account, outcome: { oidc: ticket.expose(), email: person.email } };
+  });
+  await announce(services, done, email);
+  return outcome;
+}
