@@ -83,6 +83,7 @@ describe('latchkey doctor', () => {
       'single sign-on': 'skipped',
       connector: 'skipped',
       events: 'ok',
+      addresses: 'ok',
       'audit log': 'ok',
     });
     for (const { message, cure, state } of checks) {

@@ -168,3 +168,23 @@ describe('what is wrong with a file of people', () => {
     expect([code, stderr.includes('is empty')]).toEqual([3, true]);
   });
 });
+
+describe('latchkey import users, where a member claims an address of the file', () => {
+  it('0: the member loses it, and gets nothing of what the file gives to its owner (ADDRESS-6)', async () => {
+    const app = await startNow();
+    const admin = await app.setUp();
+    const member = await app.member(admin, 'grace@example.com');
+    await member.patch(`/users/${member.userId}/email`, { email: 'ceo@example.com' });
+    const report = await imported(app, ['users'], 'email,fullName,role\nCEO@example.com,Chief,admin');
+    expect(report).toMatchObject({ users: { created: 1, updated: 0 }, problems: { count: 0 } });
+    const { body } = await admin.get('/users/fetch/with-groups');
+    const groups = body.map(({ email, groups }: Json) => [email, groups.map(({ name }: Json) => name).sort()]);
+    expect(groups).toEqual([
+      ['ada@example.com', ['admin', 'everyone']],
+      ['grace@example.com', ['everyone']],
+      ['ceo@example.com', ['admin', 'everyone']],
+    ]);
+    expect((await app.audit()).filter(({ action }) => action === 'user.email-given-back')).toHaveLength(1);
+    await app.close();
+  });
+});

@@ -21,7 +21,7 @@ export const doctor = command({
   name: 'doctor',
   summary: 'Look at everything that this instance needs, and tell what is wrong and what to do about it',
   details:
-    'Configuration, store, files, server, clock, disk, mail server, broker, single sign-on, connector backend and events. ' +
+    'Configuration, store, files, server, clock, disk, mail server, broker, single sign-on, connector backend, events and addresses. ' +
     'It may run beside a server or without one, as the user and with the environment of the server. It changes nothing and ' +
     'sends nothing: of the mail server and the others it asks whether they would take it. Ends with 1 when something failed.',
   examples: ['doctor', 'doctor --deep --data-dir /var/lib/latchkey', 'doctor --json'],

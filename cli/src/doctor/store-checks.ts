@@ -1,4 +1,5 @@
 import { selectAuditEnd } from '../../../server/src/audit/audit-events.ts';
+import { selectOwnAddresses } from '../../../server/src/audit/own-addresses.ts';
 import { auditFaults, verifyAudit } from '../../../server/src/audit/verify-audit.ts';
 import { hour, minute, systemClock } from '../../../server/src/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
@@ -17,6 +18,7 @@ import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } f
 /** A larger file takes long to go through, which --deep does all the same. */
 const wholeBytesMax = 256_000_000;
 const behindAdvised = 1_000;
+const addressesListed = 20;
 
 /**
  * Opens the store and looks whether it has this release's schema. It makes and migrates none. Rule: CLI-21.
@@ -82,6 +84,17 @@ export async function checkEvents({ read }: Database): Promise<Finding> {
   const cure =
     'See GET /api/v1/events/relays and /events/dead-letters: mend what refuses them, then ask for them again';
   return (isLong ? failed : warning)(problems.join('; '), cure);
+}
+
+/** Whether users set addresses themselves that count as verified, found so when verified addresses came. Rule: ADDRESS-12. */
+export async function checkAddresses({ read }: Database): Promise<Finding> {
+  const own = await selectOwnAddresses(read);
+  if (own.length === 0) return fine('No address counts as verified that a user set and no one confirmed');
+  const listed = own.slice(0, addressesListed).map(({ userId, email }) => `${email} (${userId})`);
+  const more = own.length > listed.length ? ` and ${own.length - listed.length} more` : '';
+  const cure =
+    'Ask each person; then as an administrator POST /api/v1/userAccount/email/confirm {"userId"}, or set the right address with PATCH /api/v1/users/:id/email';
+  return warning(`Addresses that users set themselves count as verified: ${listed.join(', ')}${more}`, cure);
 }
 
 /** Whether the audit log is what was written. Rules: AUDIT-11, CLI-21. */

@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
+import { giveBackAddresses } from '../../../server/src/features/addresses/contract.ts';
 import { findJoining, joinImportedGroup } from '../../../server/src/features/groups/contract.ts';
 import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/contract.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
@@ -58,6 +59,12 @@ function count(pass: Pass, { record, person, plan }: Planned): void {
 async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<ReadonlyMap<number, string>> {
   const { services, orgId } = pass;
   const added = planned.filter(({ plan }) => plan.what === 'add');
+  const moved = planned.flatMap(({ plan }) =>
+    plan.what === 'change' && plan.after.email !== plan.before.email ? [plan.after] : [],
+  );
+  // A user who holds one of the addresses unverified loses it. Rule: ADDRESS-6.
+  const emails = [...added.map(({ person }) => person.email), ...moved.map(({ email }) => email)];
+  if (emails.length > 0) await giveBackAddresses(tx, services, { orgId, emails, by: null, origin: operator });
   const wish = { orgId, people: added.map(({ person }) => person), origin: operator, syncAction: 'immediate' as const };
   const ids = added.length > 0 ? await addImportedPeople(tx, services, wish) : [];
   const userIds = new Map(added.map(({ record }, place) => [record.number, ids[place] ?? '']));
