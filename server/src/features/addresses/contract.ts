@@ -128,6 +128,12 @@ interface Proving {
   readonly origin: Origin;
 }
 
+/** The credential that a password is tried with, so that its tries count together; the user, where a link was opened. */
+function askerOf(actor: Proving['actor']): string {
+  if (!('kind' in actor)) return actor.userId;
+  return actor.kind === 'session' ? actor.sessionId : actor.tokenId;
+}
+
 /**
  * Proves the current password of the user whose address changes, slowed down like sign-in; the proof is consumed in the
  * transaction of the change. Throws the 401 of a wrong password. Rules: ADDRESS-4, AUTH-43.
@@ -136,9 +142,10 @@ export async function proveCurrentPassword(services: Services, proving: Proving)
   const { limits, db } = services;
   const { person, actor, given, origin } = proving;
   // A caller with a stolen session or token must not find the password out by trying.
-  await limits.trySignIn(person.email, origin.network);
+  const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
+  const attempt = await limits.trySignIn(tried);
   const proof = await provePassword(services, person.id, given).catch(async (error) => {
-    await limits.signInUndecided(person.email, origin.network);
+    await attempt.undecided();
     throw error;
   });
   if (!proof) {
@@ -150,9 +157,9 @@ export async function proveCurrentPassword(services: Services, proving: Proving)
       subjectId: person.id,
     } as const;
     await db.transaction((tx) => appendAudit(tx, services, { ...act, origin, details: { reason: 'wrong-password' } }));
-    throw refuseSignIn();
+    throw (await attempt.failed()) ?? refuseSignIn();
   }
-  await limits.signInSucceeded(person.email, origin.network);
+  await attempt.succeeded();
   return proof;
 }
 
