@@ -185,7 +185,7 @@ describe('N7: a user is deleted while that user does something', () => {
     try {
       for (const [name, kind, doing] of asked) {
         // Its own deletion needs no one to be asked again either.
-        services.confirm = async () => {};
+        services.confirm = async (_, caller) => caller;
         const hold = () => holdNext(app.services.db, 'transaction');
         const { status, before, after } = await around(hold, { doing, kind }, remove);
         expect([name, status]).toEqual([name, doing.done]);

@@ -9,9 +9,9 @@ import type { HeldCredential, Principal } from './principal.ts';
  * Asks again, as a rule inside a transaction, whether an admitted caller may still act: between admission and the transaction a
  * body arrived and others wrote. Throws the refusal for whoever was revoked, signed out, deleted or, where an
  * administrator is needed, demoted meanwhile. Every transaction that writes for a caller begins with it, and so does
- * what reads for the sake of a body.
+ * what reads for the sake of a body. Returns the caller as of now.
  */
-export type ConfirmCaller = (read: Reader, caller: Principal, who: Confirmed) => Promise<void>;
+export type ConfirmCaller = (read: Reader, caller: Principal, who: Confirmed) => Promise<Principal>;
 
 /** Who the caller has to be still: a member, an administrator, or one of those and this very user. */
 type Confirmed = 'member' | 'admin' | { readonly adminOrSelf: string };
@@ -31,5 +31,6 @@ export function callerConfirmation({ clock, findToken, findSession }: Confirmati
     const present = judge(held, clock.now());
     if (who === 'admin') requireAdministrator(present);
     if (typeof who === 'object') requireAdministratorOrSelf(present, who.adminOrSelf);
+    return present;
   };
 }

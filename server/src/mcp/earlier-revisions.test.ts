@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { RefusedError } from '../errors.ts';
 import { answerEarlier, type Serving } from './earlier-revisions.ts';
 
 const call = (id: number) => ({
@@ -19,8 +20,9 @@ function servingTexts(lengthOf: (place: number) => number) {
       seen.calls += 1;
       return { content: [{ type: 'text', text: 'x'.repeat(lengthOf(seen.calls)) }] };
     },
-    beforeNext: async () => {
+    admitAnew: async () => {
       seen.turns += 1;
+      return serving;
     },
   };
   return { seen, serving };
@@ -64,12 +66,14 @@ describe('a batch of calls (MCP-16)', () => {
     expect(answers[4].error.code).toBe(-32_000);
   });
 
-  it('ends with what is thrown before the next call', async () => {
+  it('ends with its credential: what is left is refused, and not carried out (SESSION-12)', async () => {
     const { seen, serving } = servingTexts(() => 10);
-    const beforeNext = async () => {
-      throw new Error('the credential has ended');
+    const admitAnew = async () => {
+      throw new RefusedError('tokenRevoked');
     };
-    await expect(answersOf(3, { ...serving, beforeNext })).rejects.toThrow('the credential has ended');
+    const { answers } = await answersOf(3, { ...serving, admitAnew });
+    const codes = answers.map(({ error }: { error?: { data: { code: string } } }) => error?.data.code);
+    expect(codes).toEqual([undefined, 'TOKEN_REVOKED', 'TOKEN_REVOKED']);
     expect(seen.calls).toBe(1);
   });
 });

@@ -6,6 +6,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Transport,
 } from '@modelcontextprotocol/server';
+import { RefusedError } from '../errors.ts';
 import { WrittenAnswer } from '../http/written-answer.ts';
 import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
 import { resultText, type ToolResult } from './tool-call.ts';
@@ -21,8 +22,11 @@ export interface Serving {
   readonly newServer: () => Server;
   /** Calls a tool. Throws the error of the protocol for parameters that make no sense. */
   readonly callTool: (params: unknown) => Promise<ToolResult>;
-  /** Waited for before each further message of a batch: others get their turn, and what it throws ends the batch. */
-  readonly beforeNext: () => Promise<void>;
+  /**
+   * The same for the caller as of now; waited for before each further message of a batch, so that others get their turn.
+   * Throws the refusal of a credential that has ended.
+   */
+  readonly admitAnew: () => Promise<Serving>;
 }
 
 /** What a call in an earlier revision consists of, and nothing else. */
@@ -47,6 +51,11 @@ const batchMax = 20;
 const batchTextMax = 10_000_000;
 /** So short an answer is given all the same: what changes something answers no more. */
 const shortTextMax = 65_536;
+
+/** The error of a message that is not looked at, because the credential of its batch has ended. */
+function refusedText({ id }: JSONRPCRequest, { message, code }: RefusedError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message, data: { code } } });
+}
 
 /** Answers one message on a way of its own: nothing is shared with other messages, whatever ids they have. */
 function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
@@ -74,27 +83,38 @@ async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['cal
   }
 }
 
+async function answerText(request: JSONRPCRequest, { newServer, callTool }: Serving): Promise<string> {
+  if (request.method === 'tools/call') return answerCall(request, callTool);
+  return JSON.stringify(await answerOne(newServer(), request));
+}
+
 /** What stands in the place of an answer for which there is no room, or of one to a call that was not carried out. */
 function noRoom({ id }: JSONRPCRequest): string {
   const message = 'The answers to this batch are larger than 10 MB: call this again, by itself';
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message } });
 }
 
-/** Answers messages one after another, as far as there is room for the answers. Rule: MCP-16. */
-async function answerInTurn(requests: readonly JSONRPCRequest[], { newServer, callTool, beforeNext }: Serving) {
+/**
+ * Answers messages one after another, as far as there is room for the answers. Each is admitted anew: those before it took
+ * time, and may have ended its credential. Rules: MCP-16, SESSION-12.
+ */
+async function answerInTurn(requests: readonly JSONRPCRequest[], serving: Serving): Promise<readonly string[]> {
   const answers: string[] = [];
   let left = batchTextMax;
-  for (const request of requests) {
+  for (const [place, request] of requests.entries()) {
     if (left <= 0) {
       answers.push(noRoom(request));
       continue;
     }
-    if (answers.length > 0) await beforeNext();
-    const isCall = request.method === 'tools/call';
-    const text = isCall ? await answerCall(request, callTool) : JSON.stringify(await answerOne(newServer(), request));
-    const hasRoom = text.length <= left || text.length <= shortTextMax;
-    answers.push(hasRoom ? text : noRoom(request));
-    left = hasRoom ? left - text.length : 0;
+    try {
+      const text = await answerText(request, place === 0 ? serving : await serving.admitAnew());
+      const hasRoom = text.length <= left || text.length <= shortTextMax;
+      answers.push(hasRoom ? text : noRoom(request));
+      left = hasRoom ? left - text.length : 0;
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      return [...answers, ...requests.slice(place).map((unanswered) => refusedText(unanswered, error))];
+    }
   }
   return answers;
 }

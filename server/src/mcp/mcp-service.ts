@@ -25,6 +25,9 @@ export interface McpParts {
   readonly log: Logger;
 }
 
+/** What serves an agent, and what serves it once its credential was looked at again. */
+type Served = AgentServing & { readonly admitAnew: () => Promise<Served> };
+
 /** Both have to be taken, whichever of them the answer is. */
 const acceptedTypes = ['application/json', 'text/event-stream'] as const;
 /** None is ever open: nothing that could be subscribed to is offered, and so a stream of it ends as it begins. */
@@ -82,15 +85,21 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     return read;
   };
 
-  const serve = (call: AgentCall): AgentServing =>
-    serving(tools, call.caller, (tool, given) =>
+  const serve = (call: AgentCall): Served => ({
+    ...serving(tools, call.caller, (tool, given) =>
       callTool({ services: services(), log, readInput }, tool, { given, call }),
-    );
+    ),
+    admitAnew: async () => {
+      await setImmediate();
+      const { confirm, db } = services();
+      return serve({ ...call, caller: await confirm(db.read, call.caller, 'member') });
+    },
+  });
 
   /** Answers what came in an earlier revision; a batch costs its caller a read. */
   function answerOlder(call: AgentCall, message: JSONRPCMessage | readonly JSONRPCMessage[], version?: string) {
     if (Array.isArray(message)) services().limits.countRead(call.caller);
-    return answerEarlier(message, version, { ...serve(call), beforeNext: () => setImmediate() });
+    return answerEarlier(message, version, serve(call));
   }
 
   const newest = createMcpHandler(
