@@ -68,12 +68,17 @@ function onWire(address: string): string {
   return address.slice(0, at) + (domainToASCII(address.slice(at)) || address.slice(at));
 }
 
+const noticeSubject =
+  /^(?:Your password at|A personal access token was created at|The sign-in steps of|An administrator of .* ended your sessions)/;
+
 /** A real mail server on 127.0.0.1, which behaves as badly as it is told to. */
 export class MailServer {
   /** What it does wrong from now on. */
   faults: MailFaults = {};
   /** Every mail that it has taken, in order. */
   readonly mails: ReceivedMail[] = [];
+  /** Notices about an account are kept apart: they come by themselves, between the mails that a test asks for. */
+  readonly notices: ReceivedMail[] = [];
   /** How many connections there were, and how many at once at most. */
   connections = 0;
   openMost = 0;
@@ -178,7 +183,8 @@ export class MailServer {
     }
     const { delayMs = 0 } = this.faults;
     if (delayMs > 0) await setTimeout(delayMs);
-    this.mails.push({
+    const isNotice = noticeSubject.test(subject);
+    (isNotice ? this.notices : this.mails).push({
       to,
       sender: session.envelope.mailFrom ? session.envelope.mailFrom.address : '',
       from: from?.text ?? '',
@@ -216,6 +222,13 @@ export class MailServer {
     return find() as ReceivedMail;
   }
 
+  /** The last notice to somebody, as soon as there is one; `clear()` before another is expected. */
+  async noticeTo(address: string): Promise<ReceivedMail> {
+    const find = () => this.notices.findLast(({ to }) => to.includes(address));
+    await this.until(() => find() !== undefined, `a notice to ${address}`);
+    return find() as ReceivedMail;
+  }
+
   /** Every mail to somebody so far. */
   mailsTo(address: string): readonly ReceivedMail[] {
     return this.mails.filter(({ to }) => to.includes(address));
@@ -224,6 +237,7 @@ export class MailServer {
   /** Forgets the mails that it has. */
   clear(): void {
     this.mails.length = 0;
+    this.notices.length = 0;
     this.asked.length = 0;
   }
 

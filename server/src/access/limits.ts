@@ -32,6 +32,8 @@ const allowances = {
   testMail: 10,
   /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
   emailNotice: 3,
+  /** Notices of one kind to one user: more would say nothing new. */
+  notice: 5,
   /** Mails to confirm an e-mail, by the person whose it is: that could be anybody's address. */
   confirmationMail: 5,
   /** Notices that an administrator left, by the user who did. */
@@ -55,6 +57,7 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
   recoveryMail: 20 * minute,
   codeMail: 10 * minute,
   confirmationMail: hour,
+  notice: 10 * minute,
 };
 
 /** What is counted for all nodes together. */
@@ -150,6 +153,7 @@ function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead'
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
 
+
   async function secondsOver(what: Act, key: string): Promise<number> {
     const nowMs = clock.now();
     const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
@@ -173,5 +177,6 @@ export function limits({ isOn, clock, counts }: LimitParts): Limits {
       const seconds = secondsLeft('badCredential', window, nowMs);
       if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
     },
+
   };
 }

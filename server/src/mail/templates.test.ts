@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MailContent } from './mail.ts';
-import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './notices.ts';
+import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
+import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-letters.ts';
 import {
   administratorLeftMail,
   confirmEmailMail,
@@ -27,6 +28,7 @@ const at = Date.UTC(2026, 10, 27, 20, 17, 5);
 function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: MailContent; link: string | null }> {
   const { organization, fullName, frontend, newEmail, network } = { ...plain, ...given };
   const person = { organization, fullName };
+  const happened = { at, network: network ?? '192.0.2.7' };
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
   const confirm = `${frontend}/confirm-email#token=${secret}`;
@@ -68,6 +70,17 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
       mail: administratorLeftMail({ ...left, kind: 'deleted', serviceClients: [], webhooks: [] }),
       link: null,
     },
+    'password-changed': { mail: passwordChangedMail(person, { ...happened, revokedTokens: false }), link: null },
+    'password-changed-tokens': { mail: passwordChangedMail(person, { ...happened, revokedTokens: true }), link: null },
+    'token-created': {
+      mail: tokenCreatedMail(person, { ...happened, name: 'Nightly report', never: true, adminScopes: ['org:admin'] }),
+      link: null,
+    },
+    'sign-in-steps-changed': {
+      mail: signInStepsChangedMail(person, { ...happened, steps: [['password'], ['otp', 'oidc']] }),
+      link: null,
+    },
+    'sessions-ended': { mail: sessionsEndedMail(person, { at, ended: 2 }), link: null },
     test: { mail: testMail({ organization }), link: null },
   };
 }

@@ -6,7 +6,7 @@ import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { appendEvents } from '../../events/outbox.ts';
 import { updatedPayload } from '../../events/updated-user.ts';
-import { emailChangedMail, emailGivenBackMail } from '../../mail/notices.ts';
+import { emailChangedMail, emailGivenBackMail } from '../../mail/address-notices.ts';
 import { confirmEmailMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';

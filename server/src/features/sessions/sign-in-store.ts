@@ -1,18 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-
-/** Active people and where mail about their accounts goes: to the address of before as long as a new one is unproved. */
-function mailTargets(read: Reader) {
-  return read
-    .selectFrom('users')
-    .where('is_deleted', '=', 0)
-    .select(['id', 'full_name as fullName'])
-    .select((eb) => eb.fn.coalesce('recovery_email', 'email').as('mailTo'));
-}
-
-/** Where mail about an active person's account goes. Rule: AUTH-49. */
-export function selectMailTarget(read: Reader, userId: string) {
-  return mailTargets(read).where('id', '=', userId).executeTakeFirst();
-}
+import { mailTargets } from '../../db/mail-targets.ts';
 
 /** The active person who may recover a password by naming this address, which is not always where the mail goes. Rule: AUTH-49. */
 export function selectRecoverable(read: Reader, orgId: string, email: string) {

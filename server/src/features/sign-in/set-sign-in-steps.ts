@@ -1,8 +1,12 @@
 import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { changesBetween } from '../../audit/changes.ts';
+import { selectAdministratorTargets } from '../../db/mail-targets.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { signInStepsChangedMail } from '../../mail/notice-letters.ts';
+import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
 import { hasPassword } from '../passwords/contract.ts';
 import { selectSignInConfig, updateSteps } from './step-store.ts';
@@ -63,12 +67,28 @@ async function usableMethods({ db, mail, oidc }: Services, userId: string): Prom
   return can;
 }
 
+const noticesMax = 100;
+
+/** Mails the administrators that the steps were changed. Rule: SESSION-11. */
+function tellAdministrators(
+  services: Services,
+  { orgId }: Principal,
+  { steps, network }: { readonly steps: readonly (readonly string[])[]; readonly network: string },
+): void {
+  const at = services.clock.now();
+  sendNotice(services, 'sign-in steps changed', {
+    to: (read) => selectAdministratorTargets(read, orgId, noticesMax),
+    letter: (reader) => signInStepsChangedMail(reader, { at, network, steps }),
+  });
+}
+
 /** Rules: AUTH-46, AUTH-47. */
 export const setSignInSteps = endpoint({
   method: 'POST',
   path: '/orgAuthConfig/updateAuthMethod',
   tag: 'Sign-in',
-  summary: 'Set how the people of the organization sign in; sessions that there are go on',
+  summary:
+    'Set how the users of the organization sign in; a session that went through less ends when it is next refreshed',
   policy: { who: 'admin', sessionOnly: true },
   body: z.strictObject({ authMethod: steps }),
   response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
@@ -87,6 +107,7 @@ export const setSignInSteps = endpoint({
       const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;
       await appendAudit(tx, services, { ...record, details, changes });
     });
+    tellAdministrators(services, caller, { steps: authMethod.map(methodsOf), network: origin.network });
     return { message: 'Sign-in methods updated successfully', authMethod };
   },
 });

@@ -2,7 +2,7 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { changesBetween } from '../../audit/changes.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
-import { firstSignOnMail } from '../../mail/notices.ts';
+import { firstSignOnMail } from '../../mail/address-notices.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import type { OidcIdentity, OidcSettings } from '../../sso/oidc.ts';

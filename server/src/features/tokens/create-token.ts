@@ -6,6 +6,7 @@ import { day, toTimestamp } from '../../clock.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { tellOfToken } from '../../mail/owner-notices.ts';
 import { hashCredential } from '../../secret.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
@@ -99,6 +100,7 @@ export const createToken = endpoint({
         changes: changesBetween(null, made),
       });
     });
+    tellOfToken(services, token, { userId: caller.userId, origin });
     return {
       message: 'Personal access token created successfully',
       token: {

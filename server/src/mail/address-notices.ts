@@ -1,0 +1,90 @@
+import type { MailContent } from './mail.ts';
+import { layOut, type Sentence, say } from './mail-layout.ts';
+import { type FromOrganization, footer } from './templates.ts';
+
+/** What a notice says: that something happened to an account, with nothing to open. */
+interface Notice extends FromOrganization {
+  readonly subject: string;
+  readonly heading: Sentence;
+  readonly text: readonly Sentence[];
+}
+
+function notice({ organization, subject, heading, text }: Notice): MailContent {
+  return layOut({ subject, heading, before: text, centre: null, after: [], footer: footer(organization) });
+}
+
+/** What the user of a notice does who does not know what it is about. */
+function unexpected(organization: string): Sentence {
+  return say`If not, another person may be using your account: please tell an administrator of ${organization} at once. They can put the address right and end all sessions.`;
+}
+
+/** To the last verified address of an account, and to the new one where that is verified. Rule: MAIL-6. */
+export function emailChangedMail({
+  organization,
+  newEmail,
+  isVerified,
+}: FromOrganization & { readonly newEmail: string; readonly isVerified: boolean }): MailContent {
+  return notice({
+    organization,
+    subject: `Your e-mail address at ${organization} was changed`,
+    heading: say`Your e-mail address was changed`,
+    text: [
+      say`The e-mail address of your account at ${organization} is now ${newEmail}.`,
+      ...(isVerified
+        ? []
+        : [
+            say`It is not verified yet. Until it is, mail to recover the account keeps going to the address of before.`,
+          ]),
+      say`If you or an administrator changed it, there is nothing to do.`,
+      unexpected(organization),
+    ],
+  });
+}
+
+/** To a user whose unverified address was proved by another person. Rule: ADDRESS-7. */
+export function emailGivenBackMail({
+  organization,
+  lostEmail,
+}: FromOrganization & { readonly lostEmail: string }): MailContent {
+  return notice({
+    organization,
+    subject: `Your e-mail address at ${organization} was changed back`,
+    heading: say`Your e-mail address was changed back`,
+    text: [
+      say`Your account at ${organization} had the e-mail address ${lostEmail}, which was not verified. It now belongs to the account of another person, who proved it or whom an administrator gave it.`,
+      say`Your account has this address again, the last one that was verified. From now on, sign in with this one.`,
+      say`If you set the other address yourself, there is nothing to do.`,
+      unexpected(organization),
+    ],
+  });
+}
+
+/** What can act as a user besides single sign-on. */
+interface FirstSignOn extends FromOrganization {
+  readonly hasPassword: boolean;
+  readonly sessions: number;
+  /** The names of the first tokens. */
+  readonly tokenNames: readonly string[];
+  /** How many tokens there are in all. */
+  readonly tokens: number;
+}
+
+/** To a user whose account was linked to single sign-on, and had other credentials before. Rule: ADDRESS-10. */
+export function firstSignOnMail(letter: FirstSignOn): MailContent {
+  const { organization, hasPassword, sessions, tokenNames, tokens } = letter;
+  const more = tokens - tokenNames.length;
+  const named = tokenNames.map((name) => `“${name}”`).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return notice({
+    organization,
+    subject: `Single sign-on now opens your account at ${organization}`,
+    heading: say`Single sign-on now opens your account`,
+    text: [
+      say`Single sign-on was used for the first time with your account at ${organization}, which was found by this e-mail address.`,
+      say`The account was in use before. Besides single sign-on, these can act as you:`,
+      ...(hasPassword ? [say`- a password`] : []),
+      ...(sessions > 0 ? [say`- sessions that are open: ${String(sessions)}`] : []),
+      ...(tokens > 0 ? [say`- personal access tokens: ${named}`] : []),
+      say`If you know all of them, there is nothing to do. End those that you do not know, and change the password if it is not yours. If you did not use single sign-on, please tell an administrator of ${organization} at once.`,
+    ],
+  });
+}
