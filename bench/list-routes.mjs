@@ -113,6 +113,11 @@ export const listRoutes = [
     request: () => ({ path: '/userAccount/sessions' }),
     list: (body) => body.sessions,
   },
+  {
+    route: 'GET /users/{id}/sessions',
+    request: ({ userIds }) => ({ path: `/users/${userIds[0]}/sessions` }),
+    list: (body) => body.sessions,
+  },
 ];
 
 /** Routes that answer a list which does not grow with the store. */
