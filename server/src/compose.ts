@@ -132,7 +132,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       confirm: callerConfirmation({
         clock,
         findToken: (read, id) => findTokenAgain(live.current, read, id),
-        findSession: findSessionAgain,
+        findSession: (read, id) => findSessionAgain({ config: live.current }, read, id),
       }),
     };
     return services;

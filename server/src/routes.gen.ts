@@ -53,12 +53,14 @@ import { authenticateUser } from './features/sessions/authenticate-user.ts';
 import { changePassword } from './features/sessions/change-password.ts';
 import { checkPasswordSignIn } from './features/sessions/check-password-sign-in.ts';
 import { deleteSession } from './features/sessions/delete-session.ts';
-import { listSessions } from './features/sessions/list-sessions.ts';
+import { deleteUserSession, deleteUserSessions } from './features/sessions/delete-user-sessions.ts';
+import { listSessions, listUserSessions } from './features/sessions/list-sessions.ts';
 import { logOut } from './features/sessions/log-out.ts';
 import { refreshSession } from './features/sessions/refresh-session.ts';
 import { requestOneTimeCode } from './features/sessions/request-one-time-code.ts';
 import { requestPasswordReset } from './features/sessions/request-password-reset.ts';
 import { resetPassword } from './features/sessions/reset-password.ts';
+import { unblockUser } from './features/sessions/unblock-user.ts';
 import { deleteMailSettings } from './features/settings/delete-mail-settings.ts';
 import { deleteOidcSettings } from './features/settings/delete-oidc-settings.ts';
 import { getMailSettings } from './features/settings/get-mail-settings.ts';
@@ -85,6 +87,7 @@ import { listAllTokens } from './features/tokens/list-all-tokens.ts';
 import { listScopes } from './features/tokens/list-scopes.ts';
 import { listTokens } from './features/tokens/list-tokens.ts';
 import { revokeAnyToken, revokeOwnToken } from './features/tokens/revoke-token.ts';
+import { revokeUserTokens } from './features/tokens/revoke-user-tokens.ts';
 import { checkAdministrator } from './features/users/check-administrator.ts';
 import { createUser } from './features/users/create-user.ts';
 import { deleteUser } from './features/users/delete-user.ts';
@@ -200,8 +203,13 @@ export const routes: readonly AnyEndpoint[] = [
   getEmail,                // GET     /users/:id/email                            adminOrSelf  user:read
   revokeInvitation,        // DELETE  /users/:id/invitation                       admin        user:delete
   issueInviteLink,         // POST    /users/:id/invite-link                      admin        session only
+  revokeUserTokens,        // DELETE  /users/:id/personal-access-tokens           admin        org:admin
   resendInvite,            // POST    /users/:id/resend-invite                    admin        user:invite
   restoreUser,             // POST    /users/:id/restore                          admin        user:invite
+  deleteUserSessions,      // DELETE  /users/:id/sessions                         admin        org:admin
+  listUserSessions,        // GET     /users/:id/sessions                         admin        org:admin
+  deleteUserSession,       // DELETE  /users/:id/sessions/:sessionId              admin        org:admin
+  unblockUser,             // PUT     /users/:id/unblock                          admin        org:admin
   inviteUsers,             // POST    /users/bulk/invite                          admin        user:invite
   listUsersByIds,          // POST    /users/by-ids                               member       user:read
   removeDisplayPicture,    // DELETE  /users/dp                                   member       user:write

@@ -103,6 +103,21 @@ const endings: Readonly<Record<string, () => Promise<Ending>>> = {
     const body = { currentPassword: password, newPassword: 'Brand-New-Horse-8' };
     return { client, end: () => other.post('/userAccount/password/reset', body) };
   },
+  'an administrator ends its sessions (SESSION-8)': async () => {
+    const { client } = await boss();
+    return { client, end: () => admin.delete(`/users/${client.userId}/sessions`) };
+  },
+  'an administrator revokes the tokens of its owner (SESSION-9)': async () => {
+    const { client } = await boss();
+    const token = await client.token();
+    return { client: token, end: () => admin.delete(`/users/${client.userId}/personal-access-tokens`) };
+  },
+  'its owner chooses another password and revokes the tokens (SESSION-2)': async () => {
+    const { client } = await boss();
+    const token = await client.token();
+    const body = { currentPassword: password, newPassword: 'Brand-New-Horse-8', revokeTokens: true };
+    return { client: token, end: () => client.post('/userAccount/password/reset', body) };
+  },
   'a session is over': async () => {
     const { client } = await boss();
     return { client, end: async () => app.clock.advance(60 * day) };

@@ -133,6 +133,14 @@ const requests = new Map<string, Make>([
     ({ admin }) => ({ caller: admin, path: '/org/onboarding-status', body: { status: 'skipped' } }),
   ],
   [
+    'DELETE /users/:id/personal-access-tokens',
+    ({ admin, member }) => ({
+      caller: admin,
+      path: `/users/${member.userId}/personal-access-tokens`,
+      body: { reason: 'good' },
+    }),
+  ],
+  [
     'POST /personal-access-tokens',
     ({ member }) => ({ caller: member, path: '/personal-access-tokens', body: { name: 'good' } }),
   ],

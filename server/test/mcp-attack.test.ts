@@ -217,6 +217,50 @@ describe('bad input to the endpoint of agents', () => {
     expect((await send(agent, [hello])).body[0].result.protocolVersion).toBe(earlier);
   });
 
+  it('a batch stops as soon as its credential ends, whatever ended it, and nothing after that is done (SESSION-12)', async () => {
+    const member = await app.member(admin, 'batch@example.com');
+    const boss = await app.member(admin, 'batch-boss@example.com');
+    await app.promote(boss.userId);
+    const endings: [string, Client, Json][] = [
+      ['TOKEN_REVOKED', await member.token(), callOf('revoke_my_token', {}, 1)],
+      ['TOKEN_REVOKED', await boss.token(), callOf('revoke_user_tokens', { id: boss.userId }, 1)],
+      ['SESSION_EXPIRED', boss, callOf('revoke_user_sessions', { id: boss.userId }, 1)],
+    ];
+    for (const [code, client, ending] of endings) {
+      const rest = [
+        callOf('whoami', {}, 2),
+        { ...ping, id: 3, method: 'tools/list' },
+        callOf('list_users', {}, 'four'),
+      ];
+      const { status, body } = await send(client, [callOf('whoami', {}, 0), ending, ...rest]);
+      expect([status, body.length]).toEqual([200, 5]);
+      expect([body[0].result.isError, body[1].result.isError]).toEqual([undefined, undefined]);
+      for (const [place, { id }] of rest.entries()) {
+        expect(body[place + 2]).toEqual({
+          jsonrpc: '2.0',
+          id,
+          error: { code: -32_000, message: expect.any(String), data: { code } },
+        });
+      }
+    }
+  });
+
+  it('a batch sees at once what it did to the rights of its caller (SESSION-12)', async () => {
+    const boss = await app.member(admin, 'demoted@example.com');
+    await app.promote(boss.userId);
+    const groups = (await admin.get('/userGroups')).body.groups;
+    const adminGroup = groups.find(({ type }: Json) => type === 'admin')._id;
+    const { body } = await send(await boss.token(), [
+      callOf('list_all_tokens', {}, 1),
+      callOf('remove_group_members', { userIds: [boss.userId], groupIds: [adminGroup] }, 2),
+      callOf('list_all_tokens', {}, 3),
+      { ...ping, id: 4, method: 'tools/list' },
+    ]);
+    expect(body.slice(0, 2).map(({ result }: Json) => result?.isError)).toEqual([undefined, undefined]);
+    expect(body[2].result.isError).toBe(true);
+    expect(body[3].result.tools.map(({ name }: Json) => name)).not.toContain('list_all_tokens');
+  });
+
   it('what is cancelled in the same batch is answered all the same, and nothing hangs (MCP-1)', async () => {
     const batch = [
       callOf('list_users', {}, 1),

@@ -18,7 +18,18 @@ const byScope: Readonly<Record<string, { readonly member?: string[]; readonly ad
   'org:read': { member: ['get_organization'] },
   'org:write': { admin: ['update_organization'] },
   'org:admin': {
-    admin: ['list_audit_records', 'list_event_relays', 'list_events', 'list_service_clients', 'list_webhooks'],
+    admin: [
+      'list_audit_records',
+      'list_event_relays',
+      'list_events',
+      'list_service_clients',
+      'list_user_sessions',
+      'list_webhooks',
+      'revoke_user_session',
+      'revoke_user_sessions',
+      'revoke_user_tokens',
+      'unblock_user',
+    ],
   },
   'user:read': { member: ['get_user', 'list_users'], admin: ['list_invitations'] },
   'user:write': { member: ['update_user'] },
@@ -170,6 +181,15 @@ describe('the tools of agents', () => {
     list_scopes: () => ({}),
     revoke_my_token: async () => ({ tokenId: (await admin.token()).tokenId, reason: 'Good' }),
     list_all_tokens: () => ({ limit: 2, status: 'all', userId: member.userId }),
+    list_user_sessions: () => ({ id: member.userId }),
+    revoke_user_sessions: async () => ({ id: (await app.member(admin, `${fresh()}@example.com`)).userId }),
+    revoke_user_session: async () => {
+      const { userId } = await app.member(admin, `${fresh()}@example.com`);
+      const { sessions } = (await admin.get(`/users/${userId}/sessions`)).body;
+      return { id: userId, sessionId: sessions[0].id };
+    },
+    revoke_user_tokens: async () => ({ id: (await app.member(admin, `${fresh()}@example.com`)).userId }),
+    unblock_user: () => ({ id: member.userId }),
     revoke_any_token: async () => ({ tokenId: (await member.token()).tokenId }),
   };
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signTokenPair } from '../src/access/session-pair.ts';
 import { appendAudit } from '../src/audit/audit-log.ts';
-import { keepTokenPair, signTokenPair } from '../src/features/sessions/contract.ts';
+import { keepTokenPair } from '../src/features/sessions/contract.ts';
 import { insertSession } from '../src/features/sessions/session-store.ts';
 import { tokenClaims } from '../src/features/tokens/token.ts';
 import { insertToken } from '../src/features/tokens/token-store.ts';
@@ -65,7 +66,7 @@ async function newcomers(domain: string) {
     const person = { id, orgId, email, fullName };
     const token = { id: newId(), scopes: ['org:read'], createdAt: clock.now(), expiresAt: null };
     const jwt = await keys.sign(tokenClaims({ ...token, orgId, fullName, userId: id }, services.config.baseUrl));
-    return { person, token, jwt, pair: await signTokenPair(services, person, 'business') };
+    return { person, token, jwt, pair: await signTokenPair(services, { person, accountType: 'business' }) };
   });
   const held = await Promise.all(signed);
   await db.transaction(async (tx) => {
@@ -217,7 +218,7 @@ describe('a broken twin of that is found out', () => {
   it('that asks nobody again who was admitted', async () => {
     const services: { confirm: Services['confirm'] } = app.services;
     const { confirm } = services;
-    services.confirm = async () => {};
+    services.confirm = async (_, caller) => caller;
     try {
       expect(await missed(['answer', 'credential'])).toEqual([]);
     } finally {

@@ -22,6 +22,7 @@ const subjectKinds = {
   'code.requested': 'user',
   'sign-in.steps-set': 'organization',
   'sign-in.refused': 'user',
+  'sign-in.unblocked': 'user',
   'service.created': 'service-client',
   'service.deleted': 'service-client',
   'service.secret-rotated': 'service-client',

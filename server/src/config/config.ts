@@ -141,6 +141,13 @@ export const variables = z.object({
     .optional()
     .describe('Where vulnerabilities are reported: security.txt'),
   RATE_LIMIT: z.enum(['on', 'off'], 'must be on or off').default('on').describe('Request limits and sign-in slow-down'),
+  SESSION_MAX_DAYS: wholeNumber(1, 365)
+    .default(90)
+    .describe('How long a session lasts at most after the sign-in, refreshed or not'),
+  REFRESH_ROTATION: z
+    .enum(['on', 'off'], 'must be on or off')
+    .default('on')
+    .describe('Whether a refresh replaces the refresh token; off: one works for its 30 days'),
   TOKEN_RETENTION_DAYS: wholeNumber(1, 36_500).default(365).describe('How long ended tokens are kept'),
   AUDIT_RETENTION_DAYS: wholeNumber(30, 36_500)
     .optional()
@@ -204,6 +211,10 @@ export interface Config {
   /** Where vulnerabilities are reported, as a URI; `null`: there is no security.txt. Rule: SECURITY-2. */
   readonly securityContact: string | null;
   readonly rateLimit: boolean;
+  /** How long a session lasts at most after the sign-in, refreshed or not. Rule: SESSION-4. */
+  readonly sessionMaxDays: number;
+  /** Whether a refresh replaces the refresh token. Rule: SESSION-7. */
+  readonly refreshRotation: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];

@@ -210,6 +210,8 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     inviteLinks: values.INVITE_LINKS === 'on',
     securityContact: values.SECURITY_CONTACT ?? null,
     rateLimit: values.RATE_LIMIT === 'on',
+    sessionMaxDays: values.SESSION_MAX_DAYS,
+    refreshRotation: values.REFRESH_ROTATION === 'on',
     tokenRetentionDays: values.TOKEN_RETENTION_DAYS,
     trustProxy: values.TRUST_PROXY,
     corsOrigins: [new URL(frontendUrl).origin, ...values.CORS_ORIGINS],

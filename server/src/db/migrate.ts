@@ -15,6 +15,7 @@ import * as knownNetworks from './migrations/0015-known-networks.ts';
 import * as makers from './migrations/0016-makers.ts';
 import * as auditCheckpoints from './migrations/0014-audit-checkpoints.ts';
 import * as verifiedAddresses from './migrations/0011-verified-addresses.ts';
+import * as sessionLifetimes from './migrations/0012-session-lifetimes.ts';
 
 interface Migration {
   readonly name: string;
@@ -43,6 +44,8 @@ const migrations: readonly Migration[] = [
   // An older release does without: it only takes a log whose beginning was removed for a broken one.
   { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 10 },
   { name: 'verified-addresses', up: verifiedAddresses.up },
+  // Earlier releases leave the new columns empty, and that is a value of each.
+  { name: 'session-lifetimes', up: sessionLifetimes.up, compatibleFrom: 10 },
 ];
 
 /** The version that this release works with. */

@@ -28,7 +28,16 @@ export interface Sessions {
   network: string | null;
   /** When it last began or was refreshed; `null` for those of earlier releases. */
   active_at: Ms | null;
-  end_reason: 'logout' | 'refresh-reuse' | 'owner-deleted' | 'password-changed' | null;
+  end_reason:
+    | 'logout'
+    | 'refresh-reuse'
+    | 'owner-deleted'
+    | 'password-changed'
+    | 'administrator'
+    | 'sign-in-steps'
+    | null;
+  /** The sign-in methods that its owner passed, space-separated; `null` for those of earlier releases. */
+  methods: string | null;
 }
 
 /** The tokens of a session. */
@@ -39,6 +48,8 @@ export interface SessionTokens {
   expires_at: Ms;
   /** When a refresh token was exchanged for the next one. */
   rotated_at: Ms | null;
+  /** Of a refresh token exchanged a moment ago: the next pair, encrypted with a key that only its holder can derive. */
+  successor: string | null;
 }
 
 /** How far somebody is who signs in in several steps. */
@@ -50,6 +61,8 @@ export interface SignInProgress {
   /** Of the sign-in configuration whose steps are counted. */
   config_updated_at: Ms;
   expires_at: Ms;
+  /** The methods of the steps done, space-separated; `null` for sign-ins begun in an earlier release. */
+  methods: string | null;
 }
 
 /** The code that somebody got by mail. */

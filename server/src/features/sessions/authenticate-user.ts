@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
+import { signTokenPair } from '../../access/session-pair.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/people.ts';
-import type { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
@@ -12,7 +12,7 @@ import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { isKnownNetwork } from '../known-networks/contract.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/contract.ts';
-import { beginSession, prove, signTokenPair } from './contract.ts';
+import { beginSession, prove } from './contract.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
 
 const body = z.object({
@@ -43,18 +43,18 @@ interface Stage {
 }
 
 /** Who was quicker, or whatever else was changed meanwhile, leaves the proof worthless. */
-function refuseLate(services: Services, { person, method, origin }: Stage): RefusedError {
+function refuseLate(services: Services, { person, method, origin }: Stage) {
   return noteRefusal(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
 async function goOn(services: Services, stage: Stage) {
-  const { signIn, person, proof } = stage;
+  const { signIn, person, proof, method } = stage;
   const isDone = await services.db.transaction(
     async (tx) =>
       (await selectActivePerson(tx, person.id)) !== undefined &&
       (await proof.holds(tx)) &&
-      signIn.advance(tx, person.id),
+      signIn.advance(tx, person.id, method),
   );
   if (!isDone) throw refuseLate(services, stage);
   const { nextStep, nextMethods: allowedMethods } = signIn;
@@ -68,14 +68,14 @@ async function goOn(services: Services, stage: Stage) {
 
 /** Begins the session when the last step is done. Rules: AUTH-7, AUTH-11. */
 async function finish(services: Services, stage: Stage, accountType: string) {
-  const { signIn, person, proof, origin } = stage;
-  const pair = await signTokenPair(services, person, accountType);
+  const { signIn, person, proof, method, origin } = stage;
+  const pair = await signTokenPair(services, { person, accountType });
   await services.db.transaction(async (tx) => {
     const isHere = (await selectActivePerson(tx, person.id)) !== undefined;
     if (!isHere || !(await proof.holds(tx)) || !(await signIn.complete(tx, person.id))) {
       throw refuseLate(services, stage);
     }
-    await beginSession(tx, services, { person, pair, origin });
+    await beginSession(tx, services, { person, pair, methods: signIn.methodsWith(method), origin });
   });
   return { message: 'Fully authenticated', accessToken: pair.accessToken, refreshToken: pair.refreshToken };
 }

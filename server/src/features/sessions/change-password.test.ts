@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MailServer } from '../../../test/mail-server.ts';
 import { chosen, gone, mailedToken, opens, resetWith, signedOut, startWithMail } from '../../../test/recovery.ts';
 import { attemptSignIn, claimsOf, neutral } from '../../../test/sign-in.ts';
+import { stepsOf } from '../../../test/sign-in-desk.ts';
 import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/test-app.ts';
 import { day } from '../../clock.ts';
 
@@ -33,48 +34,87 @@ describe('POST /userAccount/password/reset', () => {
   const change = (who: Client, body: Json = {}, headers: Readonly<Record<string, string>> = {}) =>
     who.post(path, { currentPassword: password, newPassword: chosen, ...body }, { headers });
 
-  it('200: the new password opens, the old one no longer (PASSWORD-10)', async () => {
+  it('200: the new password opens, the old one no longer (SESSION-1)', async () => {
     const before = (await admin.get(`/users/${member.userId}`)).body;
     app.clock.advance(1_000);
     expect(await change(member)).toMatchObject({
       status: 200,
-      body: { data: 'password reset', accessToken: expect.stringMatching(/^eyJ/) },
+      body: { data: 'password reset', accessToken: expect.stringMatching(/^eyJ/), refreshToken: expect.any(String) },
     });
     expect([await opens(app, email, chosen), await opens(app, email, password)]).toEqual([true, false]);
     expect((await admin.get(`/users/${member.userId}`)).body).toEqual(before);
     expect(await opens(app, 'ada@example.com', password)).toBe(true);
   });
 
-  it('200: the other sessions end, this one goes on with a fresh token, tokens and other people go on (ERR-29, PASSWORD-10)', async () => {
+  it('200: every session ends, this one too, and a new one begins; tokens and other people go on (ERR-29, SESSION-1)', async () => {
     const [mine, other] = [(await app.signInTokens(email)).body, (await app.signInTokens(email)).body];
-    const [session, token] = [app.with(mine.accessToken), await member.token()];
-    app.clock.advance(60_000);
-    const { body } = await change(session);
-    expect(body.accessToken).not.toBe(mine.accessToken);
+    const { body: replaced } = await app.with(mine.refreshToken).post('/userAccount/refresh/token');
+    const token = await member.token();
+    app.clock.advance(5_000);
+    const { body } = await change(app.with(replaced.accessToken));
     const claims = claimsOf(body.accessToken);
     expect(claims).toMatchObject({ userId: member.userId, email, tokenType: 'session' });
     expect(claims.exp - claims.iat).toBe(24 * 3_600);
-    expect(await app.with(other.accessToken).get('/org')).toMatchObject(signedOut);
-    expect(await app.with(other.refreshToken).post('/userAccount/refresh/token')).toMatchObject(signedOut);
+    for (const { accessToken, refreshToken } of [mine, replaced, other]) {
+      expect(await app.with(accessToken).get('/org')).toMatchObject(signedOut);
+      // The first of them within the ten seconds in which it would have answered the same pair.
+      expect(await app.with(refreshToken).post('/userAccount/refresh/token')).toMatchObject(signedOut);
+    }
     expect(await member.get('/org')).toMatchObject(signedOut);
-    for (const client of [app.with(body.accessToken), session, token, admin]) {
+    for (const client of [app.with(body.accessToken), token, admin]) {
       expect((await client.get('/org')).status).toBe(200);
     }
-    // Of this session, the refresh token goes on too.
-    const refreshed = await app.with(mine.refreshToken).post('/userAccount/refresh/token');
+    const refreshed = await app.with(body.refreshToken).post('/userAccount/refresh/token');
     expect(refreshed.status).toBe(200);
-    expect((await app.with(refreshed.body.accessToken).get('/org')).status).toBe(200);
+    const { sessions } = (await app.with(refreshed.body.accessToken).get('/userAccount/sessions')).body;
+    expect(sessions).toMatchObject([{ isCurrent: true, createdAt: new Date(app.clock.now()).toISOString() }]);
   });
 
-  it('200: the fresh token is good for 24 hours from the change, and ends with its session (AUTH-12, AUTH-18)', async () => {
-    const first = claimsOf(member.credential ?? '');
-    app.clock.advance(day / 2);
+  it('200: with revokeTokens the tokens end too, with those that they made, and of nobody else (SESSION-2)', async () => {
+    const own = await member.token({ scopes: ['token:write', 'org:read'] });
+    const child = await own.token({ scopes: ['org:read'] });
+    const others = await admin.token();
+    const before = (await app.audit()).length;
+    expect((await change(member, { revokeTokens: true })).status).toBe(200);
+    const revoked = { status: 401, body: { error: { code: 'TOKEN_REVOKED' } } };
+    for (const client of [own, child]) expect(await client.get('/org')).toMatchObject(revoked);
+    expect((await others.get('/org')).status).toBe(200);
+    const rows = (await app.audit()).slice(before);
+    expect(rows.map(({ action }) => action)).toEqual([
+      'token.revoked',
+      'token.revoked',
+      'password.changed',
+      'session.started',
+    ]);
+    expect(rows[2]).toMatchObject({ details: { revokedTokens: 2 } });
+    expect(
+      (await change(app.with((await app.signInTokens(email, chosen)).body.accessToken), { revokeTokens: 'yes' }))
+        .status,
+    ).toBe(400);
+  });
+
+  it('200: a session of two steps does not begin its 90 days anew by a password alone (SESSION-4)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    app.clock.advance(29 * day);
+    const { body: later } = await app.with(first.refreshToken).post('/userAccount/refresh/token');
+    admin = await app.signIn('ada@example.com');
+    await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod: stepsOf(['password'], ['otp']) });
+    const { body: next } = await change(app.with(later.accessToken));
+    const session = (await app.with(next.accessToken).get('/userAccount/sessions')).body.sessions[0];
+    expect(session).toMatchObject({ isCurrent: true, createdAt: new Date(app.clock.now() - 29 * day).toISOString() });
+    // It went through one step, and ends as it would have before.
+    expect(await app.with(next.refreshToken).post('/userAccount/refresh/token')).toMatchObject(signedOut);
+  });
+
+  it('200: the owner gets a notice, which says what became of the tokens (SESSION-11)', async () => {
     const fresh = app.with((await change(member)).body.accessToken);
-    app.clock.set(first.exp * 1_000);
-    expect(await member.get('/org')).toMatchObject(signedOut);
-    expect((await fresh.get('/org')).status).toBe(200);
-    expect((await fresh.post('/userAccount/logout/manual')).status).toBe(200);
-    expect(await fresh.get('/org')).toMatchObject(signedOut);
+    expect(await mails.noticeTo(email)).toMatchObject({
+      subject: 'Your password at Example Ltd was changed',
+      text: expect.stringContaining('still work'),
+    });
+    mails.clear();
+    await change(fresh, { currentPassword: chosen, newPassword: password, revokeTokens: true });
+    expect((await mails.noticeTo(email)).text).toContain('were revoked');
   });
 
   it('200: open links end (LINK-3)', async () => {
@@ -95,10 +135,11 @@ describe('POST /userAccount/password/reset', () => {
     expect((await app.audit()).slice(before)).toMatchObject([
       { ...same, outcome: 'failure', details: { reason: 'wrong-password' }, changes: {}, network: '127.0.0.1' },
       { ...same, outcome: 'success', details: {}, changes, network: '127.0.0.1' },
+      { action: 'session.started' },
     ]);
   });
 
-  it('200: the same password again is a change too, with a hash of its own (PASSWORD-4, PASSWORD-10)', async () => {
+  it('200: the same password again is a change too, with a hash of its own (PASSWORD-4, SESSION-1)', async () => {
     const hash = () =>
       app.services.db.read
         .selectFrom('password_credentials')
@@ -118,7 +159,7 @@ describe('POST /userAccount/password/reset', () => {
     expect(again.status).toBe(200);
   });
 
-  it('401: a wrong present password is the 401 of signing in, and changes nothing (AUTH-9, PASSWORD-10)', async () => {
+  it('401: a wrong present password is the 401 of signing in, and changes nothing (AUTH-9, SESSION-1)', async () => {
     const link = await mailedToken({ app, mails }, email);
     const refused = await change(member, { currentPassword: wrong });
     const signIn = await attemptSignIn(app, { email, password: wrong });
@@ -129,7 +170,7 @@ describe('POST /userAccount/password/reset', () => {
     expect((await resetWith(app, link)).status).toBe(200);
   });
 
-  it('401: whoever has no password cannot make one up (AUTH-9, PASSWORD-10)', async () => {
+  it('401: whoever has no password cannot make one up (AUTH-9, SESSION-1)', async () => {
     await app.services.db.transaction((tx) =>
       tx.deleteFrom('password_credentials').where('user_id', '=', member.userId).execute(),
     );
@@ -182,7 +223,7 @@ describe('POST /userAccount/password/reset', () => {
     expect(await opens(app, email, password)).toBe(true);
   });
 
-  it('never acts on anybody but the caller, whatever the body names (PASSWORD-10)', async () => {
+  it('never acts on anybody but the caller, whatever the body names (SESSION-1)', async () => {
     const { userId } = admin;
     const named = { userId, _id: userId, email: 'ada@example.com', orgId: 'f'.repeat(24) };
     expect((await change(member, named)).status).toBe(200);

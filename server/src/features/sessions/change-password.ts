@@ -3,17 +3,21 @@ import { unauthorized } from '../../access/bearer.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
+import { signTokenPair } from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { type Person, selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { endLinks } from '../links/contract.ts';
 import { provePassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
-import { forgetSignIns, refuseSignIn } from '../sign-in/contract.ts';
-import { keepAccessToken, signAccessToken } from './contract.ts';
-import { endSessions } from './session-store.ts';
+import { forgetSignIns, meetsSteps, refuseSignIn } from '../sign-in/contract.ts';
+import { revokeTokensOf } from '../tokens/contract.ts';
+import { beginSession } from './contract.ts';
+import { revokeTokens } from './session.ts';
+import { endSessions, selectSessionState } from './session-store.ts';
 
 /** Has the caller prove the password, slowed down like sign-in. Throws what a wrong password does there. Rule: AUTH-43. */
 async function requirePassword(
@@ -42,54 +46,70 @@ async function requirePassword(
 
 interface Change {
   readonly caller: SessionPrincipal;
+  readonly person: Person;
   readonly proof: Proof;
   readonly passwordHash: string;
+  readonly revokeTokens: boolean;
   readonly origin: Origin;
 }
 
-/** Puts the new password in place of the one that was proved, and answers a fresh access token of this session. */
-async function change(services: Services, { caller, proof, passwordHash, origin }: Change): Promise<string> {
+/** The session that takes the place of one: it went through what that did, and counts from its sign-in where a password alone is no sign-in. */
+async function successorOf(services: Services, { sessionId, orgId }: SessionPrincipal) {
+  const { read } = services.db;
+  const before = await selectSessionState(read, sessionId);
+  if (!before) throw unauthorized.sessionExpired();
+  const nowMs = services.clock.now();
+  const isSignIn = await meetsSteps(read, orgId, { methods: 'password', signedInAtMs: nowMs });
+  const methods = before.methods === null ? null : [...new Set([...before.methods.split(' '), 'password'])];
+  return { methods, signedInAtMs: isSignIn ? nowMs : before.created_at };
+}
+
+/** Puts the new password in place of the one that was proved, and begins a new session in place of all. Rules: SESSION-1, SESSION-2. */
+async function change(services: Services, { caller, person, proof, passwordHash, revokeTokens, origin }: Change) {
   const { db, clock } = services;
-  const { userId, orgId, sessionId } = caller;
-  const [person, organization] = [await selectActivePerson(db.read, userId), await selectActiveOrganization(db.read)];
-  if (!person || !organization) throw unauthorized.invalid();
-  const signed = await signAccessToken(services, { person, accountType: organization.accountType });
+  const { userId, orgId } = caller;
+  const organization = await selectActiveOrganization(db.read);
+  if (!organization) throw unauthorized.invalid();
+  const next = await successorOf(services, caller);
+  const pair = await signTokenPair(services, { person, accountType: organization.accountType, ...next });
   await db.transaction(async (tx) => {
     await services.confirm(tx, caller, 'member');
     if (!(await proof.holds(tx))) throw refuseSignIn();
     const nowMs = clock.now();
     await setPassword(tx, { userId, passwordHash, nowMs });
-    await endSessions(tx, { userId, exceptId: sessionId }, { nowMs, reason: 'password-changed' });
+    await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
     await endLinks(tx, { userId, nowMs, reason: 'password-changed' });
     await forgetSignIns(tx, userId);
-    await keepAccessToken(tx, sessionId, signed);
+    const end = { owner: { userId }, orgId, by: caller, reason: 'Password changed', origin };
+    const revokedTokens = revokeTokens ? await revokeTokensOf(tx, services, end) : 0;
     const changes = { password: { before: '[secret]', after: '[secret]' } };
     const record = { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin, changes } as const;
-    await appendAudit(tx, services, record);
+    await appendAudit(tx, services, { ...record, ...(revokeTokens ? { details: { revokedTokens } } : {}) });
+    await beginSession(tx, services, { person, pair, ...next, origin });
   });
-  return signed.accessToken;
+  return { accessToken: pair.accessToken, refreshToken: pair.refreshToken };
 }
 
-/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-10, PASSWORD-20. */
+/** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-20, SESSION-1, SESSION-2. */
 export const changePassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset',
   tag: 'Sign-in',
-  summary: 'Change one’s own password; the other sessions end, and this one gets a fresh access token',
+  summary: 'Change one’s own password; all sessions end, this one too, and a new one begins',
   policy: { who: 'member', sessionOnly: true },
   costs: 'nothing',
-  body: z.object({ currentPassword: givenPassword, newPassword }),
-  response: { 200: z.object({ data: z.string(), accessToken: z.string() }) },
-  async handle(services, { caller, body, origin }) {
+  body: z.object({ currentPassword: givenPassword, newPassword, revokeTokens }),
+  response: { 200: z.object({ data: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
+  async handle(services, { caller, body: { currentPassword, newPassword: wanted, revokeTokens = false }, origin }) {
     const { read } = services.db;
     const person = await selectActivePerson(read, caller.userId);
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
-    await requireStrongFor(services, person.id, { field: 'body.newPassword', password: body.newPassword });
-    const given = { caller, given: body.currentPassword, origin };
-    const proof = await requirePassword(services, person, given);
-    const passwordHash = await services.passwords.hash(body.newPassword);
-    const accessToken = await change(services, { caller, proof, passwordHash, origin });
-    return { data: 'password reset', accessToken };
+    await requireStrongFor(services, person.id, { field: 'body.newPassword', password: wanted });
+    const proof = await requirePassword(services, person, { caller, given: currentPassword, origin });
+    const passwordHash = await services.passwords.hash(wanted);
+    const pair = await change(services, { caller, person, proof, passwordHash, revokeTokens, origin });
+    tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
+    return { data: 'password reset', ...pair };
   },
 });

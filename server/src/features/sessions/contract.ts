@@ -2,14 +2,20 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { networkOf } from '../../access/limits.ts';
 import type { HeldCredential } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
+import {
+  type RawPair,
+  type SessionTokenPair,
+  type SignedAccessToken,
+  sessionEndMs,
+} from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
-import { second } from '../../clock.ts';
+import { day } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
 import type { Person } from '../../db/people.ts';
 import type { Origin } from '../../origin.ts';
-import { type CredentialHash, hashCredential } from '../../secret.ts';
+import { type CredentialHash, hashCredential, type Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';
@@ -17,25 +23,30 @@ import { forgetNetworks, rememberNetwork } from '../known-networks/contract.ts';
 import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/contract.ts';
 import { provePassword, takePassword } from '../passwords/contract.ts';
 import { forgetSignIns, signsInBy } from '../sign-in/contract.ts';
-import { accessTokenMs, endedKeptMs, refreshTokenMs } from './session.ts';
+import { endedKeptMs, rotationGraceMs } from './session.ts';
 import {
+  clearSuccessors,
   deleteOldTokens,
   endAllSessions,
   insertSession,
   insertSessionTokens,
+  type OpenTimes,
   selectAccessToken,
   selectSessionState,
+  updateRotated,
 } from './session-store.ts';
 import { updateHasLoggedIn } from './sign-in-store.ts';
 
-type SessionState = NonNullable<Awaited<ReturnType<typeof selectSessionState>>>;
+type SessionState = Omit<NonNullable<Awaited<ReturnType<typeof selectSessionState>>>, 'methods'>;
 
-function toHeld(row: SessionState, expiresAtMs: number | null): HeldCredential {
+type ConfigPart = Pick<Services, 'config'>;
+
+function toHeld(services: ConfigPart, row: SessionState, tokenEndsMs = Number.POSITIVE_INFINITY): HeldCredential {
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const signedOut = row.ended_at === null ? null : 'signedOut';
   return {
     ended: ownerGone ? 'ownerGone' : signedOut,
-    expiresAtMs,
+    expiresAtMs: Math.min(tokenEndsMs, sessionEndMs(services, row.created_at)),
     principal: {
       kind: 'session',
       sessionId: row.session_id,
@@ -46,16 +57,16 @@ function toHeld(row: SessionState, expiresAtMs: number | null): HeldCredential {
   };
 }
 
-/** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25. */
-export async function findSession({ db }: Services, hash: CredentialHash): Promise<HeldCredential | null> {
-  const row = await db.first(selectAccessToken, { hash });
-  return row ? toHeld(row, row.expires_at) : null;
+/** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25, SESSION-4. */
+export async function findSession(services: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+  const row = await services.db.first(selectAccessToken, { hash });
+  return row ? toHeld(services, row, row.expires_at) : null;
 }
 
 /** Looks a session up again, by its id, inside a transaction as that sees it. */
-export async function findSessionAgain(read: Reader, id: string): Promise<HeldCredential | null> {
+export async function findSessionAgain(services: ConfigPart, read: Reader, id: string): Promise<HeldCredential | null> {
   const row = await selectSessionState(read, id);
-  return row ? toHeld(row, null) : null;
+  return row ? toHeld(services, row) : null;
 }
 
 /** How far apart answers and what is done behind them are. */
@@ -132,19 +143,30 @@ export function prove(
   return provePassword(services, method === 'password' ? userId : null, password);
 }
 
-/** Begins a session for somebody who has proved who they are. Rules: AUTH-7, AUTH-11. */
+/** A session that begins. */
+interface NewSession {
+  readonly person: Person;
+  readonly pair: SessionTokenPair;
+  /** The sign-in methods that the person passed; `null` where that is not known. */
+  readonly methods: readonly string[] | null;
+  /** When the person signed in, in milliseconds since 1970; now where nothing is said. */
+  readonly signedInAtMs?: number;
+  readonly origin: Origin;
+}
+
+/** Begins a session for somebody who has proved who they are. Rules: AUTH-7, AUTH-11, SESSION-6. */
 export async function beginSession(
   tx: Tx,
   services: Services,
-  { person, pair, origin }: { readonly person: Person; readonly pair: SessionTokenPair; readonly origin: Origin },
+  { person, pair, methods, signedInAtMs, origin }: NewSession,
 ): Promise<void> {
   const { newId, clock } = services;
   const { id: userId, orgId } = person;
   const [id, nowMs] = [newId(), clock.now()];
-  const { network } = origin;
-  await insertSession(tx, { id, org_id: orgId, user_id: userId, created_at: nowMs, active_at: nowMs, network });
+  const owner = { org_id: orgId, user_id: userId, network: origin.network, methods: methods?.join(' ') ?? null };
+  await insertSession(tx, { ...owner, id, created_at: signedInAtMs ?? nowMs, active_at: nowMs });
   await keepTokenPair(tx, id, pair);
-  await rememberNetwork(tx, services, { userId, address: network });
+  await rememberNetwork(tx, services, { userId, address: origin.network });
   if (await updateHasLoggedIn(tx, userId, nowMs)) await acceptInvitations(tx, userId, nowMs);
   const record = { action: 'session.started', orgId, actor: { userId }, subjectId: id, ownerId: userId } as const;
   await appendAudit(tx, services, { ...record, origin });
@@ -167,84 +189,58 @@ export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string
   await endLinksOfOrg(tx, { orgId, nowMs });
 }
 
-/** An access token, signed but not yet stored. */
-export interface SignedAccessToken {
-  readonly accessToken: string;
-  readonly nowMs: number;
-}
-
-/** A pair of tokens of one session, signed but not yet stored. */
-export interface SessionTokenPair extends SignedAccessToken {
-  readonly refreshToken: string;
-}
-
-/** What a session's tokens say alike. */
-function commonClaims({ config }: Services, { id: userId, orgId }: Person, nowMs: number) {
-  return { userId, orgId, iat: nowMs / 1_000, iss: config.baseUrl };
-}
-
-/** Tokens count in whole seconds, as in RFC 7519. */
-function wholeSecond({ clock }: Services): number {
-  return Math.floor(clock.now() / second) * second;
-}
-
-/**
- * Signs the next access token of a session. Rules: AUTH-12, AUTH-13.
- * @param nowMs a whole second
- */
-export async function signAccessToken(
-  services: Services,
-  { person, accountType }: { readonly person: Person; readonly accountType: string },
-  nowMs: number = wholeSecond(services),
-): Promise<SignedAccessToken> {
-  const { email, fullName } = person;
-  const accessToken = await services.keys.sign({
-    ...commonClaims(services, person, nowMs),
-    email,
-    fullName,
-    accountType,
-    jti: services.newId(),
-    exp: (nowMs + accessTokenMs) / 1_000,
-    tokenType: 'session',
-  });
-  return { accessToken, nowMs };
-}
-
-/** Signs the next pair of tokens of a session. Rules: AUTH-12, AUTH-13, AUTH-15. */
-export async function signTokenPair(
-  services: Services,
-  person: Person,
-  accountType: string,
-): Promise<SessionTokenPair> {
-  const nowMs = wholeSecond(services);
-  const common = commonClaims(services, person, nowMs);
-  const exp = (nowMs + refreshTokenMs) / 1_000;
-  const [access, refreshToken] = await Promise.all([
-    signAccessToken(services, { person, accountType }, nowMs),
-    services.keys.seal({ ...common, jti: services.newId(), exp, tokenType: 'refresh' }),
-  ]);
-  return { ...access, refreshToken };
+/** The times by which sessions are open now. */
+export function openTimes({ clock, config }: Pick<Services, 'clock' | 'config'>): OpenTimes {
+  const nowMs = clock.now();
+  return { nowMs, signedInAfterMs: nowMs - config.sessionMaxDays * day };
 }
 
 /** Stores an access token, by its hash. */
-export async function keepAccessToken(
-  tx: Tx,
-  sessionId: string,
-  { accessToken, nowMs }: SignedAccessToken,
-): Promise<void> {
-  const hash = hashCredential(accessToken);
-  await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'access', expires_at: nowMs + accessTokenMs }]);
+async function keepAccessToken(tx: Tx, sessionId: string, signed: SignedAccessToken): Promise<void> {
+  const [hash, expires_at] = [hashCredential(signed.accessToken), signed.accessEndsMs];
+  await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'access', expires_at }]);
 }
 
 /** Stores a pair of tokens, by their hashes. */
 export async function keepTokenPair(tx: Tx, sessionId: string, pair: SessionTokenPair): Promise<void> {
   await keepAccessToken(tx, sessionId, pair);
-  const [hash, expires_at] = [hashCredential(pair.refreshToken), pair.nowMs + refreshTokenMs];
+  const [hash, expires_at] = [hashCredential(pair.refreshToken), pair.refreshEndsMs];
   await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'refresh', expires_at }]);
 }
 
-/** Forgets session tokens that ended long ago, in batches; answers how many. */
+/** The tokens that come after a refresh. */
+export interface NextTokens {
+  /** The refresh token that is exchanged. */
+  readonly presented: Secret;
+  readonly pair: SessionTokenPair;
+  /** The pair, sealed for its holder who presents the same token again. */
+  readonly successor: string;
+}
+
+/** Stores the tokens that come next, and answers them; without rotation the refresh token stays. Rules: SESSION-5, SESSION-7. */
+export async function keepNextTokens(
+  tx: Tx,
+  { config, clock }: Services,
+  { presented, pair, successor, sessionId }: NextTokens & { readonly sessionId: string },
+): Promise<RawPair> {
+  const { accessToken } = pair;
+  const refreshToken = presented.expose();
+  if (!config.refreshRotation) {
+    await keepAccessToken(tx, sessionId, pair);
+    return { accessToken, refreshToken };
+  }
+  const nowMs = clock.now();
+  await updateRotated(tx, hashCredential(refreshToken), { nowMs, successor });
+  await clearSuccessors(tx, { sessionId, rotatedUntilMs: nowMs - rotationGraceMs }, batchRows);
+  await keepTokenPair(tx, sessionId, pair);
+  return { accessToken, refreshToken: pair.refreshToken };
+}
+
+/** Forgets session tokens that ended long ago, in batches, and the sealed answers of exchanges; answers how many tokens. */
 export async function pruneSessions({ db, clock }: Services): Promise<number> {
-  const beforeMs = clock.now() - endedKeptMs;
+  const nowMs = clock.now();
+  const rotatedUntilMs = nowMs - rotationGraceMs;
+  await removeInBatches(() => db.transaction((tx) => clearSuccessors(tx, { rotatedUntilMs }, batchRows)));
+  const beforeMs = nowMs - endedKeptMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldTokens(tx, beforeMs, batchRows)));
 }

@@ -3,7 +3,8 @@ import { appendAudit } from '../../audit/audit-log.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { endSessions, selectIsOpen } from './session-store.ts';
+import { openTimes } from './contract.ts';
+import { endSessions } from './session-store.ts';
 
 /** Rule: AUTH-54. */
 export const deleteSession = endpoint({
@@ -19,9 +20,8 @@ export const deleteSession = endpoint({
     const { userId, orgId } = caller;
     await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'member');
-      const nowMs = services.clock.now();
-      const isOpen = await selectIsOpen(tx, sessionId, nowMs);
-      const [ended] = isOpen ? await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'logout' }) : [];
+      const open = openTimes(services);
+      const [ended] = await endSessions(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason: 'logout' });
       if (ended === undefined) throw new RefusedError('notFound');
       const record = { action: 'session.ended', orgId, actor: caller, subjectId: ended, ownerId: userId } as const;
       await appendAudit(tx, services, { ...record, origin });

@@ -1,8 +1,43 @@
 import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { sessionEndMs } from '../../access/session-pair.ts';
 import { toTimestamp } from '../../clock.ts';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
+import { id, idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
+import type { Services } from '../../services.ts';
+import { openTimes } from './contract.ts';
 import { selectOpenSessions } from './session-store.ts';
+
+const response = {
+  200: z.object({
+    sessions: z.array(
+      z.object({
+        id: idAnswer,
+        isCurrent: z.boolean().describe('Whether the request was made in it'),
+        network: z.string().nullable().describe('The address that it began from; null: not known'),
+        createdAt: timestamp.describe('When the user signed in'),
+        lastActiveAt: timestamp.describe('When it began or was last refreshed'),
+        expiresAt: timestamp.describe('When it ends unless it is refreshed'),
+      }),
+    ),
+  }),
+};
+
+/** The sessions of a user that have not ended. */
+async function sessionsOf(services: Services, userId: string, caller: Principal) {
+  const rows = await selectOpenSessions(services.db.read, userId, openTimes(services));
+  const sessions = rows.map(({ id: sessionId, network, createdAt, activeAt, expiresAt }) => ({
+    id: sessionId,
+    isCurrent: caller.kind === 'session' && sessionId === caller.sessionId,
+    network,
+    createdAt: toTimestamp(createdAt),
+    lastActiveAt: toTimestamp(activeAt ?? createdAt),
+    expiresAt: toTimestamp(Math.min(expiresAt, sessionEndMs(services, createdAt))),
+  }));
+  return { sessions };
+}
 
 /** Rule: AUTH-53. */
 export const listSessions = endpoint({
@@ -12,30 +47,24 @@ export const listSessions = endpoint({
   summary: 'List the caller’s own sessions that have not ended, the latest active first, at most 100',
   policy: { who: 'member', sessionOnly: true },
   query: listQuery({}),
-  response: {
-    200: z.object({
-      sessions: z.array(
-        z.object({
-          id: idAnswer,
-          isCurrent: z.boolean(),
-          network: z.string().nullable().describe('The address that it began from; null: not known'),
-          createdAt: timestamp,
-          lastActiveAt: timestamp.describe('When it began or was last refreshed'),
-          expiresAt: timestamp.describe('When it ends unless it is refreshed'),
-        }),
-      ),
-    }),
-  },
-  async handle({ db, clock }, { caller: { userId, sessionId } }) {
-    const rows = await selectOpenSessions(db.read, userId, clock.now());
-    const sessions = rows.map((row) => ({
-      id: row.id,
-      isCurrent: row.id === sessionId,
-      network: row.network,
-      createdAt: toTimestamp(row.createdAt),
-      lastActiveAt: toTimestamp(row.activeAt ?? row.createdAt),
-      expiresAt: toTimestamp(row.expiresAt),
-    }));
-    return { sessions };
+  response,
+  handle: (services, { caller }) => sessionsOf(services, caller.userId, caller),
+});
+
+/** Rule: SESSION-8. */
+export const listUserSessions = endpoint({
+  method: 'GET',
+  path: '/users/:id/sessions',
+  tag: 'Users',
+  summary: 'List the sessions of a user that have not ended, the latest active first, at most 100',
+  policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'list_user_sessions', title: 'List the sessions of a user' },
+  params: z.object({ id: id.describe('Of the user') }),
+  query: listQuery({}),
+  response,
+  async handle(services, { caller, params: { id: userId } }) {
+    const person = await selectActivePerson(services.db.read, userId);
+    if (person?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    return sessionsOf(services, userId, caller);
   },
 });

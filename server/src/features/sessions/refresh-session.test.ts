@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimsOf } from '../../../test/sign-in.ts';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { encryptionWith, makeEncryptionKey } from '../../access/encryption.ts';
+import { openSuccessor } from '../../access/session-pair.ts';
+import { hashCredential, Secret } from '../../secret.ts';
+import { pruneSessions } from './contract.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/refresh/token';
@@ -26,6 +30,12 @@ describe('POST /userAccount/refresh/token', () => {
   afterAll(() => app.close());
 
   const refresh = (token: string): Promise<Answer> => app.with(token).post(path);
+  const tokensOf = async (accessToken: string) => {
+    const { db } = app.services;
+    const own = db.read.selectFrom('session_tokens').where('hash', '=', hashCredential(accessToken));
+    const { session_id: id } = await own.select('session_id').executeTakeFirstOrThrow();
+    return db.read.selectFrom('session_tokens').where('session_id', '=', id).selectAll().execute();
+  };
   const look = (token: string): Promise<Answer> => app.with(token).get('/org');
 
   it('200: the user and the next pair; the access token so far goes on (AUTH-14, AUTH-15)', async () => {
@@ -52,17 +62,118 @@ describe('POST /userAccount/refresh/token', () => {
     expect((await refresh(body.refreshToken)).status).toBe(200);
   });
 
-  it('200: every use of a rotated token within 10 seconds, also of many at once (AUTH-16)', async () => {
+  it('200: a rotated token answers the same pair for 10 seconds, also many at once, and no second chain (SESSION-5)', async () => {
     const { body: first } = await app.signInTokens(email);
-    const atOnce = await Promise.all(Array.from({ length: 10 }, () => refresh(first.refreshToken)));
+    const atOnce = await Promise.all(Array.from({ length: 32 }, () => refresh(first.refreshToken)));
     app.clock.advance(10 * second - 1);
     const answers = [...atOnce, await refresh(first.refreshToken), await refresh(first.refreshToken)];
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const pairs = answers.map(({ body }) => body);
-    expect(new Set(pairs.map(({ refreshToken }) => refreshToken)).size).toBe(pairs.length);
-    for (const { accessToken } of pairs) expect((await look(accessToken)).status).toBe(200);
-    const next = await Promise.all(pairs.map(({ refreshToken }) => refresh(refreshToken)));
-    expect(next.every(({ status }) => status === 200)).toBe(true);
+    const [pair] = answers.map(({ body }) => body);
+    for (const { body } of answers) expect(body).toEqual(pair);
+    expect((await look(pair.accessToken)).status).toBe(200);
+    expect(await tokensOf(pair.accessToken)).toHaveLength(4);
+    const { body: next } = await refresh(pair.refreshToken);
+    expect(await refresh(pair.refreshToken)).toMatchObject({ status: 200, body: next });
+  });
+
+  it('the pair of an exchange is stored for its holder alone, and no longer than it is answered (SESSION-5)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    const { body: next } = await refresh(first.refreshToken);
+    const sealed = (await tokensOf(first.accessToken)).flatMap(({ successor }) => successor ?? []);
+    expect(sealed).toHaveLength(1);
+    const { encryption } = app.services;
+    // With the keys and the store, but without the token itself: neither its hash nor a later token opens it.
+    for (const known of [hashCredential(first.refreshToken), next.refreshToken, first.accessToken, '']) {
+      expect(await openSuccessor({ encryption }, new Secret(known), sealed[0] ?? '')).toBeNull();
+    }
+    const otherKey = encryptionWith(makeEncryptionKey());
+    const presented = new Secret(first.refreshToken);
+    expect(await openSuccessor({ encryption: otherKey }, presented, sealed[0] ?? '')).toBeNull();
+    expect(await openSuccessor({ encryption }, presented, sealed[0] ?? '')).toEqual({
+      accessToken: next.accessToken,
+      refreshToken: next.refreshToken,
+    });
+    app.clock.advance(10 * second);
+    await pruneSessions(app.services);
+    expect((await tokensOf(first.accessToken)).every(({ successor }) => successor === null)).toBe(true);
+    await refresh(next.refreshToken);
+    app.clock.advance(10 * second);
+  });
+
+  it('401: what cannot be answered again ends nothing (SESSION-5)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    const { body: next } = await refresh(first.refreshToken);
+    await app.services.db.transaction((tx) =>
+      tx.updateTable('session_tokens').set({ successor: null }).where('successor', 'is not', null).execute(),
+    );
+    expect(await refresh(first.refreshToken)).toMatchObject(expired);
+    expect((await refresh(next.refreshToken)).status).toBe(200);
+  });
+
+  it('401: a session ends 90 days after the sign-in, refreshed or not, and no token says more (SESSION-4)', async () => {
+    const { body: first } = await app.signInTokens(email);
+    const endMs = app.clock.now() + 90 * day;
+    const id = (await app.with(first.accessToken).get('/userAccount/sessions')).body.sessions.find(
+      ({ isCurrent }: Json) => isCurrent,
+    ).id;
+    let pair = first;
+    for (const days of [29, 29, 29]) {
+      app.clock.advance(days * day);
+      pair = (await refresh(pair.refreshToken)).body;
+    }
+    expect([claimsOf(pair.refreshToken).exp, claimsOf(pair.accessToken).exp]).toEqual([
+      endMs / second,
+      app.clock.now() / second + 86_400,
+    ]);
+    app.clock.set(endMs - second);
+    pair = (await refresh(pair.refreshToken)).body;
+    expect([claimsOf(pair.refreshToken).exp, claimsOf(pair.accessToken).exp]).toEqual([endMs / second, endMs / second]);
+    const listed = (await app.with(pair.accessToken).get('/userAccount/sessions')).body.sessions;
+    expect(listed.find(({ isCurrent }: Json) => isCurrent)).toMatchObject({ expiresAt: new Date(endMs).toISOString() });
+    app.clock.set(endMs);
+    expect(await look(pair.accessToken)).toMatchObject(expired);
+    expect(await refresh(pair.refreshToken)).toMatchObject(expired);
+    const { sessions } = (await (await app.signIn(email)).get('/userAccount/sessions')).body;
+    expect(sessions.map((one: Json) => one.id)).not.toContain(id);
+  });
+
+  it('401: a shorter SESSION_MAX_DAYS holds for sessions that there are (SESSION-4)', async () => {
+    const { body: pair } = await app.signInTokens(email);
+    app.clock.advance(day - 1);
+    try {
+      Object.assign(app.environment, { SESSION_MAX_DAYS: '1' });
+      app.services.reloadConfig();
+      const { body: next } = await refresh(pair.refreshToken);
+      expect((await look(next.accessToken)).status).toBe(200);
+      app.clock.advance(1);
+      for (const { accessToken } of [pair, next]) expect(await look(accessToken)).toMatchObject(expired);
+      expect(await refresh(next.refreshToken)).toMatchObject(expired);
+    } finally {
+      delete app.environment['SESSION_MAX_DAYS'];
+      app.services.reloadConfig();
+    }
+  });
+
+  it('200: without rotation one refresh token works for its 30 days, and is answered again (SESSION-7)', async () => {
+    try {
+      Object.assign(app.environment, { REFRESH_ROTATION: 'off' });
+      app.services.reloadConfig();
+      const { body: first } = await app.signInTokens(email);
+      const accessTokens = new Set([first.accessToken]);
+      for (const days of [1, 14, 14]) {
+        app.clock.advance(days * day);
+        const { status, body } = await refresh(first.refreshToken);
+        expect([status, body.refreshToken]).toEqual([200, first.refreshToken]);
+        expect((await look(body.accessToken)).status).toBe(200);
+        accessTokens.add(body.accessToken);
+      }
+      expect(accessTokens.size).toBe(4);
+      app.clock.advance(day);
+      expect(await refresh(first.refreshToken)).toMatchObject(expired);
+    } finally {
+      delete app.environment['REFRESH_ROTATION'];
+      app.services.reloadConfig();
+    }
   });
 
   it('401: a use 10 seconds after ends every token of the family, and of no other (AUTH-17)', async () => {

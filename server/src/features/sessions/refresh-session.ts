@@ -1,22 +1,25 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
+import { openSuccessor, type RawPair, sealSuccessor, sessionEndMs, signTokenPair } from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Tx } from '../../db/database.ts';
+import { selectMailTarget } from '../../db/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
+import { sendNotice } from '../../mail/notices.ts';
 import { suspiciousSignInMail } from '../../mail/templates.ts';
 import type { Origin } from '../../origin.ts';
 import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
-import { keepTokenPair, type SessionTokenPair, signTokenPair } from './contract.ts';
-import { judgeRefresh } from './session.ts';
-import { endSessions, selectRefreshToken, updateActive, updateRotated } from './session-store.ts';
-import { selectMailTarget } from './sign-in-store.ts';
+import { meetsSteps } from '../sign-in/contract.ts';
+import { keepNextTokens, type NextTokens } from './contract.ts';
+import { judgeRefresh, type StoredRefreshToken } from './session.ts';
+import { endSessions, selectRefreshToken, updateActive } from './session-store.ts';
 
-/** Rules: AUTH-14 to AUTH-17, AUTH-33. */
+/** Rules: AUTH-14, AUTH-15, AUTH-17, AUTH-33, SESSION-4 to SESSION-7. */
 export const refreshSession = endpoint({
   method: 'POST',
   path: '/userAccount/refresh/token',
@@ -32,59 +35,72 @@ export const refreshSession = endpoint({
   },
   async handle(services, { caller, origin }) {
     const { db } = services;
-    const hash = hashCredential(caller.expose());
-    const known = await selectRefreshToken(db.read, hash);
+    const known = await selectRefreshToken(db.read, hashCredential(caller.expose()));
     const organization = await selectActiveOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
-    if (judgeRefresh(known, services.clock.now()) === 'good') await services.limits.count('refresh', known.user_id);
+    const present = verdictOn(services, known);
+    if (present === 'good' || present === 'rotated') await services.limits.count('refresh', known.user_id);
     const person = await selectActivePerson(db.read, known.user_id);
     if (!person) throw unauthorized.invalid();
-    const pair = await signTokenPair(services, person, organization.accountType);
-    const verdict = await db.transaction((tx) => exchange(tx, services, { hash, pair, origin }));
-    if (verdict === 'reused') await warnOwner(services, { userId: person.id, organization: organization.name, origin });
-    if (verdict === 'ownerGone') throw unauthorized.invalid();
-    if (verdict !== 'good') throw unauthorized.sessionExpired();
+    const signedInAtMs = known.created_at;
+    const pair = await signTokenPair(services, { person, accountType: organization.accountType, signedInAtMs });
+    const successor = await sealSuccessor(services, caller, pair);
+    const given = { presented: caller, pair, successor, origin };
+    const outcome = await db.transaction((tx) => exchange(tx, services, given));
+    if (outcome === 'reused') warnOwner(services, person.id, origin);
+    if (outcome === 'ownerGone') throw unauthorized.invalid();
+    const next = typeof outcome === 'string' ? null : await outcome();
+    if (!next) throw unauthorized.sessionExpired();
     const { id, orgId, email, fullName } = person;
-    const { accessToken, refreshToken } = pair;
-    return { user: { _id: id, userId: id, orgId, email, fullName }, accessToken, refreshToken };
+    return { user: { _id: id, userId: id, orgId, email, fullName }, ...next };
   },
 });
 
+function verdictOn(services: Services, token: StoredRefreshToken) {
+  return judgeRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
+}
+
 /** Tells the owner of a session that somebody else had a copy of it. Rule: MAIL-10. */
-async function warnOwner(
-  { db, clock, mail }: Services,
-  { userId, organization, origin }: { readonly userId: string; readonly organization: string; readonly origin: Origin },
-): Promise<void> {
-  const owner = await selectMailTarget(db.read, userId);
-  if (!owner) return;
-  const { fullName, mailTo } = owner;
-  const letter = suspiciousSignInMail({ organization, fullName, at: clock.now(), network: origin.network });
-  mail.sendLater('warning of a stolen session', { to: mailTo, ...letter });
+function warnOwner(services: Services, userId: string, { network }: Origin): void {
+  const at = services.clock.now();
+  sendNotice(services, 'session reused', {
+    to: (read) => selectMailTarget(read, userId),
+    letter: (reader) => suspiciousSignInMail({ ...reader, at, network }),
+  });
 }
 
-interface Exchange {
-  readonly hash: string;
-  readonly pair: SessionTokenPair;
-  readonly origin: Origin;
-}
+type Exchange = NextTokens & { readonly origin: Origin };
 
-/** Exchanges a refresh token for a pair, or ends its family when somebody must have a copy of it. */
-async function exchange(tx: Tx, services: Services, { hash, pair, origin }: Exchange) {
-  const token = await selectRefreshToken(tx, hash);
+/** What becomes of an exchange: how to get at the tokens that are answered, or why there are none. */
+type Outcome = (() => Promise<RawPair | null>) | 'reused' | 'ended' | 'ownerGone';
+
+/**
+ * Exchanges a refresh token for a pair. The first exchange decides which; a session that others must have a copy of, or
+ * that did not go through the steps of today, ends. Rules: AUTH-17, SESSION-5 to SESSION-7.
+ */
+async function exchange(tx: Tx, services: Services, given: Exchange): Promise<Outcome> {
+  const { presented, origin } = given;
+  const token = await selectRefreshToken(tx, hashCredential(presented.expose()));
   if (!token) return 'ended';
+  const { session_id: sessionId, user_id: userId, org_id: orgId, successor } = token;
   const nowMs = services.clock.now();
-  const { session_id: sessionId, user_id: userId, org_id: orgId } = token;
   const record = { orgId, actor: { userId }, subjectId: sessionId, ownerId: userId, origin };
-  const verdict = judgeRefresh(token, nowMs);
-  if (verdict === 'good') {
-    await updateRotated(tx, hash, nowMs);
-    await keepTokenPair(tx, sessionId, pair);
-    await updateActive(tx, sessionId, nowMs);
-    await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
-  }
+  const verdict = verdictOn(services, token);
+  if (verdict === 'ended' || verdict === 'ownerGone') return verdict;
   if (verdict === 'reused') {
     await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'refresh-reuse' });
     await appendAudit(tx, services, { ...record, action: 'session.refresh-reused', outcome: 'failure' });
+    return verdict;
   }
-  return verdict;
+  if (!(await meetsSteps(tx, orgId, { methods: token.methods, signedInAtMs: token.created_at }))) {
+    const reason = 'sign-in-steps';
+    await endSessions(tx, { userId, sessionId }, { nowMs, reason });
+    await appendAudit(tx, services, { ...record, action: 'session.ended', details: { reason } });
+    return 'ended';
+  }
+  if (verdict === 'rotated') return async () => (successor ? openSuccessor(services, presented, successor) : null);
+  const next = await keepNextTokens(tx, services, { ...given, sessionId });
+  await updateActive(tx, sessionId, nowMs);
+  await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
+  return async () => next;
 }

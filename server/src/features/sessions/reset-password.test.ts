@@ -66,6 +66,22 @@ describe('POST /userAccount/password/reset/token', () => {
     expect(await member.get('/org')).toMatchObject(signedOut);
     expect((await token.get('/org')).status).toBe(200);
     expect((await admin.get('/org')).status).toBe(200);
+    expect((await mails.noticeTo(email)).text).toContain('still work');
+  });
+
+  it('200: with revokeTokens the tokens end too (SESSION-2)', async () => {
+    const [token, others] = [await member.token(), await admin.token()];
+    const before = (await app.audit()).length;
+    const answer = await app.with(await mailed()).post(path, { password: chosen, revokeTokens: true });
+    expect(answer).toMatchObject({ status: 200, body: { data: 'password reset' } });
+    expect(await token.get('/org')).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_REVOKED' } } });
+    expect((await others.get('/org')).status).toBe(200);
+    const rows = (await app.audit()).slice(before).filter(({ action }) => action !== 'password.reset-requested');
+    expect(rows).toMatchObject([
+      { action: 'token.revoked', subject_id: token.tokenId, actor_user_id: member.userId },
+      { action: 'password.reset', details: { purpose: expect.any(String), revokedTokens: 1 } },
+    ]);
+    await mails.until(() => mails.notices.some(({ text }) => text.includes('were revoked')));
   });
 
   it('200: one row of the audit log, by and of the owner, says by which kind of link (AUDIT-1)', async () => {

@@ -3,13 +3,16 @@ import { newPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActivePerson } from '../../db/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/contract.ts';
 import { requireLink, useUpLink } from '../links/contract.ts';
 import { hasPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
 import { forgetSignIns } from '../sign-in/contract.ts';
+import { revokeTokensOf } from '../tokens/contract.ts';
+import { revokeTokens } from './session.ts';
 import { endSessions } from './session-store.ts';
 
-/** Rules: INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-20. */
+/** Rules: SESSION-1, SESSION-2, INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-20. */
 export const resetPassword = endpoint({
   method: 'POST',
   path: '/userAccount/password/reset/token',
@@ -19,14 +22,14 @@ export const resetPassword = endpoint({
   async precondition(services, held) {
     if (held) await requireLink(services.db.read, services, held);
   },
-  body: z.object({ password: newPassword }),
+  body: z.object({ password: newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string() }) },
-  async handle(services, { caller, body: { password }, origin }) {
+  async handle(services, { caller, body: { password, revokeTokens = false }, origin }) {
     const { db, passwords, clock, limits } = services;
     const { userId: ownerId } = await requireLink(db.read, services, caller);
     await requireStrongFor(services, ownerId, { field: 'body.password', password });
     const passwordHash = await passwords.hash(password);
-    const person = await db.transaction(async (tx) => {
+    const { person, isFirst } = await db.transaction(async (tx) => {
       // Of several at once with one link, the first has used it up.
       const link = await requireLink(tx, services, caller);
       const { userId, orgId, purpose } = link;
@@ -40,10 +43,14 @@ export const resetPassword = endpoint({
       await rememberNetwork(tx, services, { userId, address: origin.network });
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;
       const changes = { password: { before, after: '[secret]' } };
-      await appendAudit(tx, services, { ...record, details: { purpose }, changes });
-      return selectActivePerson(tx, userId);
+      const end = { owner: { userId }, orgId, by: { userId }, reason: 'Password changed', origin };
+      const revoked = revokeTokens ? { revokedTokens: await revokeTokensOf(tx, services, end) } : {};
+      await appendAudit(tx, services, { ...record, details: { purpose, ...revoked }, changes });
+      return { person: await selectActivePerson(tx, userId), isFirst: before === null };
     });
     // Whoever forgot the password has tried some: that must not keep the right one waiting.
+    // A first password was chosen by an invitation, and takes the place of none.
+    if (person && !isFirst) tellOfNewPassword(services, { userId: person.id, revokedTokens: revokeTokens, origin });
     if (person) await limits.forgive(person.email, origin.network);
     return { data: 'password reset' };
   },

@@ -12,7 +12,7 @@ export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: 
     .innerJoin('organizations as o', 'o.id', 's.org_id')
     .where('t.hash', '=', hash)
     .where('t.kind', '=', 'access')
-    .select(['t.expires_at', 's.id as session_id', 's.user_id', 's.org_id', 's.ended_at'])
+    .select(['t.expires_at', 's.id as session_id', 's.user_id', 's.org_id', 's.created_at', 's.ended_at'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
     .select(isAdministrator('s.user_id').as('is_admin')),
 );
@@ -26,7 +26,8 @@ export function selectRefreshToken(read: Reader, hash: string): Promise<StoredRe
     .innerJoin('organizations as o', 'o.id', 's.org_id')
     .where('t.hash', '=', hash)
     .where('t.kind', '=', 'refresh')
-    .select(['t.session_id', 't.expires_at', 't.rotated_at', 's.ended_at', 's.user_id', 's.org_id'])
+    .select(['t.session_id', 't.expires_at', 't.rotated_at', 't.successor', 's.user_id', 's.org_id'])
+    .select(['s.created_at', 's.ended_at', 's.methods'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
     .executeTakeFirst();
 }
@@ -41,25 +42,47 @@ export async function insertSessionTokens(tx: Tx, rows: readonly NewRow<'session
   await tx.insertInto('session_tokens').values(rows).execute();
 }
 
-/** Notes that a refresh token was exchanged; the first exchange counts. */
-export async function updateRotated(tx: Tx, hash: string, nowMs: number): Promise<void> {
-  await tx
+/** Notes that a refresh token was exchanged, and for which pair. */
+export async function updateRotated(
+  tx: Tx,
+  hash: string,
+  { nowMs, successor }: { readonly nowMs: number; readonly successor: string },
+): Promise<void> {
+  await tx.updateTable('session_tokens').set({ rotated_at: nowMs, successor }).where('hash', '=', hash).execute();
+}
+
+/** Forgets the sealed answers of up to `limit` exchanges before a time, of one session where it is named; answers how many. */
+export async function clearSuccessors(
+  tx: Tx,
+  { rotatedUntilMs, sessionId }: { readonly rotatedUntilMs: number; readonly sessionId?: string },
+  limit: number,
+): Promise<number> {
+  let old = tx.selectFrom('session_tokens').where('successor', 'is not', null).select('hash').limit(limit);
+  old = sessionId === undefined ? old : old.where('session_id', '=', sessionId);
+  const { numUpdatedRows } = await tx
     .updateTable('session_tokens')
-    .set({ rotated_at: nowMs })
-    .where('hash', '=', hash)
-    .where('rotated_at', 'is', null)
-    .execute();
+    .set({ successor: null })
+    .where('hash', 'in', old.where('rotated_at', '<=', rotatedUntilMs))
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
 }
 
 const openMax = 100;
 
+/** Which sessions are open still: those signed in to after one time, with a token that ends after another. */
+export interface OpenTimes {
+  readonly nowMs: number;
+  readonly signedInAfterMs: number;
+}
+
 /** A person's sessions that have not ended, the latest active first. */
-export function selectOpenSessions(read: Reader, userId: string, nowMs: number) {
+export function selectOpenSessions(read: Reader, userId: string, { nowMs, signedInAfterMs }: OpenTimes) {
   return read
     .selectFrom('sessions as s')
     .innerJoin('session_tokens as t', 't.session_id', 's.id')
     .where('s.user_id', '=', userId)
     .where('s.ended_at', 'is', null)
+    .where('s.created_at', '>', signedInAfterMs)
     .groupBy(['s.id', 's.network', 's.created_at', 's.active_at'])
     .having((eb) => eb.fn.max('t.expires_at'), '>', nowMs)
     .orderBy((eb) => eb.fn.coalesce('s.active_at', 's.created_at'), 'desc')
@@ -70,22 +93,19 @@ export function selectOpenSessions(read: Reader, userId: string, nowMs: number) 
     .execute();
 }
 
-/** Whether a session that has not ended can still be used or refreshed. */
-export async function selectIsOpen(read: Reader, sessionId: string, nowMs: number): Promise<boolean> {
-  const live = read.selectFrom('session_tokens').where('session_id', '=', sessionId).where('expires_at', '>', nowMs);
-  return (await live.select('hash').limit(1).executeTakeFirst()) !== undefined;
-}
-
 /** Notes that a session was refreshed. */
 export async function updateActive(tx: Tx, sessionId: string, nowMs: number): Promise<void> {
   await tx.updateTable('sessions').set({ active_at: nowMs }).where('id', '=', sessionId).execute();
 }
 
-/** Ends one session of a person, or all of them, or all but one; answers the ids that this ended. */
+/** Why a session is ended, other than that its owner is deleted. */
+type EndReason = 'logout' | 'refresh-reuse' | 'password-changed' | 'administrator' | 'sign-in-steps';
+
+/** Ends one session of a person, or all of them, or those that are open still; answers the ids that this ended. */
 export async function endSessions(
   tx: Tx,
-  which: { readonly userId: string; readonly sessionId?: string | null; readonly exceptId?: string },
-  end: { readonly nowMs: number; readonly reason: 'logout' | 'refresh-reuse' | 'password-changed' },
+  which: { readonly userId: string; readonly sessionId?: string | null; readonly open?: OpenTimes },
+  end: { readonly nowMs: number; readonly reason: EndReason },
 ): Promise<string[]> {
   let query = tx
     .updateTable('sessions')
@@ -93,7 +113,13 @@ export async function endSessions(
     .where('user_id', '=', which.userId)
     .where('ended_at', 'is', null);
   if (typeof which.sessionId === 'string') query = query.where('id', '=', which.sessionId);
-  if (which.exceptId !== undefined) query = query.where('id', '!=', which.exceptId);
+  const { open } = which;
+  if (open) {
+    query = query.where('created_at', '>', open.signedInAfterMs).where(({ exists, selectFrom }) => {
+      const tokens = selectFrom('session_tokens').whereRef('session_id', '=', 'sessions.id');
+      return exists(tokens.where('expires_at', '>', open.nowMs).select('hash'));
+    });
+  }
   const rows = await query.returning('id').execute();
   return rows.map((row) => row.id);
 }
@@ -120,7 +146,7 @@ export function selectSessionState(read: Reader, id: string) {
     .innerJoin('users as u', 'u.id', 's.user_id')
     .innerJoin('organizations as o', 'o.id', 's.org_id')
     .where('s.id', '=', id)
-    .select(['s.id as session_id', 's.user_id', 's.org_id', 's.ended_at'])
+    .select(['s.id as session_id', 's.user_id', 's.org_id', 's.created_at', 's.ended_at', 's.methods'])
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
     .select(isAdministrator('s.user_id').as('is_admin'))
     .executeTakeFirst();

@@ -1,21 +1,21 @@
 import { z } from 'zod';
+import { day, second } from '../../clock.ts';
 
-const hourMs = 3_600_000;
-
-/** How long a session token is good for. Rule: AUTH-12. */
-export const accessTokenMs = 24 * hourMs;
-/** How long a refresh token is good for, if it isn't exchanged before. Rule: AUTH-15. */
-export const refreshTokenMs = 30 * 24 * hourMs;
-/** How long an exchanged refresh token still works, for clients whose answer was lost. Rule: AUTH-16. */
-const rotationGraceMs = 10_000;
+/** How long an exchanged refresh token answers the same pair again, for clients whose answer was lost. Rule: SESSION-5. */
+export const rotationGraceMs = 10 * second;
 /** How long ended session tokens are remembered, so that they are told apart from invented ones. */
-export const endedKeptMs = 30 * 24 * hourMs;
+export const endedKeptMs = 30 * day;
 
 /** A refresh token as the store has it, with its session and its owner. */
 export interface StoredRefreshToken {
   readonly session_id: string;
   readonly expires_at: number;
   readonly rotated_at: number | null;
+  /** The pair that it was exchanged for, sealed; `null` once that is no longer answered. */
+  readonly successor: string | null;
+  /** When its session was signed in to, and by which methods. */
+  readonly created_at: number;
+  readonly methods: string | null;
   readonly ended_at: number | null;
   readonly user_id: string;
   readonly org_id: string;
@@ -23,12 +23,28 @@ export interface StoredRefreshToken {
   readonly org_deleted: 0 | 1;
 }
 
-/** What a refresh token may still do. Rules: AUTH-15 to AUTH-17, AUTH-24. */
-export function judgeRefresh(token: StoredRefreshToken, nowMs: number): 'good' | 'reused' | 'ended' | 'ownerGone' {
+/**
+ * What a refresh token may still do; `rotated`: have the pair again that it was exchanged for. Rules: AUTH-15, AUTH-17,
+ * AUTH-24, SESSION-4, SESSION-5.
+ * @param sessionEndMs when its session ends at the latest
+ */
+export function judgeRefresh(
+  token: StoredRefreshToken,
+  nowMs: number,
+  sessionEndMs: number,
+): 'good' | 'rotated' | 'reused' | 'ended' | 'ownerGone' {
   if (token.owner_deleted === 1 || token.org_deleted === 1) return 'ownerGone';
-  if (token.ended_at !== null || nowMs >= token.expires_at) return 'ended';
-  return token.rotated_at === null || nowMs < token.rotated_at + rotationGraceMs ? 'good' : 'reused';
+  if (token.ended_at !== null || nowMs >= Math.min(token.expires_at, sessionEndMs)) return 'ended';
+  if (token.rotated_at === null) return 'good';
+  return nowMs < token.rotated_at + rotationGraceMs ? 'rotated' : 'reused';
 }
+
+/** Whether a new password also ends the tokens. Rule: SESSION-2. */
+export const revokeTokens = z
+  .boolean()
+  .optional()
+  .describe('Whether to revoke all personal access tokens of the user as well, with everything that they made')
+  .meta({ examples: [false] });
 
 /** What proves who signs in, but for passwords: what came by mail, and what the browser carries back. */
 export const mailedAndCarried = {

@@ -17,7 +17,7 @@ import {
   selectSignInConfig,
   updateSteps,
 } from './step-store.ts';
-import { defaultSteps, methodsOf, type SignInMethod, signInMs } from './steps.ts';
+import { coversSteps, defaultSteps, methodsOf, type SignInMethod, signInMs } from './steps.ts';
 
 /** Sets how the people of a new organization sign in. Rule: ORG-10. */
 export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
@@ -53,6 +53,20 @@ export async function dependsOn(
   return steps
     .map(methodsOf)
     .some((methods) => methods.includes(method) && methods.every((one) => one === method || one === lacking));
+}
+
+/**
+ * Whether a session went through at least the steps that are asked for today. Of one that an earlier release began, it is
+ * only known whether the steps were changed since. Rule: SESSION-6.
+ */
+export async function meetsSteps(
+  read: Reader,
+  orgId: string,
+  session: { readonly methods: string | null; readonly signedInAtMs: number },
+): Promise<boolean> {
+  const { steps, updatedAt } = await selectSignInConfig(read, orgId);
+  if (session.methods === null) return session.signedInAtMs >= updatedAt;
+  return coversSteps(steps, session.methods.split(' '));
 }
 
 /** The methods of the first step; those of a new organization where there is none. Rule: AUTH-4. */
@@ -155,11 +169,13 @@ export interface SignInStage {
   /** The methods of the step that is to be taken. */
   readonly methods: readonly SignInMethod[];
   readonly isLast: boolean;
+  /** The methods of the steps before and of this one; `null` where an earlier release took those. */
+  readonly methodsWith: (method: string) => readonly string[] | null;
   /** The step after, counted from 0, and its methods. */
   readonly nextStep: number;
   readonly nextMethods: SignInMethod[];
   /** Notes that the step was taken; answers whether it was still to be taken. */
-  readonly advance: (tx: Tx, userId: string) => Promise<boolean>;
+  readonly advance: (tx: Tx, userId: string, method: string) => Promise<boolean>;
   /** Ends the sign-in with its last step; answers whether that was still to be taken. */
   readonly complete: (tx: Tx, userId: string) => Promise<boolean>;
 }
@@ -178,15 +194,18 @@ export async function openSignIn(
   const counts = known?.userId === userId && known.configUpdatedAt === updatedAt;
   const stepsDone = counts ? known.stepsDone : 0;
   const nextStep = stepsDone + 1;
+  const done = counts ? known.methods : '';
+  const methodsWith = (method: string) => (done === null ? null : [...(done === '' ? [] : done.split(' ')), method]);
   // The steps may be changed between this look at them and the transaction.
   const isPresent = async (tx: Tx) => (await selectSignInConfig(tx, orgId)).updatedAt === updatedAt;
   return {
     id,
     methods: methodsOf(steps[stepsDone]),
     isLast: nextStep >= steps.length,
+    methodsWith,
     nextStep,
     nextMethods: methodsOf(steps[nextStep]),
-    advance: async (tx, owner) =>
+    advance: async (tx, owner, method) =>
       (await isPresent(tx)) &&
       advanceProgress(tx, {
         id: rowId,
@@ -194,6 +213,7 @@ export async function openSignIn(
         steps_done: nextStep,
         config_updated_at: updatedAt,
         expires_at: clock.now() + signInMs,
+        methods: methodsWith(method)?.join(' ') ?? null,
       }),
     complete: async (tx, owner) =>
       (await isPresent(tx)) && (stepsDone === 0 || deleteProgress(tx, { id: rowId, userId: owner, stepsDone })),

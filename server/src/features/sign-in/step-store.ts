@@ -30,7 +30,7 @@ export function selectProgress(read: Reader, id: string, nowMs: number) {
     .selectFrom('sign_in_progress')
     .where('id', '=', id)
     .where('expires_at', '>', nowMs)
-    .select(['user_id as userId', 'steps_done as stepsDone', 'config_updated_at as configUpdatedAt'])
+    .select(['user_id as userId', 'steps_done as stepsDone', 'config_updated_at as configUpdatedAt', 'methods'])
     .executeTakeFirst();
 }
 
@@ -43,7 +43,7 @@ export async function advanceProgress(tx: Tx, row: NewRow<'sign_in_progress'>): 
   }
   const { numUpdatedRows } = await tx
     .updateTable('sign_in_progress')
-    .set({ steps_done: row.steps_done })
+    .set({ steps_done: row.steps_done, methods: row.methods ?? null })
     .where('id', '=', row.id)
     .where('user_id', '=', row.user_id)
     .where('steps_done', '=', row.steps_done - 1)

@@ -23,6 +23,11 @@ export function methodsOf(step: SignInStep | undefined): SignInMethod[] {
   return step?.allowedMethods.map(({ type }) => type) ?? [];
 }
 
+/** Whether who passed some methods has passed one of each step. Rule: SESSION-6. */
+export function coversSteps(steps: readonly SignInStep[], passed: readonly string[]): boolean {
+  return steps.every((step) => methodsOf(step).some((method) => passed.includes(method)));
+}
+
 /** How people sign in until an administrator changes it. */
 export const defaultSteps: readonly SignInStep[] = [{ order: 1, allowedMethods: [{ type: 'password' }] }];
 

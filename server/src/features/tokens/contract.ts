@@ -65,9 +65,9 @@ export async function findTokenAgain(config: Config, read: Reader, id: string): 
 }
 
 /**
- * Revokes every token of a person, or of an organization, that comes back after being deleted: nothing comes back to
- * life. Rules: AUTH-40, CLI-8.
- * @param by who brings back; `null`: the operator
+ * Revokes every token of a user, or of an organization: of those that come back after being deleted, and where it is asked for.
+ * Rules: AUTH-40, CLI-8, SESSION-2, SESSION-9.
+ * @param by who does it; `null`: the operator
  * @returns how many tokens this ended
  */
 export async function revokeTokensOf(
@@ -76,7 +76,7 @@ export async function revokeTokensOf(
   end: {
     readonly owner: { readonly userId: string } | { readonly orgId: string };
     readonly orgId: string;
-    readonly by: Principal | null;
+    readonly by: Principal | { readonly userId: string } | null;
     readonly reason: string;
     readonly origin: Origin;
   },

@@ -1,0 +1,106 @@
+import { day, hour, second } from '../clock.ts';
+import type { Person } from '../db/people.ts';
+import { Secret } from '../secret.ts';
+import type { Services } from '../services.ts';
+import { encryptionWith } from './encryption.ts';
+
+/** How long a session token is good for. Rule: AUTH-12. */
+const accessTokenMs = 24 * hour;
+/** How long a refresh token is good for, if it isn't exchanged before. Rule: AUTH-15. */
+const refreshTokenMs = 30 * day;
+
+/** An access token of a session, signed but not yet stored. */
+export interface SignedAccessToken {
+  readonly accessToken: string;
+  /** Milliseconds since 1970. */
+  readonly accessEndsMs: number;
+}
+
+/** A pair of tokens of one session, signed but not yet stored. */
+export interface SessionTokenPair extends SignedAccessToken {
+  readonly refreshToken: string;
+  /** Milliseconds since 1970. */
+  readonly refreshEndsMs: number;
+}
+
+/** Whose tokens are signed. */
+interface TokenOwner {
+  readonly person: Person;
+  readonly accountType: string;
+  /** When the person signed in, in milliseconds since 1970; now where nothing is said. */
+  readonly signedInAtMs?: number;
+}
+
+/** When a session ends at the latest, refreshed or not; milliseconds since 1970. Rule: SESSION-4. */
+export function sessionEndMs({ config }: Pick<Services, 'config'>, signedInAtMs: number): number {
+  return signedInAtMs + config.sessionMaxDays * day;
+}
+
+/** The times of the tokens and the claims that they share. Tokens count in whole seconds, as in RFC 7519. */
+function common(services: Services, { person, signedInAtMs }: TokenOwner) {
+  const nowMs = Math.floor(services.clock.now() / second) * second;
+  const endMs = Math.floor(sessionEndMs(services, signedInAtMs ?? nowMs) / second) * second;
+  return {
+    claims: { userId: person.id, orgId: person.orgId, iat: nowMs / second, iss: services.config.baseUrl },
+    expiryOf: (lifetimeMs: number) => Math.min(nowMs + lifetimeMs, endMs),
+  };
+}
+
+/** Signs the next access token of a session. Rules: AUTH-12, AUTH-13, SESSION-4. */
+async function signAccessToken(services: Services, owner: TokenOwner): Promise<SignedAccessToken> {
+  const { claims, expiryOf } = common(services, owner);
+  const { email, fullName } = owner.person;
+  const accessEndsMs = expiryOf(accessTokenMs);
+  const accessToken = await services.keys.sign({
+    ...claims,
+    email,
+    fullName,
+    accountType: owner.accountType,
+    jti: services.newId(),
+    exp: accessEndsMs / second,
+    tokenType: 'session',
+  });
+  return { accessToken, accessEndsMs };
+}
+
+/** Signs the next pair of tokens of a session. Rules: AUTH-12, AUTH-13, AUTH-15, SESSION-4. */
+export async function signTokenPair(services: Services, owner: TokenOwner): Promise<SessionTokenPair> {
+  const { claims, expiryOf } = common(services, owner);
+  const refreshEndsMs = expiryOf(refreshTokenMs);
+  const [access, refreshToken] = await Promise.all([
+    signAccessToken(services, owner),
+    services.keys.seal({ ...claims, jti: services.newId(), exp: refreshEndsMs / second, tokenType: 'refresh' }),
+  ]);
+  return { ...access, refreshToken, refreshEndsMs };
+}
+
+/** The tokens of a pair, as their holder gets them. */
+export type RawPair = Pick<SessionTokenPair, 'accessToken' | 'refreshToken'>;
+
+const purpose = 'refresh-successor';
+
+/** A key that takes both the encryption key and the refresh token, of which the store holds only a hash. */
+function successorKey({ encryption }: Pick<Services, 'encryption'>, refreshToken: Secret) {
+  const derived = Buffer.from(encryption.mac(purpose, refreshToken.expose()), 'base64url');
+  return encryptionWith(new Secret(derived.toString('hex')));
+}
+
+/** Encrypts the pair that takes the place of a refresh token, so that only the holder of that token can have it again. Rule: SESSION-5. */
+export function sealSuccessor(
+  services: Pick<Services, 'encryption'>,
+  refreshToken: Secret,
+  { accessToken, refreshToken: next }: RawPair,
+): Promise<string> {
+  return successorKey(services, refreshToken).encrypt(purpose, new Secret(`${accessToken} ${next}`));
+}
+
+/** The pair that took the place of a refresh token; `null` where that cannot be read, as after a change of the encryption key. */
+export async function openSuccessor(
+  services: Pick<Services, 'encryption'>,
+  refreshToken: Secret,
+  sealed: string,
+): Promise<RawPair | null> {
+  const text = await successorKey(services, refreshToken).decrypt(purpose, sealed);
+  const [accessToken, next] = text?.expose().split(' ') ?? [];
+  return accessToken === undefined || next === undefined ? null : { accessToken, refreshToken: next };
+}

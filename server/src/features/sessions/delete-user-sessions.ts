@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { Principal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
+import { batchRows } from '../../db/batches.ts';
+import { selectMailTarget } from '../../db/mail-targets.ts';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id, messageAnswer } from '../../http/schemas.ts';
+import { sessionsEndedMail } from '../../mail/notice-letters.ts';
+import { sendNotice } from '../../mail/notices.ts';
+import type { Origin } from '../../origin.ts';
+import type { Services } from '../../services.ts';
+import { openTimes } from './contract.ts';
+import { endSessions } from './session-store.ts';
+
+const ofUser = id.describe('Of the user');
+
+interface Ending {
+  readonly caller: Principal;
+  readonly userId: string;
+  /** `null`: all of the user's sessions. */
+  readonly sessionId: string | null;
+  readonly origin: Origin;
+}
+
+/** Ends sessions of a user for an administrator, and tells the user; answers how many. Throws `notFound`. Rule: SESSION-8. */
+async function end(services: Services, { caller, userId, sessionId, origin }: Ending): Promise<number> {
+  const { orgId } = caller;
+  const open = openTimes(services);
+  const ended = await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    const person = await selectActivePerson(tx, userId);
+    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    const reason = 'administrator';
+    const ids = await endSessions(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason });
+    if (sessionId !== null && ids.length === 0) throw new RefusedError('notFound');
+    const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;
+    for (let start = 0; start < ids.length; start += batchRows) {
+      const some = ids.slice(start, start + batchRows);
+      await appendAudit(tx, services, ...some.map((subjectId) => ({ ...record, subjectId, details: { reason } })));
+    }
+    return ids.length;
+  });
+  if (ended > 0) {
+    sendNotice(services, 'sessions ended', {
+      to: (read) => selectMailTarget(read, userId),
+      letter: (reader) => sessionsEndedMail(reader, { at: open.nowMs, ended }),
+    });
+  }
+  return ended;
+}
+
+/** Rule: SESSION-8. */
+export const deleteUserSessions = endpoint({
+  method: 'DELETE',
+  path: '/users/:id/sessions',
+  tag: 'Users',
+  summary: 'End all sessions of a user; personal access tokens go on',
+  policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'revoke_user_sessions', title: 'End all sessions of a user' },
+  params: z.object({ id: ofUser }),
+  response: { 200: z.object({ ended: z.int().describe('How many sessions this ended') }) },
+  async handle(services, { caller, params: { id: userId }, origin }) {
+    return { ended: await end(services, { caller, userId, sessionId: null, origin }) };
+  },
+});
+
+/** Rule: SESSION-8. */
+export const deleteUserSession = endpoint({
+  method: 'DELETE',
+  path: '/users/:id/sessions/:sessionId',
+  tag: 'Users',
+  summary: 'End one session of a user',
+  policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'revoke_user_session', title: 'End one session of a user' },
+  params: z.object({ id: ofUser, sessionId: id.describe('Of the session') }),
+  response: { 200: messageAnswer },
+  async handle(services, { caller, params: { id: userId, sessionId }, origin }) {
+    await end(services, { caller, userId, sessionId, origin });
+    return { message: 'Session ended' };
+  },
+});

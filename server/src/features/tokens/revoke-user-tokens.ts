@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { selectActivePerson } from '../../db/people.ts';
+import { RefusedError } from '../../errors.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import { id } from '../../http/schemas.ts';
+import { revokeReason, revokeTokensOf } from './contract.ts';
+
+const reason = revokeReason
+  .optional()
+  .describe('Why, for the audit log and the list of administrators; the body counts before the query')
+  .meta({ examples: ['Laptop lost'] });
+
+/** Rule: SESSION-9. */
+export const revokeUserTokens = endpoint({
+  method: 'DELETE',
+  path: '/users/:id/personal-access-tokens',
+  tag: 'Users',
+  summary: 'Revoke all personal access tokens of a user, with everything that they made',
+  policy: { who: 'admin', scope: 'org:admin' },
+  tool: { name: 'revoke_user_tokens', title: 'Revoke all access tokens of a user' },
+  params: z.object({ id: id.describe('Of the user') }),
+  query: z.object({ reason }),
+  body: z.object({ reason }).optional(),
+  response: { 200: z.object({ revoked: z.int().describe('How many tokens this revoked') }) },
+  async handle(services, { caller, params: { id: userId }, query, body, origin }) {
+    const { orgId } = caller;
+    const why = (body?.reason ?? query.reason) || 'Revoked by administrator';
+    const revoked = await services.db.transaction(async (tx) => {
+      await services.confirm(tx, caller, 'admin');
+      const person = await selectActivePerson(tx, userId);
+      if (person?.orgId !== orgId) throw new RefusedError('notFound');
+      return revokeTokensOf(tx, services, { owner: { userId }, orgId, by: caller, reason: why, origin });
+    });
+    return { revoked };
+  },
+});
