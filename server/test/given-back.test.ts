@@ -141,6 +141,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
     for (const connection of connections) await hangUp(connection);
     pictures.compress = compress;
     await expectAllBack();
+    expect(held()).toEqual({});
   });
 
   it.each(['/users', '/audit/export', '/events'])('while %s is streamed, read or not', async (path) => {
@@ -160,6 +161,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
       await hangUp(connection);
     }
     await expectAllBack();
+    expect(held()).toEqual({});
   });
 
   it('behind another answer on its connection, which never comes to its end', async () => {

@@ -51,10 +51,14 @@ function shortened(value: Json, itemsMax: number): Json {
   return Object.fromEntries(members.length > membersMax ? [...some, ['more', members.length - membersMax]] : some);
 }
 
+function isObject(value: Json): value is { readonly [name: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** Of two lists, what only one of them has: what both have is a number. */
 function withoutCommon(value: Json): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const { before, after } = value as { readonly before?: Json; readonly after?: Json };
+  if (!isObject(value)) return value;
+  const { before, after } = value;
   if (!Array.isArray(before) || !Array.isArray(after)) return value;
   const [earlier, later] = [before, after].map((items) => new Set(items.map(canonicalJson)));
   const removed = before.filter((item) => !later?.has(canonicalJson(item)));

@@ -125,3 +125,17 @@ export interface AuditLog {
   /** Of everything but what can be erased, which counts by its hash. */
   hash: string;
 }
+
+/** What stands in the place of records that were removed. */
+interface AuditCheckpoints {
+  name: 'removed';
+  /** Number and hash of the last record that was removed, encrypted. */
+  content: string;
+  made_at: Ms;
+}
+
+/** The tables of the audit log. */
+export interface AuditTables {
+  audit_log: AuditLog;
+  audit_checkpoints: AuditCheckpoints;
+}

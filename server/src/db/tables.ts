@@ -1,5 +1,5 @@
 import type { Generated, Insertable } from 'kysely';
-import type { AuditLog, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
+import type { AuditTables, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
 import type {
   AuthConfigs,
   ExternalIdentities,
@@ -172,13 +172,6 @@ interface TeamMembers {
   joined_at: Ms;
 }
 
-interface AuditCheckpoints {
-  name: 'removed';
-  /** Number and hash of the last record that was removed, encrypted. */
-  content: string;
-  made_at: Ms;
-}
-
 interface SharedKeys {
   name: 'signing';
   /** Encrypted. */
@@ -222,7 +215,7 @@ interface CompatibleSchemas {
 }
 
 /** Every table, as both engines hold it. SQL names are snake_case; stores and nouns cross over to camelCase. */
-export interface Tables extends GuessingTables {
+export interface Tables extends AuditTables, GuessingTables {
   organizations: Organizations;
   users: Users;
   password_credentials: PasswordCredentials;
@@ -248,8 +241,6 @@ export interface Tables extends GuessingTables {
   dead_letters: DeadLetters;
   webhooks: Webhooks;
   webhook_attempts: WebhookAttempts;
-  audit_log: AuditLog;
-  audit_checkpoints: AuditCheckpoints;
   counters: Counters;
   shared_keys: SharedKeys;
   schema_migrations: SchemaMigrations;

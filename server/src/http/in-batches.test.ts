@@ -92,7 +92,7 @@ describe('batchBody', () => {
       if (typeof body === 'string') throw new Error('expected a stream');
       request.end();
       await once(body, 'close');
-      await vi.waitUntil(() => watched.ended === 1);
+      await vi.waitFor(() => expect(watched.ended).toBe(1));
     }
   });
 
