@@ -102,7 +102,6 @@ export function networkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-
 /** Seconds until a key may go on; 0 while it is within the allowance. */
 function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow, nowMs: number): number {
   return count <= allowances[what] ? 0 : Math.ceil((endsMs - nowMs) / second);
@@ -153,7 +152,6 @@ function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead'
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
 
-
   async function secondsOver(what: Act, key: string): Promise<number> {
     const nowMs = clock.now();
     const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
@@ -177,6 +175,5 @@ export function limits({ isOn, clock, counts }: LimitParts): Limits {
       const seconds = secondsLeft('badCredential', window, nowMs);
       if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
     },
-
   };
 }

@@ -11,11 +11,11 @@ import * as webhooks from './migrations/0007-webhooks.ts';
 import * as auditChain from './migrations/0008-audit-chain.ts';
 import * as sharedKeys from './migrations/0009-shared-keys.ts';
 import * as nodes from './migrations/0010-nodes.ts';
-import * as knownNetworks from './migrations/0015-known-networks.ts';
-import * as makers from './migrations/0016-makers.ts';
-import * as auditCheckpoints from './migrations/0014-audit-checkpoints.ts';
 import * as verifiedAddresses from './migrations/0011-verified-addresses.ts';
 import * as sessionLifetimes from './migrations/0012-session-lifetimes.ts';
+import * as auditCheckpoints from './migrations/0013-audit-checkpoints.ts';
+import * as knownNetworks from './migrations/0014-known-networks.ts';
+import * as makers from './migrations/0015-makers.ts';
 
 interface Migration {
   readonly name: string;
@@ -39,13 +39,13 @@ const migrations: readonly Migration[] = [
   { name: 'audit-chain', up: auditChain.up },
   { name: 'shared-keys', up: sharedKeys.up },
   { name: 'nodes', up: nodes.up },
-  { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 10 },
-  { name: 'makers', up: makers.up, compatibleFrom: 10 },
-  // An older release does without: it only takes a log whose beginning was removed for a broken one.
-  { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 10 },
   { name: 'verified-addresses', up: verifiedAddresses.up },
   // Earlier releases leave the new columns empty, and that is a value of each.
-  { name: 'session-lifetimes', up: sessionLifetimes.up, compatibleFrom: 10 },
+  { name: 'session-lifetimes', up: sessionLifetimes.up, compatibleFrom: 11 },
+  // An older release does without: it only takes a log whose beginning was removed for a broken one.
+  { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 11 },
+  { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 11 },
+  { name: 'makers', up: makers.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { MailContent } from './mail.ts';
 import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
+import type { MailContent } from './mail.ts';
 import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-letters.ts';
 import {
   administratorLeftMail,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { networkOf } from '../../access/limits.ts';
+import type { SignInAttempt } from '../../access/sign-in-limits.ts';
 import { day } from '../../clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
@@ -41,4 +42,16 @@ export async function forgetNetworks(tx: Tx, userId: string): Promise<void> {
 export function pruneNetworks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - knownMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldNetworks(tx, beforeMs, batchRows)));
+}
+
+/**
+ * Counts a try to sign in from an address, as failed until it succeeds. Throws `signInBlocked`. Rules: AUTH-43, AUTH-70.
+ * @param method by which it is tried; tickets of single sign-on are too long to be guessed
+ */
+export function trySignIn(
+  services: Pick<Services, 'db' | 'clock' | 'limits'>,
+  { email, network, method }: { readonly email: string; readonly network: string; readonly method: string },
+): Promise<SignInAttempt> {
+  const isKnown = () => isKnownNetwork(services, email, network);
+  return services.limits.trySignIn({ email, network, isKnown, isUnguessable: method === 'oidc' });
 }

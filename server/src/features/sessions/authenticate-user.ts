@@ -10,7 +10,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { authProviders } from '../../sso/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { isKnownNetwork } from '../known-networks/contract.ts';
+import { trySignIn } from '../known-networks/contract.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/contract.ts';
 import { beginSession, prove } from './contract.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
@@ -95,34 +95,25 @@ export const authenticateUser = endpoint({
   body,
   response: { 200: z.union([signedIn, oneStep]) },
   async handle(services, { headers, body, origin }) {
-    const { db, limits, metrics } = services;
     const { id, email, rowId } = await readSignIn(services, headers['x-session-token'], body.email);
-    const { network } = origin;
-    const attempt = await limits.trySignIn({
-      email,
-      network,
-      isKnown: () => isKnownNetwork(services, email, network),
-      isUnguessable: body.method === 'oidc',
-    });
-    const organization = await selectActiveOrganization(db.read);
-    const person = organization && (await selectActivePersonByEmail(db.read, organization.id, email));
-    const signIn =
-      organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: person?.id ?? null }));
+    const attempt = await trySignIn(services, { email, network: origin.network, method: body.method });
+    const organization = await selectActiveOrganization(services.db.read);
+    const person = organization && (await selectActivePersonByEmail(services.db.read, organization.id, email));
+    const ownerId = person?.id ?? null;
+    const signIn = organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: ownerId }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
-    const userId = method === 'none' ? null : (person?.id ?? null);
+    const userId = method === 'none' ? null : ownerId;
     const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch(async (error) => {
       await attempt.undecided();
       throw error;
     });
     if (!organization || !person || !signIn || !proof) {
-      metrics.countActivity('session.refused');
-      const refused = { orgId: organization?.id ?? null, userId: person?.id ?? null, method, origin };
-      const refusal = noteRefusal(services, refused);
+      services.metrics.countActivity('session.refused');
+      const refusal = noteRefusal(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
       throw (await attempt.failed()) ?? refusal;
     }
     // Who has taken one step of several has not earned more guesses at the next.
-    if (signIn.isLast) await attempt.succeeded();
-    else await attempt.undecided();
+    await (signIn.isLast ? attempt.succeeded() : attempt.undecided());
     const stage = { signIn, person, proof, method, origin };
     return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
   },

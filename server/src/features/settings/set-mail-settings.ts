@@ -7,7 +7,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
 import { defaultSecurity, mailHost, mailPort, mailSender } from '../../mail/mail-address.ts';
 import type { Origin } from '../../origin.ts';
-import { addressJudge, isForbiddenHost } from '../../outbound/address-guard.ts';
+import { requireOutbound } from '../../outbound/require-outbound.ts';
 import { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
@@ -81,16 +81,10 @@ interface Input {
   readonly origin: Origin;
 }
 
-/** Throws `invalidInput` for a host that could never be connected to. Rule: CONFIG-40. */
-function requireOutbound(host: string, networks: readonly string[]): void {
-  // Mail goes to public addresses with and without TLS.
-  if (!isForbiddenHost(host, addressJudge('https:', networks))) return;
-  throw refuseInput({ field: 'body.host', message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' });
-}
-
 async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsAnswer>> {
   const { caller, body: wish, origin } = input;
-  requireOutbound(wish.host, services.config.outboundNetworks);
+  // Mail goes to public addresses with and without TLS.
+  requireOutbound('body.host', { protocol: 'https:', hostname: wish.host }, services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'smtp');

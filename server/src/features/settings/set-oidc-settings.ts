@@ -7,7 +7,7 @@ import { refuseInput } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
-import { addressJudge, isForbiddenHost } from '../../outbound/address-guard.ts';
+import { requireOutbound } from '../../outbound/require-outbound.ts';
 import { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import type { OidcSettings } from '../../sso/oidc.ts';
@@ -60,16 +60,9 @@ interface Input {
   readonly origin: Origin;
 }
 
-/** Throws `invalidInput` for an issuer that could never be connected to. Rule: CONFIG-40. */
-function requireOutbound(issuer: string, networks: readonly string[]): void {
-  const { protocol, hostname } = new URL(issuer);
-  if (!isForbiddenHost(hostname, addressJudge(protocol, networks))) return;
-  throw refuseInput({ field: 'body.issuer', message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' });
-}
-
 async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsAnswer>> {
   const { caller, body: wish, origin } = input;
-  requireOutbound(wish.issuer, services.config.outboundNetworks);
+  requireOutbound('body.issuer', new URL(wish.issuer), services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'oidc');

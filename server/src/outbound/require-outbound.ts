@@ -1,0 +1,12 @@
+import { refuseInput } from '../errors.ts';
+import { addressJudge, isForbiddenHost } from './address-guard.ts';
+
+/** Throws `invalidInput` for a destination of an administrator that could never be connected to. Rule: CONFIG-40. */
+export function requireOutbound(
+  field: string,
+  { protocol, hostname }: { readonly protocol: string; readonly hostname: string },
+  networks: readonly string[],
+): void {
+  if (!isForbiddenHost(hostname, addressJudge(protocol, networks))) return;
+  throw refuseInput({ field, message: 'must lead to a public address, or one in OUTBOUND_NETWORKS' });
+}
