@@ -18,7 +18,7 @@ const freeFailuresOfNetwork = freeFailures * 10;
 const usualHeldBackMs = 300;
 
 /** A try to sign in. */
-export interface SignInTry {
+interface SignInTry {
   /** As it was given: there may be no account with it. */
   readonly email: string;
   /** The address of the caller. */

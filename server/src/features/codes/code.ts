@@ -27,7 +27,7 @@ export interface StoredCode {
 
 /** Wrong codes of an account in a day after which its codes are off for as long. Rule: AUTH-71. */
 const wrongCodesMax = 30;
-export const wrongCodesMs = 24 * 60 * minute;
+const wrongCodesMs = 24 * 60 * minute;
 
 /** The wrong codes of an account in a window, which begins with the first of them. Times are in milliseconds since 1970. */
 export interface WrongCodes {
