@@ -77,9 +77,8 @@ describe('a store of an earlier release (ADDRESS-12)', () => {
     });
     const at = ({ userId }: Client) => dates.find(({ id }) => id === userId)?.at;
     expect([at(invited), at(linked)]).toEqual([60, 80]);
-    for (const { id, createdAt, at } of dates) {
-      if (id !== invited.userId && id !== linked.userId) expect(at).toBe(createdAt);
-    }
+    const others = dates.filter(({ id }) => id !== invited.userId && id !== linked.userId);
+    expect(others.map((one) => one.at)).toEqual(others.map(({ createdAt }) => createdAt));
     const seen = async ({ userId }: Client) => (await admin.get(`/users/${userId}`)).body;
     expect(await seen(plain)).toMatchObject({ emailVerifiedAt: expect.any(String) });
     expect(await seen(pending)).toMatchObject({ email: 'claimed@example.com', emailVerifiedAt: null });

@@ -174,6 +174,11 @@ function readNetworks({ OUTBOUND_NETWORKS, WEBHOOK_NETWORKS }: Values): readonly
   return OUTBOUND_NETWORKS ?? WEBHOOK_NETWORKS ?? [];
 }
 
+/** What is not set is `null` in the configuration. */
+function orNull<T>(value: T | undefined): T | null {
+  return value ?? null;
+}
+
 /**
  * Reads the configuration: environment first, then `latchkey.config.json` (or the file at `CONFIG_FILE`), then the
  * defaults. Throws StartupError in one line that names the variable, what it holds and what is allowed.
@@ -192,23 +197,23 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     authBackendUrl: values.AUTH_BACKEND_URL ?? baseUrl,
     communicationBackendUrl: values.COMMUNICATION_BACKEND_URL ?? baseUrl,
     dataDir: values.DATA_DIR,
-    databaseUrl: values.DATABASE_URL ?? null,
+    databaseUrl: orNull(values.DATABASE_URL),
     eventsUrl: values.EVENTS_URL ?? null,
     eventsFormat: values.EVENTS_FORMAT,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
-    auditRetentionDays: values.AUDIT_RETENTION_DAYS ?? null,
+    auditRetentionDays: orNull(values.AUDIT_RETENTION_DAYS),
     outboundNetworks: readNetworks(values),
-    connectorUrl: values.CONNECTOR_BACKEND_URL ?? null,
+    connectorUrl: orNull(values.CONNECTOR_BACKEND_URL),
     displayPrefixes: [`${values.PAT_PREFIX}_`, ...values.PAT_PREFIXES_ACCEPTED.map((prefix) => `${prefix}_`)],
     scopes: readScopes(values),
     jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,
-    scopedSharedSecret: values.SCOPED_JWT_SECRET ?? null,
-    encryptionKey: values.ENCRYPTION_KEY ?? null,
-    mailServer: values.SMTP_URL ?? null,
-    mailFrom: values.MAIL_FROM ?? null,
+    scopedSharedSecret: orNull(values.SCOPED_JWT_SECRET),
+    encryptionKey: orNull(values.ENCRYPTION_KEY),
+    mailServer: orNull(values.SMTP_URL),
+    mailFrom: orNull(values.MAIL_FROM),
     oidc: readOidc(values),
     inviteLinks: values.INVITE_LINKS === 'on',
-    securityContact: values.SECURITY_CONTACT ?? null,
+    securityContact: orNull(values.SECURITY_CONTACT),
     rateLimit: values.RATE_LIMIT === 'on',
     sessionMaxDays: values.SESSION_MAX_DAYS,
     refreshRotation: values.REFRESH_ROTATION === 'on',

@@ -1,5 +1,6 @@
 import type { Generated, Insertable } from 'kysely';
 import type { AuditTables, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
+import type { NodeTables } from './node-tables.ts';
 import type {
   AuthConfigs,
   ExternalIdentities,
@@ -202,20 +203,8 @@ export interface LimitCounts {
   until_at: Ms;
 }
 
-interface Jobs {
-  name: string;
-  /** When it is to be done again. */
-  due_at: Ms;
-}
-
-interface CompatibleSchemas {
-  version: number;
-  /** The oldest schema whose releases go on working on a store with this one. */
-  compatible_from: number;
-}
-
 /** Every table, as both engines hold it. SQL names are snake_case; stores and nouns cross over to camelCase. */
-export interface Tables extends AuditTables, GuessingTables {
+export interface Tables extends AuditTables, GuessingTables, NodeTables {
   organizations: Organizations;
   users: Users;
   password_credentials: PasswordCredentials;
@@ -245,8 +234,6 @@ export interface Tables extends AuditTables, GuessingTables {
   shared_keys: SharedKeys;
   schema_migrations: SchemaMigrations;
   limit_counts: LimitCounts;
-  jobs: Jobs;
-  compatible_schemas: CompatibleSchemas;
 }
 
 /** A row as it is written to table `T`. */

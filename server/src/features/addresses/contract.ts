@@ -149,14 +149,10 @@ export async function proveCurrentPassword(services: Services, proving: Proving)
     throw error;
   });
   if (!proof) {
-    const act = {
-      action: 'user.updated',
-      outcome: 'failure',
-      orgId: person.orgId,
-      actor,
-      subjectId: person.id,
-    } as const;
-    await db.transaction((tx) => appendAudit(tx, services, { ...act, origin, details: { reason: 'wrong-password' } }));
+    const act = { action: 'user.updated', outcome: 'failure', orgId: person.orgId, actor, origin } as const;
+    await db.transaction((tx) =>
+      appendAudit(tx, services, { ...act, subjectId: person.id, details: { reason: 'wrong-password' } }),
+    );
     throw (await attempt.failed()) ?? refuseSignIn();
   }
   await attempt.succeeded();
