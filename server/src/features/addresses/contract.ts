@@ -234,12 +234,7 @@ export async function sendConfirmation({ db, mail }: Services, confirmation: Con
 /** Mails the last verified address, and a new one that is verified, that the address changed. Rule: MAIL-6. */
 export async function announceMove(
   { db, mail, limits }: Services,
-  move: {
-    readonly userId: string;
-    readonly lastVerified: string;
-    readonly email: string;
-    readonly isVerified: boolean;
-  },
+  move: Record<'userId' | 'lastVerified' | 'email', string> & { readonly isVerified: boolean },
 ): Promise<void> {
   const { userId, lastVerified, email: newEmail, isVerified } = move;
   const organization = (await selectActiveOrganization(db.read))?.name;

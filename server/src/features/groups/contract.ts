@@ -204,25 +204,21 @@ export async function addImportedGroup(
 /** Of some people, whom a file may put into a group: who is active, not in it, and was never taken out of it. Rule: CRED-6. */
 export async function findJoining(
   read: Reader,
-  {
-    orgId,
-    groupId,
-    userIds,
-  }: { readonly orgId: string; readonly groupId: string; readonly userIds: readonly string[] },
+  of: { readonly orgId: string; readonly groupId: string; readonly userIds: readonly string[] },
 ): Promise<Joining> {
+  const { orgId, groupId, userIds } = of;
   if (userIds.length === 0) return { joining: [], takenOut: 0 };
   const members = new Set(await selectMembersAmong(read, groupId, userIds));
   const outsiders = (await selectActiveIds(read, orgId, userIds)).filter((id) => !members.has(id));
   if (outsiders.length === 0) return { joining: [], takenOut: 0 };
-  const told = { removals: await selectRemovals(read, groupId), lives: await selectLives(read, outsiders) };
-  const takenOut = takenOutAmong(outsiders, told);
+  const [removals, lives] = [await selectRemovals(read, groupId), await selectLives(read, outsiders)];
+  const takenOut = takenOutAmong(outsiders, { removals, lives });
   return { joining: outsiders.filter((id) => !takenOut.has(id)), takenOut: takenOut.size };
 }
 
-/** Whom a file puts into a group. */
+/** Whom a file puts into a group, and how many stay out of it, since they were taken out here. */
 interface Joining {
   readonly joining: readonly string[];
-  /** How many stay out of it, since they were taken out here. */
   readonly takenOut: number;
 }
 
