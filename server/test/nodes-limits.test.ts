@@ -192,12 +192,14 @@ describe('counts of all nodes', () => {
         const clock = new TestClock();
         const { db } = nodes.a.services;
         await db.transaction((tx) => tx.deleteFrom('limit_counts').execute());
-        const made = (counts: LimitCounts): Side => {
+        const made = (counts: LimitCounts, open: SignInAttempt[] = []): Side => {
           const parts = { isOn: () => true, clock, counts, heldBackMs: 0 };
-          return { limits: { ...limits(parts), ...signInLimits(parts) }, open: [] };
+          return { limits: { ...limits(parts), ...signInLimits(parts) }, open };
         };
         const alone = made(countsInMemory());
-        const shared = nodes.both.map(({ services }) => made(countsInStore(services.db, allowanceOf)));
+        // A try that began at one node may end at the other.
+        const open: SignInAttempt[] = [];
+        const shared = nodes.both.map(({ services }) => made(countsInStore(services.db, allowanceOf), open));
         for (const { node, what, who, waitMs } of done) {
           clock.advance(waitMs);
           const [here, does] = [shared[node], acts[what]];
