@@ -4,27 +4,27 @@ import { selectActivePerson } from '../../db/people.ts';
 import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
+import { clearSlowDown } from '../sign-in/contract.ts';
 
 /** Rule: SESSION-10. */
 export const unblockUser = endpoint({
   method: 'PUT',
   path: '/users/:id/unblock',
   tag: 'Users',
-  summary: 'Let a user sign in at once whose failed sign-ins slowed the account down',
+  summary: 'Let a user sign in at once, by code too, whose failed sign-ins slowed the account down',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'unblock_user', title: 'Lift the sign-in slow-down of a user', destructive: false },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
   async handle(services, { caller, params: { id: userId }, origin }) {
     const { orgId } = caller;
-    const person = await services.db.transaction(async (tx) => {
+    await services.db.transaction(async (tx) => {
       await services.confirm(tx, caller, 'admin');
       const found = await selectActivePerson(tx, userId);
       if (found?.orgId !== orgId) throw new RefusedError('notFound');
       await appendAudit(tx, services, { action: 'sign-in.unblocked', orgId, actor: caller, subjectId: userId, origin });
-      return found;
+      await clearSlowDown(tx, services, { userId, email: found.email });
     });
-    await services.limits.clearSlowDown(person.email);
     return { message: 'User unblocked' };
   },
 });
