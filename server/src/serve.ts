@@ -94,7 +94,6 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   const log = await createLog(config, process.stdout);
   // From here on: whoever asks for it while the service is still opening must not end it.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
-  if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');
   const service = await compose({ live, clock: systemClock, log });
   try {
     const { db } = service.services;
@@ -103,6 +102,7 @@ export async function serve(environment: Readonly<Record<string, string | undefi
     stopOnSignals(service, log);
     const exists = await selectOrganizationExists(db.read);
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
+    if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');
     if (settings.length > 0) log.warn({ settings }, 'PostgreSQL may lose what it acknowledges: these are off');
   } catch (error) {
     await service.close();
