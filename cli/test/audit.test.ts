@@ -117,7 +117,7 @@ describe('latchkey audit export', () => {
 });
 
 describe('latchkey audit archive', () => {
-  it('0: the records before a date, in a new file, and removed where that is wanted; the rest is proved (AUDIT-18)', () =>
+  it('0: the records before a date, in a new file, and removed where that is wanted; the rest is proved (AUDIT-19)', () =>
     withLog(async (dataDir) => {
       const at = ['--data-dir', dataDir];
       const { head, records } = await latchkeyJson('audit', 'verify', ...at);

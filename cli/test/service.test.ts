@@ -110,7 +110,7 @@ describe('latchkey service', () => {
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const create = async (name: string) =>
-        (await latchkeyJson('service', 'create', '--name', name, '--scopes', 'FETCH_CONFIG', '--data-dir', dataDir))
+        (await latchkeyJson('service', 'create', '--name', name, '--scopes', 'EVENTS_READ', '--data-dir', dataDir))
           .service;
       const early = await create('early');
       const token = await server.setUp();
@@ -119,7 +119,7 @@ describe('latchkey service', () => {
       for (const service of [early, late]) {
         const { status, body } = await tokenFor(server, service);
         expect([service.name, status]).toEqual([service.name, 200]);
-        expect(await useOf(server, body.access_token)).toBe(200);
+        expect((await server.call('GET', '/events', { token: body.access_token })).status).toBe(200);
       }
       const { services } = await latchkeyJson('service', 'list', '--data-dir', dataDir);
       expect(services.map(({ name }: Json) => name)).toEqual(['early', 'late']);

@@ -14,6 +14,8 @@ const document: Json = JSON.parse(JSON.stringify(openApiDocument(routes)));
 const streamedTypes: Readonly<Record<string, readonly string[]>> = {
   '/events': ['text/event-stream'],
   '/audit/export': ['application/jsonl', 'text/csv'],
+  // RFC 9116.
+  '/.well-known/security.txt': ['text/plain; charset=utf-8'],
 };
 
 function operationOf(endpoint: AnyEndpoint): Json {
@@ -152,6 +154,7 @@ describe('OpenAPI document', () => {
       '/.well-known/jwks.json',
       '/.well-known/oauth-protected-resource',
       '/.well-known/oauth-protected-resource/mcp',
+      '/.well-known/security.txt',
       '/health/live',
       '/health/ready',
       '/mcp',

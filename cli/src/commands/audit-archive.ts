@@ -8,7 +8,7 @@ function readDate(given: string): number {
   return ms;
 }
 
-/** Rule: AUDIT-18. */
+/** Rule: AUDIT-19. */
 export const auditArchive = command({
   name: 'audit archive',
   summary: 'Write the oldest records of the audit log into a file, and remove them if that is wanted',

@@ -46,7 +46,7 @@ function toLine(row: AuditLog): string {
 }
 
 /**
- * Writes the oldest records as JSON Lines, in the order of their numbers, up to one. Rule: AUDIT-18.
+ * Writes the oldest records as JSON Lines, in the order of their numbers, up to one. Rule: AUDIT-19.
  */
 export async function* archiveAudit(
   db: Pick<Database, 'read' | 'batches'>,

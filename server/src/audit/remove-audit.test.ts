@@ -11,7 +11,7 @@ import { verifyAudit } from './verify-audit.ts';
 
 const key = 'a1b2c3d4e5f60718'.repeat(4);
 
-describe('how long records are kept (AUDIT-18)', () => {
+describe('how long records are kept (AUDIT-19)', () => {
   let app: TestApp;
   let admin: Client;
   beforeEach(async () => {

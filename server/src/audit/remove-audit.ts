@@ -40,7 +40,7 @@ async function selectBatchEnd(read: Reader, upTo: number) {
 
 /**
  * Removes the oldest records up to one, in batches, each in one transaction with the signed checkpoint that stands in their
- * place; the first says so in a record of its own. What is left can be verified as before. Rule: AUDIT-18.
+ * place; the first says so in a record of its own. What is left can be verified as before. Rule: AUDIT-19.
  * @returns how many were removed
  */
 export async function removeAudit(parts: Parts, upTo: number, origin: Origin): Promise<number> {
@@ -68,7 +68,7 @@ export async function removeAudit(parts: Parts, upTo: number, origin: Origin): P
 
 /**
  * Removes records that are older than `AUDIT_RETENTION_DAYS`; answers how many. What has not gone out yet on a way that is in
- * use is kept for as long as that takes. Rule: AUDIT-18.
+ * use is kept for as long as that takes. Rule: AUDIT-19.
  */
 export async function pruneAudit(services: Services): Promise<number> {
   const { db, clock, config, relays } = services;

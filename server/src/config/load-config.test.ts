@@ -66,6 +66,7 @@ describe('loadConfig', () => {
       oidc: null,
       inviteLinks: true,
       rateLimit: true,
+      securityContact: null,
       sessionMaxDays: 90,
       refreshRotation: true,
       tokenRetentionDays: 365,
@@ -138,6 +139,7 @@ describe('loadConfig', () => {
       mailFrom: { name: 'Example', address: 'no-reply@example.com' },
       inviteLinks: false,
       rateLimit: false,
+      securityContact: 'mailto:security@example.com',
       sessionMaxDays: 365,
       refreshRotation: false,
       tokenRetentionDays: 1,
@@ -155,7 +157,7 @@ describe('loadConfig', () => {
     expect(eventsUrl?.expose()).toBe('nats://ada:pa55word@mq.example.com');
   });
 
-  it('keeps the audit log for at least 30 days, or for ever (AUDIT-18)', () => {
+  it('keeps the audit log for at least 30 days, or for ever (AUDIT-19)', () => {
     expect(loadConfig({ AUDIT_RETENTION_DAYS: '' }).auditRetentionDays).toBeNull();
     expect(loadConfig({ AUDIT_RETENTION_DAYS: '30' }).auditRetentionDays).toBe(30);
     for (const value of ['29', '0', '-1', '36501', 'never']) {

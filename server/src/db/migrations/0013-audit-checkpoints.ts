@@ -1,6 +1,6 @@
 import type { Tx } from '../database.ts';
 
-/** Where the audit log begins once its oldest records were removed. Rule: AUDIT-18. */
+/** Where the audit log begins once its oldest records were removed. Rule: AUDIT-19. */
 export async function up({ schema }: Tx): Promise<void> {
   await schema
     .createTable('audit_checkpoints')
