@@ -40,6 +40,7 @@ describe('GET /users/:id', () => {
       middleName: 'Brewster',
       lastName: 'Hopper',
       email: 'grace@example.com',
+      emailVerifiedAt: '2026-11-27T20:17:00.123Z',
       mobile: '+12125550100',
       designation: 'Admiral',
       address,
