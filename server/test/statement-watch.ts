@@ -151,7 +151,9 @@ export function actAhead(pattern: RegExp, number: number, act: () => void): () =
 export function tablesOf(app: Pick<TestApp, 'dataDir'>): Readonly<Record<string, readonly unknown[]>> {
   const store = secondConnection(app);
   try {
-    const stored = tableNames(store).filter((name) => name !== 'schema_migrations' && !name.startsWith('sqlite_'));
+    const stored = tableNames(store).filter(
+      (name) => !['schema_migrations', 'compatible_schemas'].includes(name) && !name.startsWith('sqlite_'),
+    );
     return Object.fromEntries(stored.map((name) => [name, rowsOf(store, name)]));
   } finally {
     store.close();
