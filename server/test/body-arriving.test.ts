@@ -19,7 +19,11 @@ interface Write {
   readonly body?: Json;
   /** Told apart from the same call on somebody else. */
   readonly onSelf?: true;
+  /** Of a route that everybody may call for themselves: done for somebody else. */
+  readonly needsAdmin?: true;
 }
+
+const newPassword = 'Brand-New-Horse-8';
 
 function form(): { type: string; bytes: Buffer } {
   const head = '--edge\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\n';
@@ -90,6 +94,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     const elsewhere = sessions.find(({ isCurrent }: Json) => !isCurrent).id;
     await addRelay(app);
     const letters = [await addLetter(app, 1), await addLetter(app, 2)];
+    const theirSessions = (await other.get('/userAccount/sessions')).body.sessions;
     const memberships = { userIds: [other.userId], groupIds: [groupId] };
     writes = [
       { route: 'PATCH /org', path: '/org', body: { shortName: 'Late' } },
@@ -115,6 +120,12 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       }),
       { route: 'PUT /users/:id', path: `/users/${other.userId}`, body: { email: 'put@example.com' } },
       { route: 'PUT /users/:id', path: `/users/${caller.userId}`, body: { email: 'me@example.com' }, onSelf: true },
+      {
+        route: 'DELETE /users/:id/sessions/:sessionId',
+        path: `/users/${other.userId}/sessions/${theirSessions[0].id}`,
+      },
+      { route: 'DELETE /users/:id/sessions', path: `/users/${other.userId}/sessions` },
+      { route: 'PUT /users/:id/unblock', path: `/users/${other.userId}/unblock` },
       { route: 'DELETE /users/:id', path: `/users/${victim.userId}` },
       { route: 'POST /users/:id/restore', path: `/users/${gone.userId}/restore` },
       { route: 'POST /userGroups', path: '/userGroups', body: { name: 'Late', type: 'custom' } },
@@ -128,6 +139,10 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       { route: 'POST /personal-access-tokens', path: '/personal-access-tokens', body: { name: 'late' } },
       { route: 'DELETE /personal-access-tokens/:tokenId', path: `/personal-access-tokens/${ownToken}` },
       { route: 'DELETE /personal-access-tokens/admin/:tokenId', path: `/personal-access-tokens/admin/${foreignToken}` },
+      {
+        route: 'DELETE /users/:id/personal-access-tokens',
+        path: `/users/${other.userId}/personal-access-tokens`,
+      },
       {
         route: 'PUT /settings/smtp',
         path: '/settings/smtp',
@@ -148,6 +163,11 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
         path: '/service-clients',
         body: { name: 'late', scopes: ['USER_LOOKUP'] },
       },
+      {
+        route: 'POST /service-clients/:clientId/rotate',
+        path: `/service-clients/${clientId}/rotate`,
+        body: { graceSeconds: 60 },
+      },
       { route: 'DELETE /service-clients/:clientId', path: `/service-clients/${clientId}` },
       {
         route: 'POST /events/dead-letters/requeue',
@@ -162,7 +182,13 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       { route: 'POST /webhooks/:webhookId/test', path: `/webhooks/${known.id}/test` },
       { route: 'POST /webhooks/:webhookId/replay', path: `/webhooks/${known.id}/replay`, body: { after: 0 } },
       { route: 'DELETE /webhooks/:webhookId', path: `/webhooks/${ended.id}` },
-      { route: 'POST /userAccount/email/confirm', path: '/userAccount/email/confirm' },
+      { route: 'POST /userAccount/email/confirm', path: '/userAccount/email/confirm', onSelf: true },
+      {
+        route: 'POST /userAccount/email/confirm',
+        path: '/userAccount/email/confirm',
+        body: { userId: other.userId },
+        needsAdmin: true,
+      },
       { route: 'DELETE /userAccount/sessions/:id', path: `/userAccount/sessions/${elsewhere}` },
       { route: 'POST /users/bulk/invite', path: '/users/bulk/invite', body: { emails: ['guest@example.com'] } },
       { route: 'POST /users/:id/resend-invite', path: `/users/${reached}/resend-invite` },
@@ -171,7 +197,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       {
         route: 'POST /userAccount/password/reset',
         path: '/userAccount/password/reset',
-        body: { currentPassword: password, newPassword: 'Brand-New-Horse-8' },
+        body: { currentPassword: password, newPassword },
       },
       { route: 'DELETE /org', path: '/org' },
     ];
@@ -230,6 +256,10 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     await app.demote(caller.userId);
     await app.deleteUser(caller.userId);
   };
+  const signInAgain = async (email: string) => {
+    const { body } = await app.signInTokens(email, newPassword);
+    caller = app.with(body.accessToken);
+  };
   const policyOf = ({ route }: Write) => routes.find(({ method, path }) => `${method} ${path}` === route)?.policy;
   const all = (outcome: string) => ({ outcomes: writes.map(() => outcome), isUnchanged: true });
   /** By a token, what takes a session only is refused before its body is waited for. */
@@ -256,6 +286,8 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     for (const write of writes) {
       const { outcomes } = await around(caller, [write], async () => {});
       expect([write.route, outcomes[0]]).toEqual([write.route, expect.stringMatching(/^20[01] /)]);
+      // It ends every session, the caller's own included (SESSION-1).
+      if (write.route.endsWith('/password/reset')) await signInAgain('me@example.com');
     }
   });
 
@@ -294,6 +326,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
 
   it('403: the caller is demoted; what everybody may do of their own goes on (AUTH-29, AUTH-30)', async () => {
     const kindOf = (write: Write) => {
+      if (write.needsAdmin) return 'admin';
       const who = policyOf(write)?.who ?? '';
       return who === 'adminOrSelf' && write.onSelf ? 'self' : who;
     };
@@ -322,8 +355,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
       return { statuses: new Set(outcomes.map((outcome) => outcome.slice(0, 2))), isUnchanged };
     };
     expect(await tried(rest, () => caller.post('/userAccount/logout/manual'))).toEqual(done);
-    const { body } = await app.signInTokens('grace@example.com', 'Brand-New-Horse-8');
-    caller = app.with(body.accessToken);
+    await signInAgain('grace@example.com');
     expect(await tried(others, () => app.deleteOrganization())).toEqual(done);
   });
 });

@@ -30,6 +30,8 @@ async function confirmOther(services: Services, userId: string, { caller, origin
 /** Mails the caller a new link where the own address is unverified; answers whether it is. */
 async function sendOwnLink(services: Services, { caller, currentPassword: given, origin }: Wish): Promise<boolean> {
   const { userId } = caller;
+  // Since admission a body has arrived.
+  await services.confirm(services.db.read, caller, 'member');
   const person = await selectAddress(services.db.read, userId);
   if (!person || person.lastVerified === null) return false;
   if (!(await services.mail.settings())) throw new RefusedError('mailNotConfigured');
