@@ -6,6 +6,8 @@ import { type Answer, type Client, TestApp, type TokenClient } from './test-app.
 
 const scopeNames = catalogue.map(({ name }) => name);
 const inviting = /^\/users(\/bulk\/invite|\/:\w+\/(resend-invite|invite-link|restore))?$/;
+/** What an administrator ends of somebody's: SESSION-8 to SESSION-10. */
+const overseeing = /^\/users\/:\w+\/(sessions(\/:\w+)?|personal-access-tokens|unblock)$/;
 
 /** The scope of a route as the rules SCOPE-10 to SCOPE-20 have it, told independently of what the route declares. */
 function ruledScope(method: string, path: string): string {
@@ -16,6 +18,7 @@ function ruledScope(method: string, path: string): string {
   if (['settings', 'service-clients', 'webhooks', 'audit', 'events', 'orgAuthConfig'].includes(area))
     return 'org:admin';
   if (method === 'DELETE' && path === '/org') return 'org:admin';
+  if (overseeing.test(path)) return 'org:admin';
   if (path === '/users/by-ids') return 'user:read';
   if (method === 'POST' && inviting.test(path)) return 'user:invite';
   if (method === 'DELETE' && /^\/users\/:\w+(\/invitation)?$/.test(path)) return 'user:delete';

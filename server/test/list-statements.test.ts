@@ -14,8 +14,12 @@ const statementsMax = 3;
 const few = 10;
 const many = 2_000;
 
-/** What every request does: whether anybody wrote, who calls, and when a token was last used. */
-const verification = /data_version|where "?[st]"?\."?hash|"last_used_at" = |^(begin|commit)/i;
+/**
+ * What every request does: whether anybody wrote, who calls, whether the organization of a service is deleted, and when a
+ * token was last used.
+ */
+const verification =
+  /data_version|where "?[st]"?\."?hash|^select "id" from "organizations" where "is_deleted" = \S+$|"last_used_at" = |^(begin|commit)/i;
 
 interface List {
   readonly name: string;
@@ -294,5 +298,6 @@ describe('statements of the list routes (STORE-14)', () => {
     expect(counted.get('GET /users/invitations')?.many).toHaveLength(2);
     expect(counted.get('GET /service-clients')?.many).toHaveLength(1);
     expect(counted.get('GET /userAccount/sessions')?.many).toHaveLength(1);
+    expect(counted.get('GET /users/email/exists')?.many).toHaveLength(2);
   });
 });

@@ -119,11 +119,21 @@ describe('POST /service-clients', () => {
     expect(await stored()).toBe(before);
   });
 
-  it('fields that are nobody’s to set are never applied (SERVICE-7)', async () => {
+  it('400: fields that are nobody’s to set, each named, and nothing is made (SERVICE-7, CRED-2)', async () => {
     const id = 'f'.repeat(24);
     const more = { clientId: id, id, _id: id, clientSecret: 'mine', secret_hash: 'x', orgId: id, created_by: id };
-    const { status, body } = await admin.post(path, { ...wish, ...more, createdAt: 0, deletedAt: 0 });
-    expect([status, body.clientId === id, body.clientSecret === 'mine']).toEqual([201, false, false]);
+    const others = { ...more, createdAt: 0, deletedAt: 0 };
+    const before = await stored();
+    for (const [key, value] of Object.entries(others)) {
+      const { status, body } = await admin.post(path, { ...wish, [key]: value });
+      expect([key, status, body.error.details.map(({ field }: Json) => field)]).toEqual([key, 400, [`body.${key}`]]);
+    }
+    expect((await admin.post(path, { ...wish, ...others })).status).toBe(400);
+    expect(await stored()).toBe(before);
+  });
+
+  it('201: the client is the caller’s (SERVICE-7)', async () => {
+    const { body } = await admin.post(path, wish);
     const row = await app.services.db.read
       .selectFrom('service_clients')
       .where('id', '=', body.clientId)

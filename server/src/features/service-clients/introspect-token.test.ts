@@ -10,6 +10,7 @@ import {
   registerService,
 } from '../../../test/service-clients.ts';
 import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { toTimestamp } from '../../clock.ts';
 
 const path = '/oauth2/introspect';
 const email = 'ada@example.com';
@@ -130,18 +131,21 @@ describe('POST /oauth2/introspect: what is good', () => {
     await own.close();
   });
 
-  it('asking is no use of a token: lastUsedAt stays as it was (SERVICE-15, PAT-30)', async () => {
-    const token = await admin.token({ name: 'never used' });
-    for (let count = 0; count < 3; count += 1) expect((await ask(token.credential)).body.active).toBe(true);
-    app.clock.advance(61_000);
-    await ask(token.credential);
-    const other = await admin.token();
-    await other.get('/org');
-    const usedAt = async (id: string) =>
-      (await admin.get('/personal-access-tokens')).body.tokens.find((item: Json) => item.id === id).lastUsedAt;
-    // What is written behind requests is there once the other token's use is.
-    await expect.poll(() => usedAt(other.tokenId), { timeout: 15_000 }).not.toBeNull();
+  it('asking about an active token is a use of it, about another one none: lastUsedAt (CRED-9, PAT-30)', async () => {
+    const [token, ended] = [await admin.token({ name: 'never used' }), await admin.token({ name: 'ended' })];
+    await admin.delete(`/personal-access-tokens/${ended.tokenId}`);
+    const usedAt = async (id: string) => {
+      const { body } = await admin.get('/personal-access-tokens/admin?status=all&limit=100');
+      return body.data.find((item: Json) => item.id === id).lastUsedAt;
+    };
     expect(await usedAt(token.tokenId)).toBeNull();
+    app.clock.advance(61_000);
+    const asked = toTimestamp(app.clock.now());
+    expect((await ask(ended.credential)).body.active).toBe(false);
+    expect((await ask(token.credential)).body.active).toBe(true);
+    await expect.poll(() => usedAt(token.tokenId), { timeout: 15_000 }).toBe(asked);
+    // What is written behind requests would be there by now.
+    expect(await usedAt(ended.tokenId)).toBeNull();
   });
 });
 

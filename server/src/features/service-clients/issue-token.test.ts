@@ -224,7 +224,7 @@ describe('POST /oauth2/token', () => {
 });
 
 describe('a scoped token that was issued', () => {
-  it('is a JWT of ours, whose claims say what it is (SERVICE-11, AUTH-35)', async () => {
+  it('is a JWT of ours, whose claims say what it is (SERVICE-11, AUTH-35, CRED-1)', async () => {
     const { credential } = await issuedTo(app, service, { scope: 'USER_LOOKUP EVENTS_READ' });
     const keys = createLocalJWKSet((await app.nobody.get('//.well-known/jwks.json')).body);
     const { payload, protectedHeader } = await jwtVerify(credential, keys, { currentDate: new Date(app.clock.now()) });
@@ -239,6 +239,7 @@ describe('a scoped token that was issued', () => {
       iat,
       exp: iat + 3_600,
       jti: expect.stringMatching(/^[0-9a-f]{24}$/),
+      rnd: expect.stringMatching(/^[\w-]{22}$/),
       tokenType: 'scoped',
     });
   });

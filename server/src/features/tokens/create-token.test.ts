@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimsOf } from '../../../test/jwt.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
 import { catalogue } from '../../access/scopes.ts';
 import { day, toTimestamp } from '../../clock.ts';
 
@@ -78,7 +78,8 @@ describe('POST /personal-access-tokens', () => {
     expect(body.token.scopes).toEqual(['org:read', 'email']);
   });
 
-  it('201: unknown keys are ignored and never make it somebody else’s token (PAT-8)', async () => {
+  it('400: unknown keys are named, one by one, and never make it somebody else’s token (PAT-8, CRED-2)', async () => {
+    const before = (await member.get(path)).body;
     const wish = { name: 'x', userId: admin.userId, ownerId: admin.userId, orgId: 'f'.repeat(24), id: 'a'.repeat(24) };
     const more = {
       parentId: 'b'.repeat(24),
@@ -88,12 +89,20 @@ describe('POST /personal-access-tokens', () => {
       isAdmin: true,
       expiresAt: 'Never',
     };
-    const { status, body } = await member.post(path, { ...wish, ...more });
-    expect(status).toBe(201);
-    expect(body.token.id).not.toBe(wish.id);
+    const { name, ...others } = { ...wish, ...more };
+    for (const [key, value] of Object.entries(others)) {
+      const { status, body } = await member.post(path, { name, [key]: value });
+      expect([key, status, body.error.details.map(({ field }: Json) => field)]).toEqual([key, 400, [`body.${key}`]]);
+    }
+    expect((await member.post(path, { name, ...others })).status).toBe(400);
+    expect((await member.get(path)).body).toEqual(before);
+    expect((await admin.get(path)).body.tokens.filter((token: Json) => token.name === name)).toEqual([]);
+  });
+
+  it('201: the token is the caller’s own, and new (PAT-8)', async () => {
+    const { body } = await member.post(path, { name: 'x' });
     expect(body.token.expiresAt).toBe(expiryIn(30));
     expect(claimsOf(body.token.accessToken)).toMatchObject({ userId: member.userId });
-    expect(claimsOf(body.token.accessToken)['orgId']).not.toBe(wish.orgId);
     const own = await member.get(path);
     expect(own.body.tokens[0].id).toBe(body.token.id);
   });

@@ -35,7 +35,7 @@ async function removing<T>(work: () => Promise<T>): Promise<T> {
 }
 
 describe('POST /webhooks', () => {
-  it('201: an administrator’s session registers a webhook, and gets its secret (EVENT-18, EVENT-25)', async () => {
+  it('201: an administrator’s session registers a webhook, and gets its secret (EVENT-18, EVENT-25, LEAVER-5)', async () => {
     const { status, body, headers } = await admin.post(path, { url });
     expect(status).toBe(201);
     const now = toTimestamp(app.clock.now());
@@ -51,6 +51,7 @@ describe('POST /webhooks', () => {
       earlierSecretUntil: null,
       createdBy: admin.userId,
       createdByToken: null,
+      creatorIsAdministrator: true,
       createdAt: now,
       updatedAt: now,
     });
