@@ -19,6 +19,7 @@ const powerful = [
   'POST /orgAuthConfig/updateAuthMethod',
   'POST /personal-access-tokens',
   'POST /service-clients',
+  'POST /service-clients/:clientId/rotate',
   'POST /users/bulk/invite',
   'POST /webhooks',
   'PUT /settings/oidc',

@@ -152,7 +152,8 @@ function refusedAs(name: string): Json {
 
 /** Whether an unknown name is refused. Rules: CRED-2, CRED-3. */
 export function isStrict(schema: z.ZodType | undefined): boolean {
-  return schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever;
+  const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return given instanceof z.ZodObject && given.def.catchall instanceof z.ZodNever;
 }
 
 /** Who may call, and, of a list, what becomes of unknown parameters: JSON Schema has a word for that in bodies alone. */
