@@ -250,7 +250,8 @@ describe('A3: ids on every route that has one', () => {
       const person = name.includes('/userAccount/sessions/') ? member : admin;
       const client = policy.who === 'service' ? app.service() : person;
       const answers: Answer[] = [];
-      for (const id of ids) answers.push(...(await call(name, client, id)), ...(await call(name, client, id.toUpperCase())));
+      for (const id of ids)
+        answers.push(...(await call(name, client, id)), ...(await call(name, client, id.toUpperCase())));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
       expect(new Set(answers.map((answer) => JSON.stringify(neutral(answer)))).size).toBe(1);
     },

@@ -135,33 +135,36 @@ describe('C1: what reaches the backend', () => {
     expect(sent().headers).toContain('client-name: latchkey');
   });
 
-  it.each(lists)('%s: the query is what was given and valid, encoded, and nothing more (TEAM-4, CRED-3)', async (path) => {
-    const queryOf = async (query: string) => {
-      const { status } = await token.get(`${path}?${query}`);
-      return [status, sent().line.split('?')[1]?.replace(' HTTP/1.1', '')];
-    };
-    expect(await queryOf('search=a%26admin%3D1')).toEqual([200, 'search=a%26admin%3D1']);
-    expect(await queryOf('search=a&_=1&limit=7')).toEqual([200, 'limit=7&search=a']);
-    const since = 'created_after=0&created_before=2026-11-27T20:17:00.123Z';
-    const narrowed = `search=b&created_by=${'a'.repeat(24)}&${since}`;
-    const ofPeople = path === '/users/graph/list';
-    expect(await queryOf(narrowed)).toEqual(ofPeople ? [400, 'limit=7&search=a'] : [200, 'search=b']);
-    expect(await queryOf('page=2&search=%2e%2e%2f%23%3F%25%2B+b')).toEqual([
-      200,
-      'page=2&search=..%2F%23%3F%25%2B%20b',
-    ]);
-    expect(await queryOf(`search=${encodeURIComponent('Größe 😀')}`)).toEqual([
-      200,
-      `search=${encodeURIComponent('Größe 😀')}`,
-    ]);
-    backend.requests.length = 0;
-    const unknown = ['search=a&admin=1&orgId=x&limit=7', 'orgId=x'];
-    const bad = ['search=a%0d%0aX-Is-Admin:%201', 'search=%00', 'search=a&search=b', 'page=0', 'limit=1e9'];
-    for (const query of [...unknown, ...bad]) {
-      expect((await token.get(`${path}?${query}`)).status).toBe(400);
-    }
-    expect(backend.requests).toEqual([]);
-  });
+  it.each(lists)(
+    '%s: the query is what was given and valid, encoded, and nothing more (TEAM-4, CRED-3)',
+    async (path) => {
+      const queryOf = async (query: string) => {
+        const { status } = await token.get(`${path}?${query}`);
+        return [status, sent().line.split('?')[1]?.replace(' HTTP/1.1', '')];
+      };
+      expect(await queryOf('search=a%26admin%3D1')).toEqual([200, 'search=a%26admin%3D1']);
+      expect(await queryOf('search=a&_=1&limit=7')).toEqual([200, 'limit=7&search=a']);
+      const since = 'created_after=0&created_before=2026-11-27T20:17:00.123Z';
+      const narrowed = `search=b&created_by=${'a'.repeat(24)}&${since}`;
+      const ofPeople = path === '/users/graph/list';
+      expect(await queryOf(narrowed)).toEqual(ofPeople ? [400, 'limit=7&search=a'] : [200, 'search=b']);
+      expect(await queryOf('page=2&search=%2e%2e%2f%23%3F%25%2B+b')).toEqual([
+        200,
+        'page=2&search=..%2F%23%3F%25%2B%20b',
+      ]);
+      expect(await queryOf(`search=${encodeURIComponent('Größe 😀')}`)).toEqual([
+        200,
+        `search=${encodeURIComponent('Größe 😀')}`,
+      ]);
+      backend.requests.length = 0;
+      const unknown = ['search=a&admin=1&orgId=x&limit=7', 'orgId=x'];
+      const bad = ['search=a%0d%0aX-Is-Admin:%201', 'search=%00', 'search=a&search=b', 'page=0', 'limit=1e9'];
+      for (const query of [...unknown, ...bad]) {
+        expect((await token.get(`${path}?${query}`)).status).toBe(400);
+      }
+      expect(backend.requests).toEqual([]);
+    },
+  );
 
   it.each([
     '..',
