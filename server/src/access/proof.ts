@@ -1,7 +1,13 @@
 import type { Tx } from '../db/database.ts';
+import { RefusedError } from '../errors.ts';
 
 /** What somebody has proved. Between the proof and the transaction that acts on it others wrote: there it is asked again. */
 export interface Proof {
   /** Uses up what can be used once; answers whether the proof still holds. */
   readonly holds: (tx: Tx) => Promise<boolean>;
+}
+
+/** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
+export function refuseSignIn(): RefusedError {
+  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
 }

@@ -8,8 +8,9 @@ import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
+import { proveCurrentPassword } from '../passwords/contract.ts';
 import { selectAddress } from './address-store.ts';
-import { issueConfirmation, proveCurrentPassword, requireProof, sendConfirmation, verifyAddress } from './contract.ts';
+import { issueConfirmation, requireProof, sendConfirmation, verifyAddress } from './contract.ts';
 
 interface Wish {
   readonly caller: SessionPrincipal;
@@ -36,8 +37,8 @@ async function sendOwnLink(services: Services, { caller, currentPassword: given,
   if (!person || person.lastVerified === null) return false;
   if (!(await services.mail.settings())) throw new RefusedError('mailNotConfigured');
   await services.limits.count('confirmationMail', userId);
-  const proof =
-    given === undefined ? null : await proveCurrentPassword(services, { person, actor: caller, given, origin });
+  const proving = { person, actor: caller, action: 'user.updated', origin } as const;
+  const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });
   const made = await services.db.transaction(async (tx) => {
     await services.confirm(tx, caller, 'member');
     await requireProof(tx, proof);

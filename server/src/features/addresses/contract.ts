@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
-import type { Proof } from '../../access/proof.ts';
+import { type Proof, refuseSignIn } from '../../access/proof.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
@@ -12,8 +12,7 @@ import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes } from '../codes/contract.ts';
 import { endLinks, type IssuedLink, issueLinks } from '../links/contract.ts';
-import { hasPassword, provePassword } from '../passwords/contract.ts';
-import { refuseSignIn } from '../sign-in/contract.ts';
+import { hasPassword, proveCurrentPassword } from '../passwords/contract.ts';
 import { selectAddress, selectUnverifiedHolders, updateToLastVerified, updateVerified } from './address-store.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
@@ -121,44 +120,6 @@ export async function verifyProved(
   await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'single-sign-on' });
 }
 
-interface Proving {
-  readonly person: { readonly id: string; readonly email: string; readonly orgId: string };
-  readonly actor: Principal | { readonly userId: string };
-  readonly given: string;
-  readonly origin: Origin;
-}
-
-/** The credential that a password is tried with, so that its tries count together; the user, where a link was opened. */
-function askerOf(actor: Proving['actor']): string {
-  if (!('kind' in actor)) return actor.userId;
-  return actor.kind === 'session' ? actor.sessionId : actor.tokenId;
-}
-
-/**
- * Proves the current password of the user whose address changes, slowed down like sign-in; the proof is consumed in the
- * transaction of the change. Throws the 401 of a wrong password. Rules: ADDRESS-4, AUTH-43.
- */
-export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
-  const { limits, db } = services;
-  const { person, actor, given, origin } = proving;
-  // A caller with a stolen session or token must not find the password out by trying.
-  const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
-  const attempt = await limits.trySignIn(tried);
-  const proof = await provePassword(services, person.id, given).catch(async (error) => {
-    await attempt.undecided();
-    throw error;
-  });
-  if (!proof) {
-    const act = { action: 'user.updated', outcome: 'failure', orgId: person.orgId, actor, origin } as const;
-    await db.transaction((tx) =>
-      appendAudit(tx, services, { ...act, subjectId: person.id, details: { reason: 'wrong-password' } }),
-    );
-    throw (await attempt.failed()) ?? refuseSignIn();
-  }
-  await attempt.succeeded();
-  return proof;
-}
-
 /**
  * What is found out before the transaction that changes an address: the proof of the current password of a user who gives
  * it for the own address, `null` without one, and whether a link can be mailed. Throws the 401 of a wrong password. Rules:
@@ -179,8 +140,8 @@ export async function prepareMove(
   const person = email === undefined ? undefined : await selectAddress(services.db.read, userId);
   if (!person || person.orgId !== caller.orgId || email === person.email) return { proof: null, canMail: false };
   const given = caller.userId === userId ? currentPassword : undefined;
-  const proof =
-    given === undefined ? null : await proveCurrentPassword(services, { person, actor: caller, given, origin });
+  const proving = { person, actor: caller, action: 'user.updated', origin } as const;
+  const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });
   const hasMail = (await services.mail.settings()) !== null;
   return { proof, canMail: hasMail && (await services.limits.tryCount('confirmationMail', userId)) };
 }

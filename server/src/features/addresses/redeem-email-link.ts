@@ -8,9 +8,9 @@ import type { Origin } from '../../origin.ts';
 import type { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { requireConfirmation, useUpConfirmation } from '../links/contract.ts';
-import { hasPassword } from '../passwords/contract.ts';
+import { hasPassword, proveCurrentPassword } from '../passwords/contract.ts';
 import { selectAddress } from './address-store.ts';
-import { proveCurrentPassword, requireProof, verifyAddress } from './contract.ts';
+import { requireProof, verifyAddress } from './contract.ts';
 
 /**
  * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a
@@ -27,7 +27,8 @@ async function proofFor(
   if (given === undefined) {
     throw refuseInput({ field: 'body.currentPassword', message: 'is required: the address was set without it' });
   }
-  return proveCurrentPassword(services, { person, actor: { userId: person.id }, given, origin });
+  const actor = { userId: person.id };
+  return proveCurrentPassword(services, { person, actor, action: 'user.updated', given, origin });
 }
 
 /** Rules: ADDRESS-4, ADDRESS-5, LINK-2. */

@@ -1,6 +1,9 @@
 import { requireStrong, wordsOf } from '../../access/password-strength.ts';
-import type { Proof } from '../../access/proof.ts';
+import type { Principal } from '../../access/principal.ts';
+import { type Proof, refuseSignIn } from '../../access/proof.ts';
+import { appendAudit } from '../../audit/audit-log.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import {
   deletePassword,
@@ -30,6 +33,45 @@ export async function provePassword(services: Services, userId: string | null, g
       return true;
     },
   };
+}
+
+interface Proving {
+  readonly person: { readonly id: string; readonly email: string; readonly orgId: string };
+  readonly actor: Principal | { readonly userId: string };
+  /** What the proof is for, as it is recorded where the password is wrong. */
+  readonly action: 'user.updated' | 'password.changed';
+  readonly given: string;
+  readonly origin: Origin;
+}
+
+/** The credential that a password is tried with, so that its tries count together; the user, where a link was opened. */
+function askerOf(actor: Proving['actor']): string {
+  if (!('kind' in actor)) return actor.userId;
+  return actor.kind === 'session' ? actor.sessionId : actor.tokenId;
+}
+
+/**
+ * Proves the current password of a user who changes what signs them in, slowed down like sign-in; the proof is consumed in
+ * the transaction of the change. Throws what a wrong password does at sign-in. Rules: ADDRESS-4, AUTH-43.
+ */
+export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
+  const { limits, db } = services;
+  const { person, actor, action, given, origin } = proving;
+  // Whoever found a session open, or stole a token, must not learn its owner's password by trying.
+  const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
+  const attempt = await limits.trySignIn(tried);
+  const proof = await provePassword(services, person.id, given).catch(async (error) => {
+    await attempt.undecided();
+    throw error;
+  });
+  if (!proof) {
+    const record = { action, outcome: 'failure', orgId: person.orgId, actor, subjectId: person.id, origin } as const;
+    const details = { reason: 'wrong-password' };
+    await db.transaction((tx) => appendAudit(tx, services, { ...record, details }));
+    throw (await attempt.failed()) ?? refuseSignIn();
+  }
+  await attempt.succeeded();
+  return proof;
 }
 
 /** Throws `invalidInput` for a new password of a user that guessing finds quickly. Rule: PASSWORD-20. */

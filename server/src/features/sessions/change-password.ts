@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
-import type { Proof } from '../../access/proof.ts';
+import { type Proof, refuseSignIn } from '../../access/proof.ts';
 import { signTokenPair } from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
@@ -12,37 +12,12 @@ import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { endLinks } from '../links/contract.ts';
-import { provePassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
-import { forgetSignIns, meetsSteps, refuseSignIn } from '../sign-in/contract.ts';
+import { proveCurrentPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
+import { forgetSignIns, meetsSteps } from '../sign-in/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
 import { beginSession } from './contract.ts';
 import { revokeTokens } from './session.ts';
 import { endSessions, selectSessionState } from './session-store.ts';
-
-/** Has the caller prove the password, slowed down like sign-in. Throws what a wrong password does there. Rule: AUTH-43. */
-async function requirePassword(
-  services: Services,
-  { id, email, orgId }: Person,
-  { caller, given, origin }: { readonly caller: SessionPrincipal; readonly given: string; readonly origin: Origin },
-): Promise<Proof> {
-  const { limits, db } = services;
-  const { network } = origin;
-  // Whoever found a session open must not learn its owner's password by trying.
-  const { sessionId } = caller;
-  const attempt = await limits.trySignIn({ email, network, isKnown: async () => true, sessionId });
-  const proof = await provePassword(services, id, given).catch(async (error) => {
-    await attempt.undecided();
-    throw error;
-  });
-  if (!proof) {
-    const record = { action: 'password.changed', outcome: 'failure', orgId, actor: caller, subjectId: id } as const;
-    const details = { reason: 'wrong-password' };
-    await db.transaction((tx) => appendAudit(tx, services, { ...record, origin, details }));
-    throw (await attempt.failed()) ?? refuseSignIn();
-  }
-  await attempt.succeeded();
-  return proof;
-}
 
 interface Change {
   readonly caller: SessionPrincipal;
@@ -106,7 +81,8 @@ export const changePassword = endpoint({
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
     await requireStrongFor(services, person.id, { field: 'body.newPassword', password: wanted });
-    const proof = await requirePassword(services, person, { caller, given: currentPassword, origin });
+    const proving = { person, actor: caller, action: 'password.changed', origin } as const;
+    const proof = await proveCurrentPassword(services, { ...proving, given: currentPassword });
     const passwordHash = await services.passwords.hash(wanted);
     const pair = await change(services, { caller, person, proof, passwordHash, revokeTokens, origin });
     tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });

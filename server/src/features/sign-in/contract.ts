@@ -1,4 +1,5 @@
 import { networkOf } from '../../access/limits.ts';
+import { refuseSignIn } from '../../access/proof.ts';
 import { appendAudit } from '../../audit/audit-log.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { RefusedError, refuseInput } from '../../errors.ts';
@@ -113,11 +114,6 @@ export async function readSignIn(
   if (email === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
   if (given !== undefined && given !== email) throw refuseSignIn();
   return { id: claims.jti, rowId, email };
-}
-
-/** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
-export function refuseSignIn(): RefusedError {
-  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
 }
 
 /** A sign-in that is refused. */
