@@ -33,7 +33,7 @@ describe('GET /userAccount/internal/password/check', () => {
       await app.setUp();
       expect((await service.get(path)).body).toEqual({ isPasswordAuthEnabled: true });
       await app.deleteOrganization();
-      expect((await service.get(path)).status).toBe(401);
+      expect(await service.get(path)).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_INVALID' } } });
     } finally {
       await app.close();
     }

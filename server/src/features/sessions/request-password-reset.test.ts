@@ -151,6 +151,8 @@ describe('POST /userAccount/password/forgot', () => {
       const token = await member.token({ scopes: ['user:write'] });
       await token.patch(`/users/${member.userId}/email`, { email: moved });
       await mails.mailTo(email);
+      // The link that confirms the new address goes out by itself.
+      await settled();
     });
 
     it.each([email, moved])('200: knows %s, and mails the earlier address only (AUTH-49)', async (address) => {
@@ -173,11 +175,19 @@ describe('POST /userAccount/password/forgot', () => {
       expect(mails.asked).toEqual([]);
     });
 
-    it('200: once a session sets the address, mail goes there and the earlier one is forgotten (AUTH-49)', async () => {
+    it('200: once an address is verified, mail goes there and the earlier one is forgotten (AUTH-49, ADDRESS-5)', async () => {
       const session = await app.signIn(moved);
-      await session.patch(`/users/${member.userId}/email`, { email: 'chosen@example.com' });
+      const chosenOne = 'chosen@example.com';
+      mails.clear();
+      await session.patch(`/users/${member.userId}/email`, { email: chosenOne, currentPassword: password });
+      const link = tokenIn(await mails.mailTo(chosenOne));
       await settled();
-      await mailedToken({ app, mails }, 'chosen@example.com');
+      // Not before: whoever has a session open must not get at the account by an address of their own.
+      await mailedToken({ app, mails }, chosenOne, email);
+      await settled();
+      expect(mails.asked).toEqual([email]);
+      expect((await app.with(link).post('/userAccount/email/confirm/token')).status).toBe(200);
+      await mailedToken({ app, mails }, chosenOne);
       mails.clear();
       await forget(app, email);
       await forget(app, moved);
