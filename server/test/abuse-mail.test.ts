@@ -118,8 +118,8 @@ describe('M2: a mail server that', () => {
       await misbehave();
       app.logLines.length = 0;
       expect(await answers(calls)).toEqual(expected);
-      // What nobody waits for has failed too, before anything is mended.
-      await vi.waitUntil(() => app.logLines.filter((line) => line.includes('a mail did not go out')).length === 2);
+      // What nobody waits for has failed too, before anything is mended: a link, and a notice to either address.
+      await vi.waitUntil(() => app.logLines.filter((line) => line.includes('a mail did not go out')).length === 3);
       expect(await madeOf(emails)).toEqual({ accounts: 3, events: 3 });
       server.faults = {};
       await restart('none');
@@ -181,11 +181,10 @@ describe('M2: a mail server that', () => {
     const others = begin(hanging);
     await server.until(() => server.hanging >= 4, 'mails without an answer');
 
-    // What waits for no mail is answered with the server as it is.
-    for (const behind of [first.behind, others.behind]) {
-      const told = await answers(behind);
-      expect([told.forgot[0], told.move[0]]).toEqual([200, 200]);
-    }
+    // What waits for no mail is answered with the server as it is. Once: more mails than go out at a time behind requests
+    // would wait for those that hang.
+    const told = await answers(others.behind);
+    expect([told.forgot[0], told.move[0]]).toEqual([200, 200]);
     const reader = await admin.token({ scopes: ['user:read'] });
     for (let times = 0; times < 50; times += 1) expect((await reader.get('/users?page=1')).status).toBe(200);
     expect((await app.nobody.get('//health/ready')).status).toBe(200);

@@ -224,7 +224,7 @@ describe('mails about an account', () => {
       await mails.stop();
       expect(await refresh(token)).toMatchObject(signedOut);
       await settled();
-      expect(logged('a mail did not go out')).toMatchObject([{ what: 'warning of a stolen session' }]);
+      expect(logged('a mail did not go out')).toMatchObject([{ what: 'notice: session reused' }]);
       const rows = (await app.audit()).filter(({ action }) => action === 'session.refresh-reused');
       expect(rows).toHaveLength(1);
     });
