@@ -220,7 +220,7 @@ describe('an address that an account holds unverified', () => {
   it('notice of the first single sign-on: lists what else can act as the user, and goes out once (ADDRESS-10)', async () => {
     const member = await app.member(admin, 'owner@example.com');
     for (const name of ['laptop', 'ci <b>']) {
-      expect((await member.post('/personal-access-tokens', { name, expiresInDays: 7 })).status).toBe(201);
+      expect((await member.post('/personal-access-tokens', { name, expiryDays: 90 })).status).toBe(201);
     }
     const find = () => mail.mailsTo('owner@example.com').filter(({ subject }) => subject.startsWith('Single sign-on'));
     await walk('owner@example.com', { sub: 'owner' });
