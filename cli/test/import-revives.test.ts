@@ -11,14 +11,19 @@ import { stageDump } from '../src/import/stage-dump.ts';
 import { founding, group, idOf, type Line, startNow, token, toLines, user } from './import-world.ts';
 
 /** Runs an import on the store of a service, in this process; answers its report. */
-async function imported(app: TestApp, [noun]: readonly ('dump' | 'users')[], content: string): Promise<Json> {
+async function imported(
+  app: TestApp,
+  [noun, ...options]: readonly ('dump' | 'users' | '--skip-invalid')[],
+  content: string,
+): Promise<Json> {
   const file = join(app.dataDir, 'import.txt');
   writeFileSync(file, content);
   const progress = () => {};
-  const wish = { file, isDry: false, isSkippingInvalid: false, isMakingGroups: false, mayFound: noun === 'dump' };
+  const wish = { file, isDry: false, isMakingGroups: false, mayFound: noun === 'dump' };
+  const isSkippingInvalid = options.includes('--skip-invalid');
   const stage: Parameters<typeof runImport>[2]['stage'] = (staging) =>
     noun === 'dump' ? stageDump(file, staging, progress) : readCsvPeople(file, staging, progress);
-  return (await runImport(app.services.config, { progress }, { ...wish, stage })).data;
+  return (await runImport(app.services.config, { progress }, { ...wish, isSkippingInvalid, stage })).data;
 }
 
 const rowsOf = (app: TestApp, table: string): Json[] => [...(tablesOf(app)[table] ?? [])];
@@ -74,6 +79,15 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
     const circle = [token(0x72, 1, { parentId: idOf(0x73) }), token(0x73, 1, { parentId: idOf(0x72) })];
     await imported(app, ['dump'], toLines(circle));
     expect(byId().has(idOf(0x72))).toBe(true);
+  });
+
+  it('0: of one that is left out, or of theirs, are left out as well with --skip-invalid', async () => {
+    const ofNobody = token(0x81, 0xdead);
+    const [child, grandchild] = [token(0x82, 1, { parentId: idOf(0x81) }), token(0x83, 1, { parentId: idOf(0x82) })];
+    const lines = toLines([ofNobody, child, grandchild, token(0x84, 1)]);
+    const data = await imported(app, ['dump', '--skip-invalid'], lines);
+    expect(data).toMatchObject({ tokens: { created: 1, invalid: 3 } });
+    expect([0x81, 0x82, 0x83, 0x84].map((number) => byId().has(idOf(number)))).toEqual([false, false, false, true]);
   });
 
   it('never count longer than any of their makers, in any forest (property)', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PostgresPlace } from '../../server/test/postgres-place.ts';
@@ -39,6 +39,10 @@ describe('commands with DATABASE_URL', () => {
       expect(await run('audit', 'verify')).toMatchObject({ ok: true });
       const { tokens } = await run('token', 'list', '--search', 'Seeded', '--limit', '100');
       expect(tokens).toHaveLength(4);
+      const file = join(directory, 'archive.jsonl');
+      const { archived } = await run('audit', 'archive', '--before', '2999-01-01', '--to', file);
+      expect(archived).toMatchObject({ file, removed: 0 });
+      expect(readFileSync(file, 'utf8').trimEnd().split('\n')).toHaveLength(archived.records);
       const { jti } = JSON.parse(Buffer.from(seeded.token.split('.')[1], 'base64url').toString());
       await run('token', 'revoke', '--id', jti);
       expect(await read()).toBe(401);
