@@ -37,8 +37,8 @@ describe('ways out with nothing to do (EVENT-22)', () => {
     // What they did last is a commit too, after which each may look once more.
     await vi.waitUntil(async () => {
       const before = each;
-      await admin.token();
       const looked = all;
+      await admin.token();
       await vi.waitUntil(() => all > looked);
       return each === before;
     });
