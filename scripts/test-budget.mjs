@@ -70,13 +70,13 @@ export function overBudget(used, budget) {
   return over.map((line) => `Test budget: ${line}. Change the row in docs/test-budget.md and say why there\n`);
 }
 
-/** The table for what a run took, with room to grow: a tenth more files and tests, half as much CPU again. */
+/** The table for what a run took, with room to grow: a tenth more files and tests (and five tests), half as much CPU again. */
 export function tableOf(used) {
   const row = (cells) => `| ${cells.join(' | ')} |`;
   const rows = [...used]
     .sort((a, b) => b.share - a.share)
     .map(({ area, files, tests, share }) => {
-      const room = [Math.ceil(files * 1.1), Math.ceil(tests * 1.1), Math.ceil(share * 1.5 + 1)];
+      const room = [Math.ceil(files * 1.1), Math.ceil(tests * 1.1) + 5, Math.ceil(share * 1.5 + 1)];
       return row([area.padEnd(24), ...room.map((number) => String(number).padStart(5)), '']);
     });
   return [row(['Area'.padEnd(24), 'Files', 'Tests', 'CPU %', 'Why so much']), '|---|---:|---:|---:|---|', ...rows].join(
