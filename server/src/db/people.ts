@@ -59,19 +59,3 @@ export async function selectNames(read: Reader, ids: readonly string[]): Promise
   const rows = await read.selectFrom('users').where('id', 'in', ids).select(['id', 'full_name', 'email']).execute();
   return new Map(rows.map(({ id, full_name, email }) => [id, `${full_name} (${email})`]));
 }
-
-/** Where the first administrators of an organization get mail that concerns the account. */
-export async function selectAdministratorMails(read: Reader, orgId: string, limit: number): Promise<string[]> {
-  const rows = await read
-    .selectFrom('user_groups as g')
-    .innerJoin('group_members as m', 'm.group_id', 'g.id')
-    .innerJoin('users as u', 'u.id', 'm.user_id')
-    .where('g.org_id', '=', orgId)
-    .where('g.type', '=', 'admin')
-    .where('u.is_deleted', '=', 0)
-    .orderBy('u.id')
-    .limit(limit)
-    .select((eb) => eb.fn.coalesce('u.recovery_email', 'u.email').as('mailTo'))
-    .execute();
-  return rows.map(({ mailTo }) => mailTo);
-}

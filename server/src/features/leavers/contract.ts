@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import type { Reader } from '../../db/database.ts';
+import { selectAdministratorTargets } from '../../db/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/organization.ts';
-import { selectAdministratorMails, selectNames } from '../../db/people.ts';
+import { selectNames } from '../../db/people.ts';
 import { administratorLeftMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { listClientsOf } from '../service-clients/contract.ts';
@@ -79,8 +80,10 @@ async function notify(services: Services, departure: Departure): Promise<void> {
   }
   const letter = userIds.length === 0 ? null : await writeNotice(services, { ...departure, userIds });
   if (!letter) return;
-  const recipients = await selectAdministratorMails(db.read, departure.caller.orgId, recipientsMax);
-  for (const to of recipients) mail.sendLater('notice of an administrator who left', { to, ...letter });
+  const recipients = await selectAdministratorTargets(db.read, departure.caller.orgId, recipientsMax);
+  for (const { mailTo } of recipients) {
+    mail.sendLater('notice of an administrator who left', { to: mailTo, ...letter });
+  }
 }
 
 /**
