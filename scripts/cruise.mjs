@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cruise, format } from 'dependency-cruiser';
 import config from '../.dependency-cruiser.mjs';
 import { kindOf } from './file-kinds.mjs';
-import { exitWith, root, StepError } from './steps.mjs';
+import { byName, exitWith, root, StepError } from './steps.mjs';
 
 const sources = ['server/src', 'cli/src'];
 const endpointLinesMax = 120;
@@ -16,7 +16,7 @@ function sourceFiles() {
       readdirSync(join(root, source), { recursive: true, encoding: 'utf8' }).map((path) => `${source}/${path}`),
     )
     .filter((path) => path.endsWith('.ts'))
-    .sort((a, b) => (a < b ? -1 : 1));
+    .sort(byName);
 }
 
 async function cruiseSource(files) {

@@ -72,11 +72,9 @@ function importsOf(file) {
   return found;
 }
 
-function reaches(file, makers, seen = new Set()) {
-  if (makers.includes(file)) return true;
-  if (seen.has(file) || !file.endsWith('.ts')) return false;
-  seen.add(file);
-  return importsOf(file).some((imported) => reaches(imported, makers, seen));
+function reaches(file, makers) {
+  const reached = reachedBy(file, (next) => makers.includes(next));
+  return makers.some((maker) => reached.has(maker));
 }
 
 function testFiles() {
