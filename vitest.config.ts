@@ -17,7 +17,7 @@ const embedded: TestProjectInlineConfiguration = {
   test: {
     name: 'embedded',
     include: all.filter((file) => !postgresOnly.includes(file)),
-    globalSetup: ['server/test/store-for-tests.ts'],
+    globalSetup: ['server/test/support/store-for-tests.ts'],
   },
 };
 const postgres: TestProjectInlineConfiguration = {
@@ -25,7 +25,7 @@ const postgres: TestProjectInlineConfiguration = {
   test: {
     name: 'postgres',
     include: onPostgres,
-    globalSetup: isGiven ? [] : ['server/test/postgres-for-tests.ts'],
+    globalSetup: isGiven ? [] : ['server/test/support/postgres-for-tests.ts'],
   },
 };
 
@@ -36,7 +36,11 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 3,
     isolate: false,
-    setupFiles: ['server/test/patient-waits.ts', 'server/test/nothing-left.ts', 'server/test/file-record.ts'],
+    setupFiles: [
+      'server/test/support/patient-waits.ts',
+      'server/test/support/nothing-left.ts',
+      'server/test/support/file-record.ts',
+    ],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     globals: false,

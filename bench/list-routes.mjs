@@ -140,7 +140,7 @@ const boundedRoutes = [
   'PATCH /webhooks/{webhookId}',
   // Two ways out to a broker, one to each webhook.
   'GET /events/relays',
-  // Nothing but a broker that refuses makes rows of it: it is counted in server/test/list-statements.test.ts.
+  // Nothing but a broker that refuses makes rows of it: it is counted in server/test/http/list-statements.test.ts.
   'GET /events/dead-letters',
   // One setting, one service client.
   'GET /settings/oidc',

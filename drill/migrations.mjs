@@ -7,7 +7,7 @@ import { inStore } from './embedded-store.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 
-const fixture = (name) => fileURLToPath(new URL(`../server/test/fixtures/first-release/${name}`, import.meta.url));
+const fixture = (name) => fileURLToPath(new URL(`../server/test/support/fixtures/first-release/${name}`, import.meta.url));
 const idOf = (number) => number.toString(16).padStart(24, '0');
 const orgId = idOf(1);
 const adminId = idOf(100);

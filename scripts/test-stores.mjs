@@ -3,9 +3,9 @@ import { dirname, join, relative } from 'node:path';
 import { byName, root } from './steps.mjs';
 
 /** Whatever reaches these by its imports touches a store. */
-const storeMakers = ['server/test/test-store.ts'];
+const storeMakers = ['server/test/support/test-store.ts'];
 /** Whatever reaches these is about PostgreSQL, and runs there only. */
-const postgresMakers = ['server/test/postgres-place.ts', 'server/test/two-nodes.ts'];
+const postgresMakers = ['server/test/support/postgres-place.ts', 'server/test/support/two-nodes.ts'];
 
 /** What is about the embedded store itself, or about what is there only beside it, and why. */
 const embeddedOnly = {
@@ -16,30 +16,30 @@ const embeddedOnly = {
   'server/src/db/migrate.test.ts': 'migrations of SQLite, and of stores of earlier releases',
   'server/src/db/sqlite.test.ts': 'the embedded store itself',
   'server/src/db/sqlite-files.test.ts': 'its files',
-  'server/test/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
-  'server/test/data-dir-modes.test.ts': 'the modes of its files',
-  'server/test/data-dir.test.ts': 'its file, damaged and unreadable',
-  'server/test/drill-failover.test.ts': 'a drill, which makes its store itself',
-  'server/test/drill.test.ts': 'the drills, which make their stores themselves',
-  'server/test/list-memory.test.ts': 'how much memory SQLite takes for a list',
-  'server/test/mail-key-file.test.ts': 'the key file of the data directory',
-  'server/test/org-full-disk.test.ts': 'a full disk below SQLite',
-  'server/test/upgrade.test.ts': 'a store of the first release, which was SQLite',
+  'server/test/process/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
+  'server/test/process/data-dir-modes.test.ts': 'the modes of its files',
+  'server/test/process/data-dir.test.ts': 'its file, damaged and unreadable',
+  'server/test/process/drill-failover.test.ts': 'a drill, which makes its store itself',
+  'server/test/process/drill.test.ts': 'the drills, which make their stores themselves',
+  'server/test/http/list-memory.test.ts': 'how much memory SQLite takes for a list',
+  'server/test/process/mail-key-file.test.ts': 'the key file of the data directory',
+  'server/test/process/org-full-disk.test.ts': 'a full disk below SQLite',
+  'server/test/process/upgrade.test.ts': 'a store of the first release, which was SQLite',
 };
 
 /** What touches a store that has no part in what is proved, and takes long. */
 const storeIsNoMatter = {
-  'server/test/abuse-connector.test.ts': 'the connector, which asks no store',
-  'server/test/abuse-http.test.ts': 'what is refused before any store is asked',
-  'server/test/abuse-picture-shapes.test.ts': 'pictures that are refused before any store is asked',
-  'server/test/abuse-slow.test.ts': 'connections that are closed before any store is asked',
-  'server/test/connector-command.test.ts': 'the connector, which asks no store',
-  'server/test/connector-directory.test.ts': 'the connector, which asks no store',
-  'server/test/connector-operations.test.ts': 'the connector, which asks no store',
-  'server/test/docs-browser.test.ts': 'a page in a browser',
+  'server/test/abuse/abuse-connector.test.ts': 'the connector, which asks no store',
+  'server/test/abuse/abuse-http.test.ts': 'what is refused before any store is asked',
+  'server/test/abuse/abuse-picture-shapes.test.ts': 'pictures that are refused before any store is asked',
+  'server/test/abuse/abuse-slow.test.ts': 'connections that are closed before any store is asked',
+  'server/test/process/connector-command.test.ts': 'the connector, which asks no store',
+  'server/test/http/connector-directory.test.ts': 'the connector, which asks no store',
+  'server/test/http/connector-operations.test.ts': 'the connector, which asks no store',
+  'server/test/http/docs-browser.test.ts': 'a page in a browser',
   'server/test/outside-clients/conformance.test.ts': 'the protocol, as its makers test it',
   'server/test/outside-clients/inspector.test.ts': 'the protocol, by a client that is started anew for each call',
-  'server/test/reset-page-browser.test.ts': 'a page in a browser',
+  'server/test/http/reset-page-browser.test.ts': 'a page in a browser',
 };
 
 /** Of the files that touch a store, those that every run has on PostgreSQL: together they reach every statement. */
@@ -47,9 +47,9 @@ const postgresFiles = JSON.parse(readFileSync(join(root, 'scripts/postgres-files
 
 /** What takes long and proves little more than what is cheaper, and why: not in every run. */
 const onlyInAll = {
-  'server/test/drill.test.ts':
+  'server/test/process/drill.test.ts':
     'the drills in short form; process-kill and the tests of relays have the same kinds of faults',
-  'server/test/drill-failover.test.ts': 'a drill in short form; postgres-failover has the same kinds of faults',
+  'server/test/process/drill-failover.test.ts': 'a drill in short form; postgres-failover has the same kinds of faults',
 };
 
 /** Commands with `--data-dir` work on an embedded store; those of an import are given the store that a test runs on. */

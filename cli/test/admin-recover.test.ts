@@ -1,9 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { secondConnection } from '../../server/test/second-connection.ts';
-import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { type Json, organization } from '../../server/test/test-app.ts';
+import { secondConnection } from '../../server/test/support/second-connection.ts';
+import {
+  ensureServerIsBuilt,
+  readStore,
+  ServerProcess,
+  withDirectory,
+} from '../../server/test/support/server-process.ts';
+import { type Json, organization } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -2,8 +2,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { encryptionKeyFile, makeEncryptionKey, writeEncryptionKey } from '../../server/src/access/encryption.ts';
-import { secondConnection } from '../../server/test/second-connection.ts';
-import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { secondConnection } from '../../server/test/support/second-connection.ts';
+import {
+  ensureServerIsBuilt,
+  readStore,
+  ServerProcess,
+  withDirectory,
+} from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { query, serverOn, signIn } from './restored.ts';
 

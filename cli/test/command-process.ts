@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { Json } from '../../server/test/test-app.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 import { runCommandLine } from '../src/command-line.ts';
 
 /** The root of the checkout. */

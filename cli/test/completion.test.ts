@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
 import { commands } from '../src/commands.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { MailServer } from '../../server/test/mail-server.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import { MailServer } from '../../server/test/support/mail-server.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { judgeClock, judgeSpace, judgeUser } from '../src/doctor/machine-checks.ts';
 import { latchkey } from './command-process.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import type { Json } from '../../server/test/test-app.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 
 const refusal = { message: 'Not found', error: { code: 'NOT_FOUND', message: 'Not found', requestId: 'x' } };
 

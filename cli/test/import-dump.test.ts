@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, hour } from '../../server/src/clock.ts';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import { tablesOf } from '../../server/test/statement-watch.ts';
-import { type Client, type Json, password, type TestApp, type TokenClient } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import { tablesOf } from '../../server/test/support/statement-watch.ts';
+import {
+  type Client,
+  type Json,
+  password,
+  type TestApp,
+  type TokenClient,
+} from '../../server/test/support/test-app.ts';
 import { dumpOf, imported, type Line, startNow, toLines } from './import-world.ts';
 
 /** Only what somebody can be told of a user, a token, a group: what a move must not change. */

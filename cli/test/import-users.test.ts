@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import { tablesOf } from '../../server/test/statement-watch.ts';
-import type { Client, Json, TestApp } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import { tablesOf } from '../../server/test/support/statement-watch.ts';
+import type { Client, Json, TestApp } from '../../server/test/support/test-app.ts';
 import { latchkey } from './command-process.ts';
 import { imported, importText, refusedImport, startNow } from './import-world.ts';
 

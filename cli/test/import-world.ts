@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Json, TestApp } from '../../server/test/test-app.ts';
-import { TestClock } from '../../server/test/test-clock.ts';
-import { testStore } from '../../server/test/test-store.ts';
+import { type Json, TestApp } from '../../server/test/support/test-app.ts';
+import { TestClock } from '../../server/test/support/test-clock.ts';
+import { testStore } from '../../server/test/support/test-store.ts';
 import { type CommandEnd, latchkey } from './command-process.ts';
 
 /** A document of a dump, with its collection. */

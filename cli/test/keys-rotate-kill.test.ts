@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkeyJson } from './command-process.ts';
 import { runUntil } from './kill-points.ts';
 import { keyText, kids, leaveStore, smtp, startOn } from './rotated-keys.ts';

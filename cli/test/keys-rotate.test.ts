@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { organization } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
+import { organization } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { keyText, kids, leaveStore, smtp, startOn } from './rotated-keys.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import type { Json } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 import { FakeInstance, type HeldRequest } from './fake-instance.ts';
 import { McpProcess } from './mcp-process.ts';
 

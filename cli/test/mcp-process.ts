@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { vi } from 'vitest';
-import type { Json } from '../../server/test/test-app.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 import { root } from './command-process.ts';
 
 const program = join(root, 'dist/bin/latchkey.js');

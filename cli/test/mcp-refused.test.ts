@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import { type Client, TestApp } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import { type Client, TestApp } from '../../server/test/support/test-app.ts';
 import { type CommandEnd, latchkey } from './command-process.ts';
 import { FakeInstance } from './fake-instance.ts';
 

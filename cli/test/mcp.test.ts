@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import { type Client, type Json, TestApp, type TokenClient } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import { type Client, type Json, TestApp, type TokenClient } from '../../server/test/support/test-app.ts';
 import { root } from './command-process.ts';
 import { McpProcess } from './mcp-process.ts';
 

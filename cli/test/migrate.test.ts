@@ -2,10 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { passwordHasher } from '../../server/src/access/passwords.ts';
-import { leaveFirstRelease, raw, rowsOf } from '../../server/test/first-release.ts';
-import { secondConnection } from '../../server/test/second-connection.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { password } from '../../server/test/test-app.ts';
+import { leaveFirstRelease, raw, rowsOf } from '../../server/test/support/first-release.ts';
+import { secondConnection } from '../../server/test/support/second-connection.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
+import { password } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -5,9 +5,9 @@ import { openPostgres } from '../../server/src/db/postgres.ts';
 import { openSqlite } from '../../server/src/db/sqlite.ts';
 import { StartupError } from '../../server/src/errors.ts';
 import { Secret } from '../../server/src/secret.ts';
-import { embedded, embeddedRows } from '../../server/test/full-store.ts';
-import { PostgresPlace } from '../../server/test/postgres-place.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { embedded, embeddedRows } from '../../server/test/support/full-store.ts';
+import { PostgresPlace } from '../../server/test/support/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { watchedCommand } from './move-process.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { embedded, leaveFullStore } from '../../server/test/full-store.ts';
-import { PostgresPlace } from '../../server/test/postgres-place.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
+import { embedded, leaveFullStore } from '../../server/test/support/full-store.ts';
+import { PostgresPlace } from '../../server/test/support/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { byContent, embedded, embeddedRows, leaveFullStore } from '../../server/test/full-store.ts';
-import { PostgresPlace } from '../../server/test/postgres-place.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import type { Json } from '../../server/test/test-app.ts';
+import { byContent, embedded, embeddedRows, leaveFullStore } from '../../server/test/support/full-store.ts';
+import { PostgresPlace } from '../../server/test/support/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { watchedCommand } from './move-process.ts';
 

@@ -2,9 +2,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
-import { tablesOf } from '../../server/test/statement-watch.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
+import { tablesOf } from '../../server/test/support/statement-watch.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { latchkey, root } from './command-process.ts';
 
 /** Loaded into the command's process: notes each statement of its transaction, and kills it before the one at KILL_AT. */

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { latchkeyJson, root } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -1,8 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../server/test/second-connection.ts';
-import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { tablesOf } from '../../server/test/statement-watch.ts';
-import { type Json, organization } from '../../server/test/test-app.ts';
+import { secondConnection } from '../../server/test/support/second-connection.ts';
+import {
+  ensureServerIsBuilt,
+  readStore,
+  ServerProcess,
+  withDirectory,
+} from '../../server/test/support/server-process.ts';
+import { tablesOf } from '../../server/test/support/statement-watch.ts';
+import { type Json, organization } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

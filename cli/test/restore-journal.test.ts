@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
-import { password } from '../../server/test/test-app.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
+import { password } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { administrator, done, member, query, serverOn, signIn, statusOf, tablesAt, tokenOf } from './restored.ts';
 

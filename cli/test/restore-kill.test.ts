@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson, root } from './command-process.ts';
 import { query, tablesAt } from './restored.ts';
 

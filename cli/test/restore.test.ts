@@ -1,9 +1,9 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { embeddedStore } from '../../server/test/embedded-store.ts';
-import { leaveFirstRelease } from '../../server/test/first-release.ts';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
+import { embeddedStore } from '../../server/test/support/embedded-store.ts';
+import { leaveFirstRelease } from '../../server/test/support/first-release.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 import { query, serverOn, tablesAt } from './restored.ts';
 

@@ -1,6 +1,6 @@
-import { embeddedStore } from '../../server/test/embedded-store.ts';
-import { ServerProcess } from '../../server/test/server-process.ts';
-import { type Json, organization, password } from '../../server/test/test-app.ts';
+import { embeddedStore } from '../../server/test/support/embedded-store.ts';
+import { ServerProcess } from '../../server/test/support/server-process.ts';
+import { type Json, organization, password } from '../../server/test/support/test-app.ts';
 
 /** Starts a server on the embedded store of a directory, whatever other tests run on. */
 export function serverOn(dataDir: string): Promise<ServerProcess> {

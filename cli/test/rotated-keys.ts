@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TestApp } from '../../server/test/test-app.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 
 /** The mail settings that are stored, encrypted. */
 export const smtp = {

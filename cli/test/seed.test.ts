@@ -3,8 +3,13 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { emailAddress } from '../../server/src/text/email-address.ts';
 import { foldCase, plainText } from '../../server/src/text/plain-text.ts';
-import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import {
+  ensureServerIsBuilt,
+  readStore,
+  ServerProcess,
+  withDirectory,
+} from '../../server/test/support/server-process.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { compactJwt, hmac } from '../../server/test/jwt.ts';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
+import { compactJwt, hmac } from '../../server/test/support/jwt.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
 import { latchkey, root } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

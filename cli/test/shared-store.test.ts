@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PostgresPlace } from '../../server/test/postgres-place.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import { PostgresPlace } from '../../server/test/support/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { latchkey } from './command-process.ts';
 import { smtp } from './rotated-keys.ts';
 

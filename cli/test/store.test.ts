@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { secondConnection } from '../../server/test/second-connection.ts';
-import { ensureServerIsBuilt, withDirectory } from '../../server/test/server-process.ts';
-import { TestApp } from '../../server/test/test-app.ts';
+import { secondConnection } from '../../server/test/support/second-connection.ts';
+import { ensureServerIsBuilt, withDirectory } from '../../server/test/support/server-process.ts';
+import { TestApp } from '../../server/test/support/test-app.ts';
 import { latchkey } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

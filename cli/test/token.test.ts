@@ -1,6 +1,11 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../../server/test/server-process.ts';
-import type { Json } from '../../server/test/test-app.ts';
+import {
+  ensureServerIsBuilt,
+  readStore,
+  ServerProcess,
+  withDirectory,
+} from '../../server/test/support/server-process.ts';
+import type { Json } from '../../server/test/support/test-app.ts';
 import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);

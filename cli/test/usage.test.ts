@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt } from '../../server/test/server-process.ts';
+import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
 import { commands } from '../src/commands.ts';
 import { latchkey, root } from './command-process.ts';
 

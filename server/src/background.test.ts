@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Json } from '../test/test-app.ts';
+import type { Json } from '../test/support/test-app.ts';
 import { type Background, background } from './background.ts';
 
 /** Work that ends when it is told to. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TestClock } from '../test/test-clock.ts';
+import { TestClock } from '../test/support/test-clock.ts';
 import { idGenerator } from './ids.ts';
 
 describe('idGenerator', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import type { Reader, Tx } from '../db/database.ts';
 import { RefusedError } from '../errors.ts';
 import { callerConfirmation } from './confirmation.ts';

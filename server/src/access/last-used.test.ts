@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { minute } from '../clock.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import { type LastUsed, lastUsed } from './last-used.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { countsInMemory } from './limit-counts.ts';
 import { limits, networkOf } from './limits.ts';
 

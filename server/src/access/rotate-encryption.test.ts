@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { tablesOf } from '../../test/statement-watch.ts';
-import { type Client, type Json, TestApp } from '../../test/test-app.ts';
-import { loopback, registerWebhook } from '../../test/webhooks.ts';
+import { tablesOf } from '../../test/support/statement-watch.ts';
+import { type Client, type Json, TestApp } from '../../test/support/test-app.ts';
+import { loopback, registerWebhook } from '../../test/support/webhooks.ts';
 import { hour } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import { encryptionKeyFile, encryptionWith, purposeOf, readEncryptionKey, writeEncryptionKey } from './encryption.ts';

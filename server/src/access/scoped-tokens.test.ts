@@ -1,8 +1,8 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJwt, hmac, type JwtPart, type Signer } from '../../test/jwt.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { compactJwt, hmac, type JwtPart, type Signer } from '../../test/support/jwt.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { day, second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import { Secret } from '../secret.ts';

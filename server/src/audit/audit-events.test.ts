@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../../test/test-app.ts';
+import { type Client, type Json, TestApp } from '../../test/support/test-app.ts';
 import { readAuditEvents, selectAuditEnd } from './audit-events.ts';
 
 describe('the stream audit-events (AUDIT-1)', () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { watchStatements } from '../../test/statement-watch.ts';
-import { TestApp } from '../../test/test-app.ts';
+import { watchStatements } from '../../test/support/statement-watch.ts';
+import { TestApp } from '../../test/support/test-app.ts';
 import { appendAudit } from './audit-log.ts';
 import { auditBatches, selectAuditPage } from './audit-query.ts';
 

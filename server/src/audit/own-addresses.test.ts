@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, TestApp } from '../../test/test-app.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
 import { up } from '../db/migrations/0011-verified-addresses.ts';
 import { selectOwnAddresses } from './own-addresses.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../test/second-connection.ts';
-import { addRelay } from '../../test/stored-relays.ts';
-import { type Client, TestApp } from '../../test/test-app.ts';
+import { secondConnection } from '../../test/support/second-connection.ts';
+import { addRelay } from '../../test/support/stored-relays.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
 import { encryptionWith, makeEncryptionKey } from '../access/encryption.ts';
 import { encryptAnew } from '../access/rotate-encryption.ts';
 import { day } from '../clock.ts';

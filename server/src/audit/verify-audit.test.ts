@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../test/second-connection.ts';
-import type { StoreConnection } from '../../test/store-connection.ts';
-import { TestApp } from '../../test/test-app.ts';
-import { isOnPostgres } from '../../test/test-store.ts';
+import { secondConnection } from '../../test/support/second-connection.ts';
+import type { StoreConnection } from '../../test/support/store-connection.ts';
+import { TestApp } from '../../test/support/test-app.ts';
+import { isOnPostgres } from '../../test/support/test-store.ts';
 import { chainStart, contentHashOf, recordHashOf } from './chain.ts';
 import { type AuditHead, verifyAudit } from './verify-audit.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../clock.ts';
 import { RefusedError } from '../errors.ts';
 import { circuitBreaker } from './circuit-breaker.ts';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../../test/fake-backend.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../../test/support/fake-backend.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { Secret } from '../secret.ts';
 import type { Connector, ConnectorRequest } from './connector.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { nextSlug, takeNumbers } from './counters.ts';
 import type { Database } from './database.ts';
 import { migrate } from './migrate.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TestClock } from '../../test/test-clock.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import type { Database } from './database.ts';
 import { StoreMovedError } from './failures.ts';
 import { migrate } from './migrate.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { PostgresPlace } from '../../test/postgres-place.ts';
-import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../test/server-process.ts';
+import { PostgresPlace } from '../../test/support/postgres-place.ts';
+import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../test/support/server-process.ts';
 import { undurableSettings } from './postgres-durability.ts';
 
 beforeAll(ensureServerIsBuilt);

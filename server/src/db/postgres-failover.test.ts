@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { selectCounter, selectKept, setCounter } from '../../test/postgres-place.ts';
-import { PostgresServer } from '../../test/postgres-server.ts';
-import { SilentWire } from '../../test/silent-wire.ts';
-import { TestApp } from '../../test/test-app.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { selectCounter, selectKept, setCounter } from '../../test/support/postgres-place.ts';
+import { PostgresServer } from '../../test/support/postgres-server.ts';
+import { SilentWire } from '../../test/support/silent-wire.ts';
+import { TestApp } from '../../test/support/test-app.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { Secret } from '../secret.ts';
 import type { Database } from './database.ts';
 import { isStoreFailure, StoreLostError } from './failures.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PostgresPlace, selectCounter, selectKept, setCounter } from '../../test/postgres-place.ts';
-import { StoreWire } from '../../test/store-wire.ts';
+import { PostgresPlace, selectCounter, selectKept, setCounter } from '../../test/support/postgres-place.ts';
+import { StoreWire } from '../../test/support/store-wire.ts';
 import type { Database } from './database.ts';
 import { isStoreFailure, StoreBusyError } from './failures.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MonotonicClock } from '../../test/event-reader.ts';
-import { secondConnection } from '../../test/second-connection.ts';
-import type { Client, TestApp } from '../../test/test-app.ts';
-import { TwoNodes } from '../../test/two-nodes.ts';
+import { MonotonicClock } from '../../test/support/event-reader.ts';
+import { secondConnection } from '../../test/support/second-connection.ts';
+import type { Client, TestApp } from '../../test/support/test-app.ts';
+import { TwoNodes } from '../../test/support/two-nodes.ts';
 import { second } from '../clock.ts';
 
 /** What PostgreSQL does for a table that has to grow on a full disk; the others have room left in their pages. */

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { certificate } from '../../test/broker-program.ts';
-import { PostgresPlace, selectCounter, setCounter } from '../../test/postgres-place.ts';
-import { PostgresServer } from '../../test/postgres-server.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { certificate } from '../../test/support/broker-program.ts';
+import { PostgresPlace, selectCounter, setCounter } from '../../test/support/postgres-place.ts';
+import { PostgresServer } from '../../test/support/postgres-server.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { Secret } from '../secret.ts';
 import type { Database } from './database.ts';
 import { migrate } from './migrate.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PostgresPlace, selectCounter, setCounter } from '../../test/postgres-place.ts';
+import { PostgresPlace, selectCounter, setCounter } from '../../test/support/postgres-place.ts';
 import { RefusedError } from '../errors.ts';
 import type { Database } from './database.ts';
 import { isStoreFailure } from './failures.ts';

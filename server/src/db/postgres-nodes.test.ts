@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { PostgresPlace } from '../../test/postgres-place.ts';
-import { type Client, TestApp } from '../../test/test-app.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { PostgresPlace } from '../../test/support/postgres-place.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import type { Database } from './database.ts';
 import { migrate, requireCurrentSchema } from './migrate.ts';
 

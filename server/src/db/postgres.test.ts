@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PostgresPlace, selectCounter, selectKept, setCounter } from '../../test/postgres-place.ts';
+import { PostgresPlace, selectCounter, selectKept, setCounter } from '../../test/support/postgres-place.ts';
 import { Secret } from '../secret.ts';
 import type { Database } from './database.ts';
 import { isStoreFailure } from './failures.ts';

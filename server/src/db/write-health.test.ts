@@ -1,8 +1,8 @@
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MonotonicClock } from '../../test/event-reader.ts';
-import { watchStatements } from '../../test/statement-watch.ts';
-import { type Client, TestApp } from '../../test/test-app.ts';
+import { MonotonicClock } from '../../test/support/event-reader.ts';
+import { watchStatements } from '../../test/support/statement-watch.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
 import { second } from '../clock.ts';
 import { WriteHealth } from './write-health.ts';
 

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { CloudEvent } from 'cloudevents';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { certificate } from '../../test/broker-program.ts';
-import { NatsServer } from '../../test/nats-server.ts';
-import { RedisServer } from '../../test/redis-server.ts';
-import { eventId, openedBroker, orgId, streamed, streamedRange } from '../../test/streamed-events.ts';
+import { certificate } from '../../test/support/broker-program.ts';
+import { NatsServer } from '../../test/support/nats-server.ts';
+import { RedisServer } from '../../test/support/redis-server.ts';
+import { eventId, openedBroker, orgId, streamed, streamedRange } from '../../test/support/streamed-events.ts';
 import type { EventsFormat } from './envelope.ts';
 import type { Delivery } from './sink.ts';
 

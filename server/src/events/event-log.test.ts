@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { somebodyWaits } from '../../test/second-connection.ts';
-import { TestApp } from '../../test/test-app.ts';
+import { somebodyWaits } from '../../test/support/second-connection.ts';
+import { TestApp } from '../../test/support/test-app.ts';
 import { hour } from '../clock.ts';
 import { takeNumbers } from '../db/counters.ts';
 import type { Reader, Tx } from '../db/database.ts';

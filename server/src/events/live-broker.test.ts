@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { addEvents } from '../../test/event-reader.ts';
-import { NatsServer } from '../../test/nats-server.ts';
-import { RedisServer } from '../../test/redis-server.ts';
-import { type Client, type Json, TestApp } from '../../test/test-app.ts';
+import { addEvents } from '../../test/support/event-reader.ts';
+import { NatsServer } from '../../test/support/nats-server.ts';
+import { RedisServer } from '../../test/support/redis-server.ts';
+import { type Client, type Json, TestApp } from '../../test/support/test-app.ts';
 import { second } from '../clock.ts';
 
 let nats: NatsServer;

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MonotonicClock } from '../../test/event-reader.ts';
-import { secondConnection } from '../../test/second-connection.ts';
-import { TestApp } from '../../test/test-app.ts';
+import { MonotonicClock } from '../../test/support/event-reader.ts';
+import { secondConnection } from '../../test/support/second-connection.ts';
+import { TestApp } from '../../test/support/test-app.ts';
 import { second } from '../clock.ts';
 import { type LogWatch, logWatch } from './log-watch.ts';
 

@@ -1,9 +1,16 @@
 import { AckPolicy, type StreamConfig } from '@nats-io/jetstream';
 import { headers, nanos } from '@nats-io/transport-node';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { NatsServer } from '../../test/nats-server.ts';
-import { SilentLines } from '../../test/silent-lines.ts';
-import { eventId, firstOnes, openedBroker, orgId, streamed, streamedRange } from '../../test/streamed-events.ts';
+import { NatsServer } from '../../test/support/nats-server.ts';
+import { SilentLines } from '../../test/support/silent-lines.ts';
+import {
+  eventId,
+  firstOnes,
+  openedBroker,
+  orgId,
+  streamed,
+  streamedRange,
+} from '../../test/support/streamed-events.ts';
 import { day, minute, second } from '../clock.ts';
 import type { Broker } from './broker.ts';
 import type { Delivery } from './sink.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { addEvents } from '../../test/event-reader.ts';
-import { NatsServer } from '../../test/nats-server.ts';
-import { addRelay } from '../../test/stored-relays.ts';
-import { type Client, TestApp } from '../../test/test-app.ts';
+import { addEvents } from '../../test/support/event-reader.ts';
+import { NatsServer } from '../../test/support/nats-server.ts';
+import { addRelay } from '../../test/support/stored-relays.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
 import { day, hour } from '../clock.ts';
 import { pruneEvents } from './prune-events.ts';
 import { updateReplay } from './relay-store.ts';

@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RedisServer } from '../../test/redis-server.ts';
-import { eventId, firstOnes, openedBroker, orgId, streamed, streamedRange } from '../../test/streamed-events.ts';
+import { RedisServer } from '../../test/support/redis-server.ts';
+import {
+  eventId,
+  firstOnes,
+  openedBroker,
+  orgId,
+  streamed,
+  streamedRange,
+} from '../../test/support/streamed-events.ts';
 import type { Broker } from './broker.ts';
 
 const whole = { failure: null };

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { watchStatements } from '../../test/statement-watch.ts';
-import { type Client, TestApp } from '../../test/test-app.ts';
+import { watchStatements } from '../../test/support/statement-watch.ts';
+import { type Client, TestApp } from '../../test/support/test-app.ts';
 
 const crowd = 70;
 /** So that the whole crowd takes more than twice what anybody may wait. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../test/made-forms.ts';
+import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../test/support/made-forms.ts';
 import { RefusedError } from '../errors.ts';
 import { readUpload } from './upload.ts';
 

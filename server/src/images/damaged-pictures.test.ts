@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { tries } from '../../test/effort.ts';
-import { jpegMarkers, jpegOfScans, madeAnimatedWebp, madeGif, noise } from '../../test/made-pictures.ts';
+import { tries } from '../../test/support/effort.ts';
+import { jpegMarkers, jpegOfScans, madeAnimatedWebp, madeGif, noise } from '../../test/support/made-pictures.ts';
 import { RefusedError } from '../errors.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { noise, plain } from '../../test/made-pictures.ts';
+import { noise, plain } from '../../test/support/made-pictures.ts';
 import type { Pixels } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
 

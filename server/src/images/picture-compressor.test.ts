@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
-import { noise, onePixel, plain } from '../../test/made-pictures.ts';
+import { noise, onePixel, plain } from '../../test/support/made-pictures.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 
 const pictures = pictureCompressor();

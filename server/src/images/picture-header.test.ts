@@ -10,7 +10,7 @@ import {
   onePixel,
   plain,
   pngChunk,
-} from '../../test/made-pictures.ts';
+} from '../../test/support/made-pictures.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 import { readPictureHeader } from './picture-header.ts';
 

@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { onePixel, pngChunk } from '../../test/made-pictures.ts';
+import { onePixel, pngChunk } from '../../test/support/made-pictures.ts';
 import { withoutTexts } from './png-chunks.ts';
 
 const texts = ['tEXt', 'zTXt', 'iTXt'].map((type) => pngChunk(type, Buffer.from('Comment\0\0hidden')));

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../test/mail-server.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { MailServer } from '../../test/support/mail-server.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { deliverAll } from './deliver-all.ts';
 import type { Mail } from './mail.ts';
 import { MailError } from './mail-error.ts';

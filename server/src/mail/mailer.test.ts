@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer, mailCertificate } from '../../test/mail-server.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { MailServer, mailCertificate } from '../../test/support/mail-server.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { Secret } from '../secret.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { MailError } from './mail-error.ts';

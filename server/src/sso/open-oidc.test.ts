@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { drips, HandmadeProvider, says, saysMuch, saysNothing } from '../../test/handmade-provider.ts';
-import { TestClock } from '../../test/test-clock.ts';
+import { drips, HandmadeProvider, says, saysMuch, saysNothing } from '../../test/support/handmade-provider.ts';
+import { TestClock } from '../../test/support/test-clock.ts';
 import { hour, second } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import { type OidcClient, OidcError } from './oidc.ts';

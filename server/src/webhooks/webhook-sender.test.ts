@@ -9,7 +9,7 @@ import {
   receiverCertificate,
   verified,
   WebhookReceiver,
-} from '../../test/webhook-receiver.ts';
+} from '../../test/support/webhook-receiver.ts';
 import type { Resolve } from '../outbound/address-guard.ts';
 import { mintRawWebhookSecret } from './signature.ts';
 import { openWebhookSender, type WebhookSender } from './webhook-sender.ts';

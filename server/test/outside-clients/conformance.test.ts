@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Json, TestApp } from '../test-app.ts';
+import { type Json, TestApp } from '../support/test-app.ts';
 import { notApplicable } from './not-applicable.ts';
 import { ensureOutsideClients, installMsMax, runOutside } from './outside-client.ts';
 

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ensureServerIsBuilt } from '../server-process.ts';
-import { type Client, type Json, TestApp, type TokenClient } from '../test-app.ts';
+import { ensureServerIsBuilt } from '../support/server-process.ts';
+import { type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
 import { ensureOutsideClients, installMsMax, runOutside } from './outside-client.ts';
 
 vi.setConfig({ testTimeout: 120_000 });

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../test-app.ts';
+import { type Client, type Json, TestApp } from '../support/test-app.ts';
 import { ensureOutsideClients, installMsMax, outsideFile } from './outside-client.ts';
 
 const program = outsideFile('@pipeshub-ai/mcp/bin/mcp-server.js');

@@ -7,8 +7,8 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureServerIsBuilt } from '../server-process.ts';
-import { type Client, type Json, TestApp, type TokenClient } from '../test-app.ts';
+import { ensureServerIsBuilt } from '../support/server-process.ts';
+import { type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
 
 const command = join(resolve(import.meta.dirname, '../../..'), 'dist/bin/latchkey.js');
 

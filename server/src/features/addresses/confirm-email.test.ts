@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tokenIn } from '../../../test/mail-server.ts';
-import { SignInDesk } from '../../../test/sign-in-desk.ts';
-import { type Answer, type Client, password, TestApp } from '../../../test/test-app.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { type Answer, type Client, password, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/email/confirm';
 const confirmed = { status: 200, body: { message: 'E-mail address confirmed' } };

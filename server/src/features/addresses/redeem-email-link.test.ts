@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { tokenIn } from '../../../test/mail-server.ts';
-import { SignInDesk } from '../../../test/sign-in-desk.ts';
-import { type Answer, type Client, type Json, password } from '../../../test/test-app.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { type Answer, type Client, type Json, password } from '../../../test/support/test-app.ts';
 import { hour } from '../../clock.ts';
 
 const path = '/userAccount/email/confirm/token';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { actAhead } from '../../../test/statement-watch.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { actAhead } from '../../../test/support/statement-watch.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 /** Reads CSV as RFC 4180 has it, and takes back what keeps spreadsheets from calculating. */
 function readCsv(text: string): Record<string, string>[] {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { issuedTo, registerService } from '../../../test/service-clients.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { issuedTo, registerService } from '../../../test/support/service-clients.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /audit', () => {
   let app: TestApp;

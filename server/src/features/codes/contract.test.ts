@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codeIn, otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
+import { codeIn, otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { clearSlowDown } from '../sign-in/contract.ts';
 import { pruneCodes } from './contract.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storedRows } from '../../../test/second-connection.ts';
-import { addLetter } from '../../../test/stored-relays.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { addLetter } from '../../../test/support/stored-relays.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = (id: string) => `/events/dead-letters/${id}`;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addEvents } from '../../../test/event-reader.ts';
-import { addLetter, unserved } from '../../../test/stored-relays.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addEvents } from '../../../test/support/event-reader.ts';
+import { addLetter, unserved } from '../../../test/support/stored-relays.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/events/dead-letters';

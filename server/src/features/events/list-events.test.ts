@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addEvents } from '../../../test/event-reader.ts';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { registerService } from '../../../test/service-clients.ts';
-import { actAhead } from '../../../test/statement-watch.ts';
-import type { StoreConnection } from '../../../test/store-connection.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addEvents } from '../../../test/support/event-reader.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { registerService } from '../../../test/support/service-clients.ts';
+import { actAhead } from '../../../test/support/statement-watch.ts';
+import type { StoreConnection } from '../../../test/support/store-connection.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const people = 13;
 /** orgCreated and the first userAdded come before. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { addEvents } from '../../../test/event-reader.ts';
-import { NatsServer } from '../../../test/nats-server.ts';
-import { addLetter, addRelay, unserved } from '../../../test/stored-relays.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addEvents } from '../../../test/support/event-reader.ts';
+import { NatsServer } from '../../../test/support/nats-server.ts';
+import { addLetter, addRelay, unserved } from '../../../test/support/stored-relays.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/events/relays';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { addEvents } from '../../../test/event-reader.ts';
-import { RedisServer } from '../../../test/redis-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { addRelay, unserved } from '../../../test/stored-relays.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addEvents } from '../../../test/support/event-reader.ts';
+import { RedisServer } from '../../../test/support/redis-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { addRelay, unserved } from '../../../test/support/stored-relays.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/events/relays/replay';
 const audit = 'audit-events/elsewhere';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { NatsServer } from '../../../test/nats-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { addLetter, unserved } from '../../../test/stored-relays.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { NatsServer } from '../../../test/support/nats-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { addLetter, unserved } from '../../../test/support/stored-relays.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/events/dead-letters/requeue';
 const other = 'entity-events/broker';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { MonotonicClock } from '../../../test/event-reader.ts';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { type Json, TestApp } from '../../../test/test-app.ts';
+import { MonotonicClock } from '../../../test/support/event-reader.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { type Json, TestApp } from '../../../test/support/test-app.ts';
 import { second } from '../../clock.ts';
 
 const paths = ['/org/health', '/users/health', '/userGroups/health', '//health/live', '//health/ready'];

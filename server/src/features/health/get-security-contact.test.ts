@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestApp } from '../../../test/test-app.ts';
+import { TestApp } from '../../../test/support/test-app.ts';
 import { day, toTimestamp } from '../../clock.ts';
 import { loadConfig } from '../../config/load-config.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Inviting } from '../../../test/inviting.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { type Invitations, makeInvitations, requireInviting, sendInvitations } from './contract.ts';
 import { requestMsMax } from './invitation.ts';
 

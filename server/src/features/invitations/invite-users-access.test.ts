@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { holdNext } from '../../../test/gates.ts';
-import { Inviting } from '../../../test/inviting.ts';
-import { MailServer } from '../../../test/mail-server.ts';
-import { requestText, sendRaw } from '../../../test/raw-http.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/test-app.ts';
+import { holdNext } from '../../../test/support/gates.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { requestText, sendRaw } from '../../../test/support/raw-http.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/users/bulk/invite';
 const anId = 'a'.repeat(24);

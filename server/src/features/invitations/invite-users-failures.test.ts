@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Inviting } from '../../../test/inviting.ts';
-import { tokenIn } from '../../../test/mail-server.ts';
-import type { Json } from '../../../test/test-app.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import type { Json } from '../../../test/support/test-app.ts';
 
 const text = 'The invite mail could not be sent. Please check the SMTP configuration';
 

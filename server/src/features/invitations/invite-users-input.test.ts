@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Inviting } from '../../../test/inviting.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import type { Json } from '../../../test/test-app.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import type { Json } from '../../../test/support/test-app.ts';
 
 describe('POST /users/bulk/invite: what it takes', () => {
   let it1: Inviting;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { frontendUrl, Inviting } from '../../../test/inviting.ts';
-import { linkIn, tokenIn } from '../../../test/mail-server.ts';
+import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
+import { linkIn, tokenIn } from '../../../test/support/mail-server.ts';
 
 const sent = { message: 'Invite sent successfully' };
 

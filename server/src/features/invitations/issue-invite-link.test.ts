@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { frontendUrl, Inviting } from '../../../test/inviting.ts';
-import { tokenIn } from '../../../test/mail-server.ts';
-import { type Answer, type Client, type Json, organization, password, TestApp } from '../../../test/test-app.ts';
+import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import {
+  type Answer,
+  type Client,
+  type Json,
+  organization,
+  password,
+  TestApp,
+} from '../../../test/support/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { routes } from '../../routes.gen.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Inviting } from '../../../test/inviting.ts';
-import { tokenIn } from '../../../test/mail-server.ts';
-import type { Client, Json } from '../../../test/test-app.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import type { Client, Json } from '../../../test/support/test-app.ts';
 
 const hour = 3_600_000;
 

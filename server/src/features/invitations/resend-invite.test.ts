@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { frontendUrl, Inviting } from '../../../test/inviting.ts';
-import { linkIn, tokenIn } from '../../../test/mail-server.ts';
-import { type Client, password } from '../../../test/test-app.ts';
+import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
+import { linkIn, tokenIn } from '../../../test/support/mail-server.ts';
+import { type Client, password } from '../../../test/support/test-app.ts';
 
 describe('POST /users/:id/resend-invite', () => {
   let it1: Inviting;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Inviting } from '../../../test/inviting.ts';
-import { tokenIn } from '../../../test/mail-server.ts';
-import type { Client } from '../../../test/test-app.ts';
+import { Inviting } from '../../../test/support/inviting.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import type { Client } from '../../../test/support/test-app.ts';
 
 describe('DELETE /users/:id/invitation', () => {
   let it1: Inviting;

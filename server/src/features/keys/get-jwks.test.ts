@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair, importJWK, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { attemptSignIn, beginSignIn } from '../../../test/sign-in.ts';
-import { readSigningKeys, writeSigningKeys } from '../../../test/stored-keys.ts';
-import { password, TestApp } from '../../../test/test-app.ts';
+import { attemptSignIn, beginSignIn } from '../../../test/support/sign-in.ts';
+import { readSigningKeys, writeSigningKeys } from '../../../test/support/stored-keys.ts';
+import { password, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '//.well-known/jwks.json';
 const email = 'ada@example.com';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { isKnownNetwork, pruneNetworks, rememberNetwork } from './contract.ts';
 
 const day = 86_400_000;

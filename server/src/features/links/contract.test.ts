@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { day, hour, minute } from '../../clock.ts';
 import { endLinks, issueLinks, pruneLinks } from './contract.ts';
 import { judgeLink, type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink } from './link.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callTool, codeOf, toolNames } from '../../../test/agents.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { callTool, codeOf, toolNames } from '../../../test/support/agents.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { routes } from '../../routes.gen.ts';
 

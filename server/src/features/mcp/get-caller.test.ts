@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callTool } from '../../../test/agents.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { callTool } from '../../../test/support/agents.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /whoami', () => {
   let app: TestApp;

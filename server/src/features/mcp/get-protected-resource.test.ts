@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestApp } from '../../../test/test-app.ts';
+import { TestApp } from '../../../test/support/test-app.ts';
 import { catalogue } from '../../access/scopes.ts';
 
 const paths = ['//.well-known/oauth-protected-resource', '//.well-known/oauth-protected-resource/mcp'];

@@ -1,7 +1,7 @@
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, askNewest, callTool, codeOf, earlier, newest, send, toolNames } from '../../../test/agents.ts';
-import { type Client, type Json, TestApp, type TokenClient } from '../../../test/test-app.ts';
+import { ask, askNewest, callTool, codeOf, earlier, newest, send, toolNames } from '../../../test/support/agents.ts';
+import { type Client, type Json, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 
 const earlierRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 const initialize = (protocolVersion: string) => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { organization, TestApp } from '../../../test/test-app.ts';
+import { organization, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /org/exists', () => {
   let app: TestApp;

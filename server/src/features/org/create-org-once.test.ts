@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { tablesOf } from '../../../test/statement-watch.ts';
-import { organization, TestApp } from '../../../test/test-app.ts';
+import { tablesOf } from '../../../test/support/statement-watch.ts';
+import { organization, TestApp } from '../../../test/support/test-app.ts';
 
 /** Counts password hashes and holds each back until `together` of them have been asked for. */
 function gateHashing(app: TestApp, together: number): { asked: number } {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { organization, TestApp } from '../../../test/test-app.ts';
+import { organization, TestApp } from '../../../test/support/test-app.ts';
 
 const { registeredName: _, ...unnamed } = organization;
 

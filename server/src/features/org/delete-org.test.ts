@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { onePixel } from '../../../test/made-pictures.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { neutral } from '../../../test/sign-in.ts';
-import { type Answer, type Client, type Json, organization, password, TestApp } from '../../../test/test-app.ts';
+import { onePixel } from '../../../test/support/made-pictures.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { neutral } from '../../../test/support/sign-in.ts';
+import {
+  type Answer,
+  type Client,
+  type Json,
+  organization,
+  password,
+  TestApp,
+} from '../../../test/support/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { isUpload } from '../../http/media.ts';
 import { routes } from '../../routes.gen.ts';

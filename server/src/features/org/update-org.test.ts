@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
 
 const home = { addressLine1: '12 St James Square', city: 'London', country: 'United Kingdom', postCode: 'SW1Y 4JH' };
 /** Calls PATCH or PUT, which do the same. */

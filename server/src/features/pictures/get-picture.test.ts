@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plain } from '../../../test/made-pictures.ts';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { plain } from '../../../test/support/made-pictures.ts';
+import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const none = { errorMessage: 'User picture not found' };
 const picture = async (colour: string) => new Uint8Array(await plain(40, 30, colour).png().toBuffer());

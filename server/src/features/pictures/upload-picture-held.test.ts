@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { onePixel } from '../../../test/made-pictures.ts';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { onePixel } from '../../../test/support/made-pictures.ts';
+import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const picture = new Uint8Array(onePixel());
 

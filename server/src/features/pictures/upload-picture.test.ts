@@ -1,8 +1,8 @@
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { jpegMarkers, noise, onePixel, plain } from '../../../test/made-pictures.ts';
-import { diskError, watchStatements } from '../../../test/statement-watch.ts';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { jpegMarkers, noise, onePixel, plain } from '../../../test/support/made-pictures.ts';
+import { diskError, watchStatements } from '../../../test/support/statement-watch.ts';
+import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const imageBytesLimit = 102_400;
 const fresh = (bytes: Buffer) => new Uint8Array(bytes);

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storedRows } from '../../../test/second-connection.ts';
-import { askToken } from '../../../test/service-clients.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { askToken } from '../../../test/support/service-clients.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/service-clients';

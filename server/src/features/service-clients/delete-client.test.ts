@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdNext } from '../../../test/gates.ts';
-import { secondConnection, storedRows } from '../../../test/second-connection.ts';
-import { askToken, introspect, issuedTo, registerService } from '../../../test/service-clients.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { holdNext } from '../../../test/support/gates.ts';
+import { secondConnection, storedRows } from '../../../test/support/second-connection.ts';
+import { askToken, introspect, issuedTo, registerService } from '../../../test/support/service-clients.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const absent = 'f'.repeat(24);
 const path = (id: string) => `/service-clients/${id}`;

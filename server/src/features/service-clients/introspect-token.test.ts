@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { claimsOf, compactJwt, hmac } from '../../../test/jwt.ts';
+import { claimsOf, compactJwt, hmac } from '../../../test/support/jwt.ts';
 import {
   basic,
   describable,
@@ -8,8 +8,8 @@ import {
   issuedTo,
   type RegisteredService,
   registerService,
-} from '../../../test/service-clients.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/service-clients.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/oauth2/introspect';

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { claimsOf } from '../../../test/jwt.ts';
-import { storedRows } from '../../../test/second-connection.ts';
+import { claimsOf } from '../../../test/support/jwt.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
 import {
   askToken,
   basic,
@@ -12,9 +12,9 @@ import {
   issuedTo,
   type RegisteredService,
   registerService,
-} from '../../../test/service-clients.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
-import { TestClock } from '../../../test/test-clock.ts';
+} from '../../../test/support/service-clients.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
+import { TestClock } from '../../../test/support/test-clock.ts';
 import { hashCredential } from '../../secret.ts';
 
 const path = '/oauth2/token';

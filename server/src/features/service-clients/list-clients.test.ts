@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askToken, issuedTo, registerService } from '../../../test/service-clients.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { askToken, issuedTo, registerService } from '../../../test/support/service-clients.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/service-clients';

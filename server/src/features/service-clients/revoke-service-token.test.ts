@@ -7,8 +7,8 @@ import {
   issuedTo,
   type RegisteredService,
   registerService,
-} from '../../../test/service-clients.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/service-clients.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/oauth2/revoke';
 

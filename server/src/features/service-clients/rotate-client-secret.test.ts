@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { holdNext } from '../../../test/gates.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { askToken, issuedTo, type RegisteredService, registerService } from '../../../test/service-clients.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { holdNext } from '../../../test/support/gates.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { askToken, issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 let app: TestApp;

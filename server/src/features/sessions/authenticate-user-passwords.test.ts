@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attemptSignIn } from '../../../test/sign-in.ts';
-import { type Client, password, TestApp } from '../../../test/test-app.ts';
+import { attemptSignIn } from '../../../test/support/sign-in.ts';
+import { type Client, password, TestApp } from '../../../test/support/test-app.ts';
 
 describe('the password at POST /userAccount/authenticate', () => {
   let app: TestApp;

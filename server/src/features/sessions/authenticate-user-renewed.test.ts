@@ -1,6 +1,6 @@
 import { hash } from '@node-rs/argon2';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, password, TestApp } from '../../../test/test-app.ts';
+import { type Client, password, TestApp } from '../../../test/support/test-app.ts';
 
 /** The cost of new hashes. */
 const today = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { attemptSignIn } from '../../../test/sign-in.ts';
-import { type Answer, password, TestApp } from '../../../test/test-app.ts';
+import { attemptSignIn } from '../../../test/support/sign-in.ts';
+import { type Answer, password, TestApp } from '../../../test/support/test-app.ts';
 import { clearSlowDown } from '../sign-in/contract.ts';
 
 const email = 'ada@example.com';

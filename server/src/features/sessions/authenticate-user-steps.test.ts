@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { tokenIn } from '../../../test/mail-server.ts';
-import { claimsOf } from '../../../test/sign-in.ts';
-import { otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
-import { type Client, password } from '../../../test/test-app.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import { claimsOf } from '../../../test/support/sign-in.ts';
+import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { type Client, password } from '../../../test/support/test-app.ts';
 import { hashCredential } from '../../secret.ts';
 import { pruneSignIns } from '../sign-in/contract.ts';
 

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { attemptSignIn, beginSignIn, claimsOf, neutral } from '../../../test/sign-in.ts';
-import { type Answer, type Client, password, TestApp } from '../../../test/test-app.ts';
+import { attemptSignIn, beginSignIn, claimsOf, neutral } from '../../../test/support/sign-in.ts';
+import { type Answer, type Client, password, TestApp } from '../../../test/support/test-app.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/authenticate';

@@ -1,9 +1,17 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { chosen, gone, mailedToken, opens, resetWith, signedOut, startWithMail } from '../../../test/recovery.ts';
-import { attemptSignIn, claimsOf, neutral } from '../../../test/sign-in.ts';
-import { stepsOf } from '../../../test/sign-in-desk.ts';
-import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import {
+  chosen,
+  gone,
+  mailedToken,
+  opens,
+  resetWith,
+  signedOut,
+  startWithMail,
+} from '../../../test/support/recovery.ts';
+import { attemptSignIn, claimsOf, neutral } from '../../../test/support/sign-in.ts';
+import { stepsOf } from '../../../test/support/sign-in-desk.ts';
+import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/support/test-app.ts';
 import { day } from '../../clock.ts';
 
 const path = '/userAccount/password/reset';

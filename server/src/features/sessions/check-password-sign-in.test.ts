@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SignInDesk } from '../../../test/sign-in-desk.ts';
-import { TestApp } from '../../../test/test-app.ts';
+import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/internal/password/check';
 

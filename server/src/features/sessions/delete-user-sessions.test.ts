@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { signedOut, startWithMail } from '../../../test/recovery.ts';
-import type { Client, Json, TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { signedOut, startWithMail } from '../../../test/support/recovery.ts';
+import type { Client, Json, TestApp } from '../../../test/support/test-app.ts';
 import { day } from '../../clock.ts';
 
 const email = 'grace@example.com';

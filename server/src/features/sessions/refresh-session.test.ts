@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { claimsOf } from '../../../test/sign-in.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { claimsOf } from '../../../test/support/sign-in.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { encryptionWith, makeEncryptionKey } from '../../access/encryption.ts';
 import { openSuccessor } from '../../access/session-pair.ts';
 import { hashCredential, Secret } from '../../secret.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
-import type { Answer } from '../../../test/test-app.ts';
+import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import type { Answer } from '../../../test/support/test-app.ts';
 
 const minute = 60_000;
 const email = 'ada@example.com';

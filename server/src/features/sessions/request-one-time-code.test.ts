@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { claimsOf, neutral } from '../../../test/sign-in.ts';
-import { otherCode, SignInDesk } from '../../../test/sign-in-desk.ts';
-import { type Json, password, TestApp } from '../../../test/test-app.ts';
+import { claimsOf, neutral } from '../../../test/support/sign-in.ts';
+import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { type Json, password, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/login/otp/generate';
 const minute = 60_000;

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { MailServer, tokenIn } from '../../../test/mail-server.ts';
-import { forget, mailedToken, resetWith, startWithMail } from '../../../test/recovery.ts';
-import { neutral } from '../../../test/sign-in.ts';
-import { watchStatements } from '../../../test/statement-watch.ts';
-import { type Answer, type Client, type Json, organization, type TestApp } from '../../../test/test-app.ts';
+import { MailServer, tokenIn } from '../../../test/support/mail-server.ts';
+import { forget, mailedToken, resetWith, startWithMail } from '../../../test/support/recovery.ts';
+import { neutral } from '../../../test/support/sign-in.ts';
+import { watchStatements } from '../../../test/support/statement-watch.ts';
+import { type Answer, type Client, type Json, organization, type TestApp } from '../../../test/support/test-app.ts';
 import { minute } from '../../clock.ts';
 
 const path = '/userAccount/password/forgot';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { linkIn, MailServer, tokenIn } from '../../../test/mail-server.ts';
-import { chosen, forget, gone, mailedToken, opens, resetWith, startWithMail } from '../../../test/recovery.ts';
-import { type Client, password, type TestApp } from '../../../test/test-app.ts';
+import { linkIn, MailServer, tokenIn } from '../../../test/support/mail-server.ts';
+import { chosen, forget, gone, mailedToken, opens, resetWith, startWithMail } from '../../../test/support/recovery.ts';
+import { type Client, password, type TestApp } from '../../../test/support/test-app.ts';
 import { minute } from '../../clock.ts';
 
 const path = '/userAccount/password/forgot';

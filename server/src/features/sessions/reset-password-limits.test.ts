@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { chosen, gone, mailedToken, opens, resetWith, startWithMail } from '../../../test/recovery.ts';
-import type { TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { chosen, gone, mailedToken, opens, resetWith, startWithMail } from '../../../test/support/recovery.ts';
+import type { TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/password/reset/token';
 

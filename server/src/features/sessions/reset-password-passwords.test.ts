@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { mailedToken, opens, resetWith, startWithMail } from '../../../test/recovery.ts';
-import { password, type TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { mailedToken, opens, resetWith, startWithMail } from '../../../test/support/recovery.ts';
+import { password, type TestApp } from '../../../test/support/test-app.ts';
 
 const email = 'ada@example.com';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
 import {
   chosen,
   gone,
@@ -9,8 +9,8 @@ import {
   resetWith,
   signedOut,
   startWithMail,
-} from '../../../test/recovery.ts';
-import { type Client, type Json, password, type TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/recovery.ts';
+import { type Client, type Json, password, type TestApp } from '../../../test/support/test-app.ts';
 import { day, minute } from '../../clock.ts';
 
 const path = '/userAccount/password/reset/token';

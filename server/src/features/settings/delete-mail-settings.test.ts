@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/smtp';
 const wish = { host: 'mail.example.com', from: 'Example <hello@example.com>' };

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Browser, outcomeOf } from '../../../test/browser.ts';
-import { allowOidc, clientId, clientSecret, OidcServer, publicUrl, RunningClock } from '../../../test/oidc-server.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { Browser, outcomeOf } from '../../../test/support/browser.ts';
+import {
+  allowOidc,
+  clientId,
+  clientSecret,
+  OidcServer,
+  publicUrl,
+  RunningClock,
+} from '../../../test/support/oidc-server.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/oidc';
 const smtp = { host: '127.0.0.1', port: 25, security: 'none', from: 'a@example.com' };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nextTurn, secondConnection } from '../../../test/second-connection.ts';
-import { dropSharedKeys } from '../../../test/stored-keys.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { nextTurn, secondConnection } from '../../../test/support/second-connection.ts';
+import { dropSharedKeys } from '../../../test/support/stored-keys.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { Secret } from '../../secret.ts';
 import { encryptMailSettings } from './contract.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Browser, outcomeOf } from '../../../test/browser.ts';
+import { Browser, outcomeOf } from '../../../test/support/browser.ts';
 import {
   allowOidc,
   callbackUrl,
@@ -9,9 +9,9 @@ import {
   publicUrl,
   RunningClock,
   startUrlOf,
-} from '../../../test/oidc-server.ts';
-import { beginSignIn } from '../../../test/sign-in.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/oidc-server.ts';
+import { beginSignIn } from '../../../test/support/sign-in.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/oidc';
 const ada = { sub: 'ada', email: 'ada@example.com', email_verified: true };

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/users/updateAppConfig';
 const wrongSecret = 'short-but-secret';

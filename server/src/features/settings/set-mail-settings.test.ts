@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { outcomeOf } from '../../../test/browser.ts';
+import { outcomeOf } from '../../../test/support/browser.ts';
 import {
   allowOidc,
   callbackUrl,
@@ -8,10 +8,10 @@ import {
   OidcServer,
   publicUrl,
   RunningClock,
-} from '../../../test/oidc-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { dropSharedKeys } from '../../../test/stored-keys.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/oidc-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { dropSharedKeys } from '../../../test/support/stored-keys.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/oidc';
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MailServer } from '../../../test/mail-server.ts';
-import { except, RawMailServer } from '../../../test/raw-mail-server.ts';
-import { nextTurn, secondConnection } from '../../../test/second-connection.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { MailServer } from '../../../test/support/mail-server.ts';
+import { except, RawMailServer } from '../../../test/support/raw-mail-server.ts';
+import { nextTurn, secondConnection } from '../../../test/support/second-connection.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { minute } from '../../clock.ts';
 import { encryptMailSettings } from './contract.ts';
 

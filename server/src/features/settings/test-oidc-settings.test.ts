@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { HandmadeProvider, says } from '../../../test/handmade-provider.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { HandmadeProvider, says } from '../../../test/support/handmade-provider.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/oidc/test';
 const clientSecret = 'the-secret-of-the-client-4711';

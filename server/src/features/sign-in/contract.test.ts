@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { holdNext } from '../../../test/gates.ts';
-import { tokenIn } from '../../../test/mail-server.ts';
-import { chosen, forget } from '../../../test/recovery.ts';
-import { SignInDesk } from '../../../test/sign-in-desk.ts';
-import { type Client, password } from '../../../test/test-app.ts';
+import { holdNext } from '../../../test/support/gates.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
+import { chosen, forget } from '../../../test/support/recovery.ts';
+import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
+import { type Client, password } from '../../../test/support/test-app.ts';
 
 describe('what was proved before something changed', () => {
   let desk: SignInDesk;

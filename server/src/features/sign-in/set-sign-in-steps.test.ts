@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { holdNext } from '../../../test/gates.ts';
-import { SignInDesk, stepsOf } from '../../../test/sign-in-desk.ts';
-import { type Json, TestApp } from '../../../test/test-app.ts';
+import { holdNext } from '../../../test/support/gates.ts';
+import { SignInDesk, stepsOf } from '../../../test/support/sign-in-desk.ts';
+import { type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/orgAuthConfig/updateAuthMethod';
 const message = 'Sign-in methods updated successfully';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { claimsOf } from '../../../test/sign-in.ts';
-import { TestApp } from '../../../test/test-app.ts';
+import { claimsOf } from '../../../test/support/sign-in.ts';
+import { TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/initAuth';
 const begun = {

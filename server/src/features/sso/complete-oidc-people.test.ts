@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { outcomeOf } from '../../../test/browser.ts';
-import { holdUntil } from '../../../test/gates.ts';
+import { outcomeOf } from '../../../test/support/browser.ts';
+import { holdUntil } from '../../../test/support/gates.ts';
 import {
   allowOidc,
   type OidcPerson,
@@ -8,9 +8,9 @@ import {
   RunningClock,
   showTicket,
   startUrlOf,
-} from '../../../test/oidc-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/oidc-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 let subjects = 0;
 /** Somebody whom no provider has told of yet, with a verified address. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { outcomeOf } from '../../../test/browser.ts';
-import { allowOidc, OidcServer, RunningClock } from '../../../test/oidc-server.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { outcomeOf } from '../../../test/support/browser.ts';
+import { allowOidc, OidcServer, RunningClock } from '../../../test/support/oidc-server.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const grace = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace' };
 

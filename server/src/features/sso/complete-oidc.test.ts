@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Browser, outcomeOf } from '../../../test/browser.ts';
-import { HandmadeProvider, says } from '../../../test/handmade-provider.ts';
+import { Browser, outcomeOf } from '../../../test/support/browser.ts';
+import { HandmadeProvider, says } from '../../../test/support/handmade-provider.ts';
 import {
   allowOidc,
   callbackUrl,
@@ -9,10 +9,10 @@ import {
   publicUrl,
   RunningClock,
   showTicket,
-} from '../../../test/oidc-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { beginSignIn } from '../../../test/sign-in.ts';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/oidc-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { beginSignIn } from '../../../test/support/sign-in.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const ada = { sub: 'ada', email: 'ada@example.com', email_verified: true, name: 'Ada' };
 const startUrl = `${publicUrl}/api/v1/userAccount/oidc/start?signIn=65f0c0ffee65f0c0ffee65f0`;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Browser, outcomeOf } from '../../../test/browser.ts';
+import { Browser, outcomeOf } from '../../../test/support/browser.ts';
 import {
   allowOidc,
   callbackUrl,
@@ -10,9 +10,9 @@ import {
   OidcServer,
   publicUrl,
   RunningClock,
-} from '../../../test/oidc-server.ts';
-import { storedRows } from '../../../test/second-connection.ts';
-import { type Json, password, TestApp } from '../../../test/test-app.ts';
+} from '../../../test/support/oidc-server.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { type Json, password, TestApp } from '../../../test/support/test-app.ts';
 
 const signInId = '65f0c0ffee65f0c0ffee65f0';
 const route = '/api/v1/userAccount/oidc/start';

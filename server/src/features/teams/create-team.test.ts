@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addManyUsers } from '../../../test/many-users.ts';
-import { watchStatements } from '../../../test/statement-watch.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addManyUsers } from '../../../test/support/many-users.ts';
+import { watchStatements } from '../../../test/support/statement-watch.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const unknownId = 'f'.repeat(24);
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sendBegun } from '../../../test/raw-http.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { sendBegun } from '../../../test/support/raw-http.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('DELETE /teams/:id', () => {
   let app: TestApp;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { watchStatements } from '../../../test/statement-watch.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { watchStatements } from '../../../test/support/statement-watch.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /teams/:id', () => {
   let app: TestApp;

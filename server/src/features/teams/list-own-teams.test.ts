@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addManyUsers } from '../../../test/many-users.ts';
-import { secondConnection } from '../../../test/second-connection.ts';
-import { watchStatements } from '../../../test/statement-watch.ts';
-import { planOf } from '../../../test/store-plans.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addManyUsers } from '../../../test/support/many-users.ts';
+import { secondConnection } from '../../../test/support/second-connection.ts';
+import { watchStatements } from '../../../test/support/statement-watch.ts';
+import { planOf } from '../../../test/support/store-plans.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
 describe.each(['/users/teams/list', '/teams/user/teams'])('GET %s', (path) => {

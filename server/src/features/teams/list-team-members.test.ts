@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addManyUsers } from '../../../test/many-users.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addManyUsers } from '../../../test/support/many-users.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /teams/:id/users', () => {
   let app: TestApp;

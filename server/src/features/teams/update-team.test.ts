@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addManyUsers } from '../../../test/many-users.ts';
-import { sendBegun } from '../../../test/raw-http.ts';
-import { watchStatements } from '../../../test/statement-watch.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addManyUsers } from '../../../test/support/many-users.ts';
+import { sendBegun } from '../../../test/support/raw-http.ts';
+import { watchStatements } from '../../../test/support/statement-watch.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const unknownId = 'f'.repeat(24);
 const second = 1_000;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { claimsOf } from '../../../test/jwt.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { claimsOf } from '../../../test/support/jwt.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { catalogue } from '../../access/scopes.ts';
 import { day, toTimestamp } from '../../clock.ts';
 

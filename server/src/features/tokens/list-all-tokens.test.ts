@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, TestApp, type TokenClient } from '../../../test/test-app.ts';
+import { type Answer, type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 import { day, toTimestamp } from '../../clock.ts';
 
 const path = '/personal-access-tokens/admin';

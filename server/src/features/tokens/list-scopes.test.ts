@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import type { ScopeInfo } from '../../access/scopes.ts';
 
 const path = '/personal-access-tokens/scopes';

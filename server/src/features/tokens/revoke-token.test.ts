@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, TestApp, type TokenClient } from '../../../test/test-app.ts';
+import { type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const absent = 'f'.repeat(24);

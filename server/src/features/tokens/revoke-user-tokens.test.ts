@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, TestApp } from '../../../test/test-app.ts';
+import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const revoked = { status: 401, body: { error: { code: 'TOKEN_REVOKED' } } };
 

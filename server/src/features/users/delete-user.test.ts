@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { onePixel } from '../../../test/made-pictures.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { onePixel } from '../../../test/support/made-pictures.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const unknown = 'f'.repeat(24);
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { checkAgainstContract } from '../../../test/contract-check.ts';
-import { type RawAnswer, RawConnection, requestText, sendRaw } from '../../../test/raw-http.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { checkAgainstContract } from '../../../test/support/contract-check.ts';
+import { type RawAnswer, RawConnection, requestText, sendRaw } from '../../../test/support/raw-http.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/api/v1/users/email/exists';
 const spellings = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addManyUsers } from '../../../test/many-users.ts';
-import { RawConnection } from '../../../test/raw-http.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { addManyUsers } from '../../../test/support/many-users.ts';
+import { RawConnection } from '../../../test/support/raw-http.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 /** What a body may hold besides itself and the array in it. */
 const idsMax = 20_000 - 2;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /users?search', () => {
   let app: TestApp;

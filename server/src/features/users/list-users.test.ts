@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 describe('GET /users', () => {
   let app: TestApp;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
 import { refusals } from '../../refusals.ts';
 
 let app: TestApp;

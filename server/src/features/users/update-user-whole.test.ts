@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/test-app.ts';
+import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const unknown = 'f'.repeat(24);
 const address = {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storedRows } from '../../../test/second-connection.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
-import { presentClock } from '../../../test/webhook-receiver.ts';
-import { loopback, registerWebhook } from '../../../test/webhooks.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { presentClock } from '../../../test/support/webhook-receiver.ts';
+import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 import { toTimestamp } from '../../clock.ts';
 
 const path = '/webhooks';

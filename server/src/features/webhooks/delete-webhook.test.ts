@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storedRows } from '../../../test/second-connection.ts';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
-import { registerWebhook } from '../../../test/webhooks.ts';
+import { storedRows } from '../../../test/support/second-connection.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { registerWebhook } from '../../../test/support/webhooks.ts';
 
 let app: TestApp;
 let admin: Client;

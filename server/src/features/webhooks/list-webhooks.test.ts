@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
-import { registerWebhook } from '../../../test/webhooks.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { registerWebhook } from '../../../test/support/webhooks.ts';
 
 let app: TestApp;
 let admin: Client;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
-import { answer, presentClock, verified, WebhookReceiver } from '../../../test/webhook-receiver.ts';
-import { loopback, registerWebhook } from '../../../test/webhooks.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { answer, presentClock, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
+import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 
 let receiver: WebhookReceiver;
 let app: TestApp;

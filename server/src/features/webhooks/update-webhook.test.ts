@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Client, type Json, TestApp } from '../../../test/test-app.ts';
-import { loopback, registerWebhook } from '../../../test/webhooks.ts';
+import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 import { toTimestamp } from '../../clock.ts';
 import { switchOff } from './contract.ts';
 

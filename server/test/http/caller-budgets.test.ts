@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { minute } from '../../src/clock.ts';
+import { noteRefusal } from '../../src/features/sign-in/contract.ts';
+import { callTool, send } from '../support/agents.ts';
+import { addManyUsers } from '../support/many-users.ts';
+import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
+
+const [writes, reads] = [300, 600];
+
+describe('what one caller may consume', () => {
+  let app: TestApp;
+  let admin: Client;
+  let member: Client;
+  let token: TokenClient;
+
+  beforeAll(async () => {
+    app = await TestApp.start({ RATE_LIMIT: 'on' });
+    admin = await app.setUp();
+    member = await app.member(admin, 'grace@example.com');
+    token = await member.token();
+  });
+  beforeEach(() => app.clock.advance(2 * minute));
+  afterAll(() => app.close());
+
+  const owner = () => ({ userId: member.userId, isAdmin: false });
+  const rename = (client: Client) => client.patch(`/users/${member.userId}/designation`, { designation: 'Admiral' });
+  const told = ({ status, headers }: Answer) => [
+    status,
+    headers.get('ratelimit-limit'),
+    headers.get('ratelimit-remaining'),
+  ];
+
+  async function useUp(): Promise<void> {
+    const count = () => app.services.limits.countWrite(owner());
+    for (let made = 0; made < writes; made += 1) await count().catch(() => {});
+  }
+
+  it('429: one change more than 300 in a minute, by whatever credential, as route or tool, changes nothing (HTTP-35)', async () => {
+    for (let made = 1; made < writes; made += 1) await app.services.limits.countWrite(owner());
+    expect((await rename(member)).status).toBe(200);
+    const before = await app.audit();
+    for (const client of [member, token]) {
+      const refused = await rename(client);
+      expect(told(refused)).toEqual([429, '300', '0']);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    const { isError, _meta } = await callTool(token, 'update_user', {
+      id: member.userId,
+      email: 'grace@example.com',
+      fullName: 'Grace B. Hopper',
+    });
+    expect([isError, _meta['io.latchkey/error'].code]).toEqual([true, 'RATE_LIMITED']);
+    expect(await app.audit()).toHaveLength(before.length);
+    expect((await member.get('/users')).status).toBe(200);
+    expect((await admin.patch('/org', { shortName: 'Others' })).status).toBe(200);
+    app.clock.advance(minute);
+    expect((await rename(token)).status).toBe(200);
+  });
+
+  it('200: what takes power away is free, so that a thief cannot keep the owner from it (HTTP-35)', async () => {
+    const session = await app.signIn('grace@example.com');
+    const { tokenId } = await member.token();
+    await useUp();
+    expect((await member.post('/personal-access-tokens', { name: 'one more' })).status).toBe(429);
+    expect((await member.delete(`/personal-access-tokens/${tokenId}`)).status).toBe(200);
+    expect((await session.post('/userAccount/logout/manual')).status).toBe(200);
+  });
+
+  it('what is refused for its input costs nothing', async () => {
+    for (let made = 1; made < writes; made += 1) await app.services.limits.countWrite(owner());
+    for (let tried = 0; tried < 5; tried += 1) {
+      expect((await member.patch(`/users/${member.userId}/designation`, { designation: 7 })).status).toBe(400);
+    }
+    expect((await rename(member)).status).toBe(200);
+  });
+
+  it('429: one costly read more than 600 in a minute, and none of what is cheap (HTTP-36)', async () => {
+    for (let made = 0; made < reads; made += 1) app.services.limits.countRead(owner());
+    for (const path of ['/users', '/users?search=a', '/userGroups', '/users/fetch/with-groups']) {
+      expect(told(await member.get(path))).toEqual([429, '600', '0']);
+    }
+    expect((await member.post('/users/by-ids', { userIds: [member.userId] })).status).toBe(429);
+    expect((await callTool(token, 'list_users')).isError).toBe(true);
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    expect((await send(token, [ping, ping])).status).toBe(429);
+    expect((await send(token, ping)).status).toBe(200);
+    expect((await member.get(`/users/${member.userId}`)).status).toBe(200);
+    expect((await admin.get('/users')).status).toBe(200);
+  });
+
+  it('a list costs as much more as it is long, a group with many members too (HTTP-36, GROUP-9)', async () => {
+    const ids = await addManyUsers(app, 2_500);
+    const { groups } = (await admin.get('/userGroups')).body;
+    const { _id } = groups.find(({ type }: Json) => type === 'everyone');
+    expect((await member.get('/users')).body).toHaveLength(ids.length + 2);
+    const { status, body } = await member.get(`/userGroups/${_id}`);
+    expect([status, body.users, body.type]).toEqual([200, [admin.userId, member.userId, ...ids], 'everyone']);
+    const result = await callTool(token, 'get_group', { groupId: _id });
+    expect(result.structuredContent).toEqual(body);
+    expect(JSON.parse(result.content[0].text)).toEqual(body);
+    let left = 0;
+    expect(() => {
+      for (; left < reads; left += 1) app.services.limits.countRead(owner());
+    }).toThrow('Too many requests');
+    // Three calls, each of them with 2,502 rows.
+    expect(left).toBe(reads - 3 - 3 * 2);
+  });
+
+  it('refused sign-ins: 60 a minute of one network are recorded, then one record has the rest as a count (AUDIT-17)', async () => {
+    const { id: orgId } = await app.services.db.read.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
+    const refused = async () => (await app.audit()).filter(({ action }) => action === 'sign-in.refused');
+    const before = (await refused()).length;
+    const refuse = (network: string) =>
+      noteRefusal(app.services, { orgId, userId: null, method: 'password', origin: { requestId: 'r', network } });
+    const { add } = app.services.countedRefusals;
+    let counted = 0;
+    app.services.countedRefusals.add = (one) => {
+      add(one);
+      counted += 1;
+    };
+    for (let tried = 0; tried < 100; tried += 1) refuse('192.0.2.7');
+    refuse('192.0.2.8');
+    await vi.waitUntil(async () => counted === 40 && (await refused()).length === before + 61, { timeout: 20_000 });
+    app.services.countedRefusals.add = add;
+    app.clock.advance(30_000);
+    await app.services.countedRefusals.write();
+    await app.services.countedRefusals.write();
+    const rows = (await refused()).slice(before);
+    expect(rows).toHaveLength(62);
+    const { network, details, outcome } = rows.at(-1);
+    expect([network, outcome, details.count]).toEqual(['192.0.2.7', 'failure', 40]);
+    expect(Date.parse(details.until) - Date.parse(details.since)).toBe(30_000);
+  });
+});

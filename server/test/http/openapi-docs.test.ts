@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openApiDocument } from '../../src/http/openapi.ts';
+import { routes } from '../../src/routes.gen.ts';
+import { RawConnection, requestText } from '../support/raw-http.ts';
+import { type Client, TestApp } from '../support/test-app.ts';
+
+const assets = ['/docs/start.js', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js'];
+
+describe('documentation', () => {
+  let app: TestApp;
+
+  beforeAll(async () => {
+    app = await TestApp.start();
+  });
+  afterAll(() => app.close());
+
+  const fromRoot = (path: string) => app.nobody.get(`/${path}`);
+
+  it('200: the OpenAPI document is open, and is the one made of the endpoints (RUN-8)', async () => {
+    const { status, body, headers } = await app.nobody.get('/openapi.json');
+    expect(status).toBe(200);
+    expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument(routes))));
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(headers.get('cache-control')).toBe('no-cache');
+    expect(body.openapi).toBe('3.1.0');
+  });
+
+  it('200: the page and each of its files come from here (RUN-8)', async () => {
+    const { status, text, headers } = await fromRoot('/docs');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const named = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address ?? '');
+    expect(named.filter((address) => address !== 'data:,').sort()).toEqual([...assets].sort());
+    for (const address of assets) {
+      const asset = await fromRoot(address);
+      expect([address, asset.status]).toEqual([address, 200]);
+      expect(asset.headers.get('content-type')).toMatch(address.endsWith('.css') ? /^text\/css/ : /^text\/javascript/);
+      expect(asset.text.length).toBeGreaterThan(50);
+    }
+  });
+
+  it.each(['/docs', ...assets])('%s may fetch from here alone', async (address) => {
+    const { headers } = await fromRoot(address);
+    const policy = headers.get('content-security-policy') ?? '';
+    const directives = new Map(policy.split('; ').map((part) => [part.split(' ')[0], part.split(' ').slice(1)]));
+    expect(directives.get('default-src')).toEqual(["'none'"]);
+    for (const sources of directives.values()) {
+      for (const source of sources) expect(["'none'", "'self'", "'unsafe-inline'", 'data:']).toContain(source);
+    }
+    expect(directives.get('script-src')).toEqual(["'self'"]);
+    expect(directives.get('connect-src')).toEqual(["'self'"]);
+    expect(directives.get('frame-ancestors')).toEqual(["'none'"]);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it('the page and its start script name no other host and hold no script inside the page', async () => {
+    const texts = [(await fromRoot('/docs')).text, (await fromRoot('/docs/start.js')).text];
+    for (const text of texts) expect(text).not.toMatch(/https?:|\/\/[a-z]/i);
+    expect(texts[0]).not.toMatch(/<script>|onload=|<style/i);
+    expect(texts[1]).toContain("url: '/api/v1/openapi.json'");
+    expect(texts[1]).toContain('validatorUrl: null');
+  });
+
+  it('the viewer loads nothing from elsewhere', async () => {
+    const { text } = await fromRoot('/docs/swagger-ui.css');
+    const loaded = [...text.matchAll(/url\(["']?([^"')]*)/g)].map(([, address]) => address ?? '');
+    expect(loaded.filter((address) => !address.startsWith('data:'))).toEqual([]);
+    expect(text).not.toMatch(/@import/);
+  });
+
+  it.each([
+    '/docs/../package.json',
+    '/docs/%2e%2e/package.json',
+    '/docs/package.json',
+    '/docs/index.html',
+    '/docs/swagger-ui.css.map',
+  ])('404: %s, no other file is served', async (path) => {
+    const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`));
+    const { answers } = await connection.until(({ answers: got }) => got.length > 0);
+    connection.destroy();
+    expect(answers[0]?.status).toBe(404);
+  });
+
+  it.each(['/', '/docs/'])('302: %s leads to the page', async (path) => {
+    const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`));
+    const { answers } = await connection.until(({ answers: got }) => got.length > 0);
+    connection.destroy();
+    expect([answers[0]?.status, answers[0]?.headers['location']]).toEqual([302, '/docs']);
+  });
+
+  it.each(['/', '/docs', '/docs/', ...assets, '/api/v1/openapi.json'])('405: POST %s', async (path) => {
+    const { status, headers } = await app.nobody.post(`/${path}`);
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  });
+});
+
+describe('/metrics (RUN-5)', () => {
+  async function metricsOf(setting: string | undefined, headers: Record<string, string> = {}) {
+    const app = await TestApp.start(setting === undefined ? {} : { METRICS: setting });
+    const { status, text, headers: answered } = await app.nobody.get('//metrics', { headers });
+    await app.close();
+    return { status, text, type: answered.get('content-type'), caching: answered.get('cache-control') };
+  }
+
+  it.each([undefined, 'local', 'on'])('200: METRICS=%s to a loopback peer', async (setting) => {
+    const { status, text, type, caching } = await metricsOf(setting);
+    expect([status, caching]).toEqual([200, 'no-store']);
+    expect(type).toMatch(/^text\/plain/);
+    expect(text).toContain('# TYPE latchkey_activity_total counter');
+  });
+
+  it.each(['x-forwarded-for', 'forwarded', 'x-real-ip'])(
+    '404: METRICS=local when %s shows another peer',
+    async (name) => {
+      for (const value of ['203.0.113.9', '127.0.0.1', '']) {
+        const { status, text } = await metricsOf('local', { [name]: value });
+        expect([status, JSON.parse(text).error.code]).toEqual([404, 'NOT_FOUND']);
+      }
+    },
+  );
+
+  it('200: METRICS=on to a forwarded peer', async () => {
+    expect((await metricsOf('on', { 'x-forwarded-for': '203.0.113.9' })).status).toBe(200);
+  });
+
+  it('404: METRICS=off to everybody', async () => {
+    expect((await metricsOf('off')).status).toBe(404);
+  });
+
+  it('counts what was done, and names nobody (AUDIT-2)', async () => {
+    const app = await TestApp.start();
+    const admin: Client = await app.setUp();
+    await admin.token();
+    const { text } = await app.nobody.get('//metrics');
+    expect(text).toContain('latchkey_activity_total{action="org.created"} 1');
+    expect(text).toContain('latchkey_activity_total{action="token.created"} 1');
+    expect(text).not.toMatch(/ada@|example|eyJ/);
+    await app.close();
+  });
+});

@@ -1,0 +1,3 @@
+import { builtInDirectory, teamDirectoryConformance } from '../support/team-directory-conformance.ts';
+
+teamDirectoryConformance('built in (TEAM-13)', builtInDirectory);

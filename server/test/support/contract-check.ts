@@ -1,0 +1,51 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { openApiDocument } from '../../src/http/openapi.ts';
+import { routes } from '../../src/routes.gen.ts';
+
+interface Operation {
+  readonly 'x-passed-answers'?: true;
+  readonly responses: Readonly<Record<string, { $ref?: string; content?: { 'application/json': { schema: object } } }>>;
+}
+
+const document = openApiDocument(routes) as {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Readonly<Record<string, object>> };
+};
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+const compiled = new Map<object, ValidateFunction>();
+const templates = Object.keys(document.paths)
+  .sort((a, b) => a.split('{').length - b.split('{').length)
+  .map((template) => ({ template, form: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`) }));
+
+function validatorOf(schema: object): ValidateFunction {
+  const known = compiled.get(schema) ?? ajv.compile(schema);
+  compiled.set(schema, known);
+  return known;
+}
+
+function templateOf(path: string): string | undefined {
+  return templates.find(({ form }) => form.test(path))?.template;
+}
+
+interface CheckedAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  /** Whether there is a connector backend: the body of a success is its own then, where it may be passed on. */
+  readonly hasBackend?: boolean;
+}
+
+/** Throws when an answer is not one that the OpenAPI document declares. Rule: RUN-9. */
+export function checkAgainstContract(method: string, url: string, answer: CheckedAnswer): void {
+  const path = url.split('?')[0] ?? url;
+  const operation = document.paths[templateOf(path) ?? '']?.[method.toLowerCase()];
+  if (answer.hasBackend && operation?.['x-passed-answers'] && answer.status < 300) return;
+  const declared = operation?.responses[String(answer.status)]?.content?.['application/json'].schema;
+  if (answer.status < 400 && !declared) return;
+  const refusal = operation?.responses['default']?.$ref?.split('/').at(-1) ?? 'Refusal';
+  const validate = validatorOf(declared ?? document.components.schemas[refusal] ?? {});
+  if (validate(answer.body)) return;
+  const problems = JSON.stringify(validate.errors, null, 1);
+  throw new Error(`${method} ${url} answered ${answer.status} against its contract: ${problems}`);
+}

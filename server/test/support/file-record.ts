@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs';
+import { relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DefaultQueryExecutor, type RootOperationNode, SqliteQueryCompiler } from 'kysely';
+import { afterAll } from 'vitest';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a test file took and reached; on the file alone. */
+    record?: {
+      /** Milliseconds of CPU, of this process and of those that it started and that have ended (where the system tells). */
+      readonly cpuMs: number;
+      /**
+       * The statements of the product that were built: `<file> <function>: <kind> <tables>`, and of each the parts that
+       * engines may understand differently, after a ` | `.
+       */
+      readonly statements: readonly string[];
+    };
+  }
+}
+
+const root = resolve(import.meta.dirname, '../../..');
+/** What runs the statements of others, and so is never where one comes from. */
+const carriers =
+  /^server\/src\/db\/(?:statement|database|batches|batch-reader|sqlite|postgres[\w-]*|kept|write-health)\.ts$/;
+
+interface Recording {
+  statements: Set<string>;
+}
+
+/** Shared by all test files of this process, as the compiler of queries is. */
+const shared = globalThis as { statementRecording?: Recording };
+
+/** The file of a stack frame, from the root; `null` for what is no file of this project. */
+function fileOf(frame: NodeJS.CallSite): string | null {
+  const name = frame.getFileName() ?? '';
+  if (name.startsWith('node:')) return null;
+  const path = relative(root, name.startsWith('file:') ? fileURLToPath(name) : name).replaceAll(sep, '/');
+  return path.startsWith('..') || path.includes('node_modules/') || path === '' ? null : path;
+}
+
+function framesHere(): NodeJS.CallSite[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = 40;
+    Error.prepareStackTrace = (_, frames) => frames;
+    return new Error('where').stack as unknown as NodeJS.CallSite[];
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+const ownFile = 'server/test/support/file-record.ts';
+
+/** The file and function of the product that a statement comes from; `null` where a test made it. */
+function origin(): string | null {
+  for (const frame of framesHere()) {
+    const file = fileOf(frame);
+    if (file === null || file === ownFile || carriers.test(file)) continue;
+    if (file.endsWith('.test.ts') || /^(?:server|cli)\/test\//.test(file)) return null;
+    return `${file} ${frame.getFunctionName() ?? ''}`.trimEnd();
+  }
+  return null;
+}
+
+/** What separates the parts of a statement. */
+const separators =
+  /\b(?:select|from|(?:inner |left )?join|on|where|and|or|order by|group by|having|limit|offset|set|values|returning|union)\b|, /;
+/** A part that every engine reads alike: names, parameters, equality, membership of a list. */
+const plain = /^(?:(?:"\w+"\.)?"\w+"|\*|\?|as|is null|is not null|=|in|not|exists|asc|\(|\)|\s)*$/;
+
+/** Kind and tables of a statement, and its parts that are not plain; the same on every store and with every list. */
+function shapeOf(sql: string): readonly string[] {
+  const tables = new Set(Array.from(sql.matchAll(/\b(?:from|join|into|update) "(\w+)"/g), ([, table]) => table));
+  const kind = [/^\W*(\w+)/.exec(sql)?.[1] ?? '', ...tables].join(' ');
+  const parts = sql.split(separators).map((part) => part.trim());
+  return [kind, ...parts.filter((part) => !plain.test(part)).map((part) => `${kind} | ${part}`)];
+}
+
+/** One compiler for both stores: the dialects' own differences would hide those of the statements. */
+const compiler = new SqliteQueryCompiler();
+
+function startRecording(): Recording {
+  const recording: Recording = { statements: new Set() };
+  const executor: Pick<DefaultQueryExecutor, 'transformQuery'> = Object.getPrototypeOf(DefaultQueryExecutor.prototype);
+  const { transformQuery } = executor;
+  executor.transformQuery = function <T extends RootOperationNode>(
+    this: DefaultQueryExecutor,
+    ...args: [T, { readonly queryId: string }]
+  ) {
+    const from = origin();
+    if (from !== null) {
+      for (const shape of shapeOf(compiler.compileQuery(...args).sql)) recording.statements.add(`${from}: ${shape}`);
+    }
+    return transformQuery.apply(this, args) as T;
+  };
+  return recording;
+}
+
+const ticksASecond = 100;
+
+/** Milliseconds of CPU of the processes that this one started and that have ended: `cutime` and `cstime` of proc(5). */
+function childrenCpuMs(): number {
+  try {
+    const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return ((Number(fields[13]) + Number(fields[14])) * 1_000) / ticksASecond;
+  } catch {
+    return 0;
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000 + childrenCpuMs();
+}
+
+shared.statementRecording ??= startRecording();
+const recording = shared.statementRecording;
+recording.statements = new Set();
+const cpuMsBefore = cpuMs();
+
+// biome-ignore lint/correctness/noEmptyPattern: Vitest takes nothing else for a context that is not used
+afterAll(({} /* oxlint-disable-line no-empty-pattern -- as above */, { file }) => {
+  file.meta.record = { cpuMs: Math.round(cpuMs() - cpuMsBefore), statements: [...recording.statements] };
+});

@@ -1,0 +1,19 @@
+import { addPeople } from '../../src/features/users/contract.ts';
+import type { TestApp } from './test-app.ts';
+
+interface Made {
+  readonly email: string;
+  readonly fullName: string;
+}
+
+const numbered = (number: number): Made => ({ email: `user${number}@example.com`, fullName: `User ${number}` });
+
+/**
+ * Adds many people in one transaction, each in the group `everyone`; answers their ids in order.
+ * @param newcomer makes a person of a number that nobody else has
+ */
+export async function addManyUsers(app: TestApp, count: number, newcomer = numbered): Promise<string[]> {
+  const { db } = app.services;
+  const { id: orgId } = await db.read.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
+  return db.transaction((tx) => addPeople(tx, app.services, { orgId, count, newcomer }));
+}

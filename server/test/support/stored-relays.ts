@@ -1,0 +1,23 @@
+import { insertRelay, upsertLetter } from '../../src/events/relay-store.ts';
+import type { TestApp } from './test-app.ts';
+
+/** A way out that nobody serves: nothing of it changes by itself. */
+export const unserved = 'entity-events/webhook/0123456789abcdef01234567';
+
+/** Puts a way out into the store that stands at a position. */
+export async function addRelay(app: TestApp, name = unserved, position = 0): Promise<void> {
+  await app.services.db.transaction((tx) => insertRelay(tx, name, position));
+}
+
+/** Puts a dead letter into the store and answers its id. */
+export async function addLetter(
+  app: TestApp,
+  sequence: number,
+  { relay = unserved, requeuedAt = null }: { readonly relay?: string; readonly requeuedAt?: number | null } = {},
+): Promise<string> {
+  const { db, clock, newId } = app.services;
+  const id = newId();
+  const letter = { id, relay, sequence, attempts: 5, last_error: 'it was refused', created_at: clock.now() };
+  await db.transaction((tx) => upsertLetter(tx, { ...letter, requeued_at: requeuedAt }));
+  return id;
+}
