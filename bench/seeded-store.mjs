@@ -7,7 +7,7 @@ import { runNode, temporaryFolder } from './processes.mjs';
 const command = fileURLToPath(new URL('../dist/bin/latchkey.js', import.meta.url));
 const cache = fileURLToPath(new URL('./.cache', import.meta.url));
 /** What decides what a seeded store holds. */
-const sources = ['server/src/db/migrations', 'cli/src/seed'].map((folder) =>
+const sources = ['server/src/db/schema/migrations', 'cli/src/seed'].map((folder) =>
   fileURLToPath(new URL(`../dist/${folder}`, import.meta.url)),
 );
 

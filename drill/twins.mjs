@@ -12,7 +12,7 @@ import { upgradeRows } from './upgrades.mjs';
 
 /** In the relay: moves on before anything is sent. */
 const markFirst = {
-  file: 'events/relay.js',
+  file: 'outbox/relay/relay.js',
   from: 'const { delivered, failure } = await this.#outlet.sink.deliver(events);',
   to: `await this.#advance(relay, events.at(-1).envelope.sequence, events.length);
         const { delivered, failure } = await this.#outlet.sink.deliver(events);`,
@@ -20,7 +20,7 @@ const markFirst = {
 
 /** In the relay: takes a failure for an arrival. */
 const swallow = {
-  file: 'events/relay.js',
+  file: 'outbox/relay/relay.js',
   from: 'const { delivered, failure } = await this.#outlet.sink.deliver(events);',
   to: `await this.#outlet.sink.deliver(events);
         const [delivered, failure] = [events.length, null];`,
@@ -29,12 +29,12 @@ const swallow = {
 /** Events are written in a transaction of their own, after that of the change. */
 const writeLater = [
   {
-    file: 'events/outbox.js',
+    file: 'outbox/outbox.js',
     from: "await tx.insertInto('outbox').values(rows).execute();",
     to: '(globalThis.latchkeyLate ??= []).push(...rows);',
   },
   {
-    file: 'db/sqlite.js',
+    file: 'db/sqlite/sqlite.js',
     from: 'return await health.watch(() => whenFree(run));',
     to: `const done = await health.watch(() => whenFree(run));
             const late = globalThis.latchkeyLate?.splice(0) ?? [];
@@ -62,7 +62,7 @@ const foundByHalves = [
 
 /** A step of a migration is taken, and then it is noted that it was. */
 const noteLater = {
-  file: 'db/migrate.js',
+  file: 'db/schema/migrate.js',
   from: 'await up(tx);',
   to: `await up(tx);
         }).then(async () => {
@@ -70,20 +70,20 @@ const noteLater = {
             return db.transaction(async (tx) => {`,
 };
 const noteLaterEnd = {
-  file: 'db/migrate.js',
+  file: 'db/schema/migrate.js',
   from: 'applied_at: clock.now() }).execute();\n        });',
   to: 'applied_at: clock.now() }).execute();\n        }); });',
 };
 
 const noSync = {
-  file: 'db/sqlite.js',
+  file: 'db/sqlite/sqlite.js',
   from: "writer.pragma('synchronous = FULL')",
   to: "writer.pragma('synchronous = OFF')",
 };
 
 /** A change is answered as soon as its statements are done. */
 const answerFirst = {
-  file: 'db/sqlite.js',
+  file: 'db/sqlite/sqlite.js',
   from: 'return await health.watch(() => whenFree(run));',
   to: `return await new Promise((resolve, reject) => {
                 const early = (begun) => write.transaction().execute(async (tx) => {
@@ -95,7 +95,7 @@ const answerFirst = {
 };
 
 const lookAtNothing = {
-  file: 'db/sqlite.js',
+  file: 'db/sqlite/sqlite.js',
   from: "writer.pragma('quick_check(1)', { simple: true }) !== 'ok'",
   to: 'false',
 };
@@ -103,13 +103,13 @@ const lookAtNothing = {
 /** The time of day as it was at the start, and what has passed since. */
 const countedTime = { file: 'clock.js', from: 'Date.now()', to: 'performance.timeOrigin + performance.now()' };
 
-const letAllIn = { file: 'http/load-gate.js', from: 'turnedAway += 1;\n        return true;', to: 'return false;' };
+const letAllIn = { file: 'http/server/load-gate.js', from: 'turnedAway += 1;\n        return true;', to: 'return false;' };
 
 const forgetUses = { file: 'compose.js', from: ', uses.close()]', to: ']' };
 
 /** A step takes something away that an earlier release had. */
 const loseInStep = {
-  file: 'db/migrations/0005-sign-in-and-services.js',
+  file: 'db/schema/migrations/0005-sign-in-and-services.js',
   from: 'export async function up(tx) {',
   to: "export async function up(tx) { await tx.deleteFrom('settings').execute();",
 };
@@ -124,7 +124,7 @@ const outage = (trouble) => outages.find((one) => one.trouble === trouble);
 
 /** Answers half a second after everything is written, committed or not. */
 const answerEarly = {
-  file: 'db/postgres-transactions.js',
+  file: 'db/postgres/postgres-transactions.js',
   from: '() => attempt(read, { work, untilMs })',
   to: `() => new Promise((resolve, reject) => {
                     const early = async (tx) => { const answer = await work(tx); setTimeout(resolve, 500, answer); return answer; };
@@ -132,7 +132,7 @@ const answerEarly = {
                 })`,
 };
 
-const readyAllTheTime = { file: 'db/postgres.js', from: 'await health.check();', to: '' };
+const readyAllTheTime = { file: 'db/postgres/postgres.js', from: 'await health.check();', to: '' };
 const lazy = ['synchronous_commit=off', 'wal_writer_delay=10s'];
 const whileBehind = 'the same, while the standby was behind';
 

@@ -15,7 +15,7 @@ const sizes = { people: 300, tokens: 2_500 };
 const written = ['personal_access_tokens.last_used_at'];
 
 const stepsOf = (entry) => {
-  const folder = join(buildOf(entry), 'server/src/db/migrations');
+  const folder = join(buildOf(entry), 'server/src/db/schema/migrations');
   const files = readdirSync(folder).filter((name) => /^\d{4}-.*\.js$/.test(name));
   return files.sort().map((file) => ({ name: file.slice(5, -3), path: join(folder, file) }));
 };

@@ -9,13 +9,13 @@ const postgresMakers = ['server/test/support/postgres-place.ts', 'server/test/su
 
 /** What is about the embedded store itself, or about what is there only beside it, and why. */
 const embeddedOnly = {
-  'server/src/access/rotate-encryption.test.ts': 'the key file of the data directory',
+  'server/src/keys/rotate-encryption.test.ts': 'the key file of the data directory',
   'server/src/db/write-health.test.ts': 'whether the embedded store writes',
-  'server/src/http/load-gate.test.ts': 'a load on the process, whatever its store',
-  'server/src/db/batch-reader.test.ts': 'how SQLite reads lists',
-  'server/src/db/migrate.test.ts': 'migrations of SQLite, and of stores of earlier releases',
-  'server/src/db/sqlite.test.ts': 'the embedded store itself',
-  'server/src/db/sqlite-files.test.ts': 'its files',
+  'server/src/http/server/load-gate.test.ts': 'a load on the process, whatever its store',
+  'server/src/db/sqlite/batch-reader.test.ts': 'how SQLite reads lists',
+  'server/src/db/schema/migrate.test.ts': 'migrations of SQLite, and of stores of earlier releases',
+  'server/src/db/sqlite/sqlite.test.ts': 'the embedded store itself',
+  'server/src/db/sqlite/sqlite-files.test.ts': 'its files',
   'server/test/process/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
   'server/test/process/data-dir-modes.test.ts': 'the modes of its files',
   'server/test/process/data-dir.test.ts': 'its file, damaged and unreadable',

@@ -1,4 +1,4 @@
-import { StartupError } from '../../server/src/errors.ts';
+import { StartupError } from '../../server/src/base/errors.ts';
 import { commands } from './commands.ts';
 import { CommandError, exitCodes, type FailureKind } from './failures.ts';
 import { runProgram } from './program.ts';

@@ -1,13 +1,13 @@
-import { systemClock } from '../../server/src/clock.ts';
+import { systemClock } from '../../server/src/base/clock.ts';
+import { idGenerator } from '../../server/src/base/ids.ts';
+import type { Origin } from '../../server/src/base/origin.ts';
 import type { Config } from '../../server/src/config/config.ts';
 import { loadConfig } from '../../server/src/config/load-config.ts';
-import { holdDataDir, requireStore } from '../../server/src/db/data-dir.ts';
 import type { Database } from '../../server/src/db/database.ts';
-import { migrate, requireCurrentSchema } from '../../server/src/db/migrate.ts';
-import { openPostgres } from '../../server/src/db/postgres.ts';
-import { openSqlite } from '../../server/src/db/sqlite.ts';
-import { idGenerator } from '../../server/src/ids.ts';
-import type { Origin } from '../../server/src/origin.ts';
+import { holdDataDir, requireStore } from '../../server/src/db/files/data-dir.ts';
+import { openPostgres } from '../../server/src/db/postgres/postgres.ts';
+import { migrate, requireCurrentSchema } from '../../server/src/db/schema/migrate.ts';
+import { openSqlite } from '../../server/src/db/sqlite/sqlite.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** As whose work the audit log has what commands do. */

@@ -1,4 +1,4 @@
-import { minute, second } from '../../server/src/clock.ts';
+import { minute, second } from '../../server/src/base/clock.ts';
 
 const cells = 30;
 /** Earlier than that, nothing much can be said of the time that is left. */

@@ -1,6 +1,6 @@
+import { RefusedError } from '../../server/src/base/errors.ts';
 import type { Reader } from '../../server/src/db/database.ts';
-import { type Organization, selectActiveOrganization } from '../../server/src/db/organization.ts';
-import { RefusedError } from '../../server/src/errors.ts';
+import { type Organization, selectActiveOrganization } from '../../server/src/db/members/organization.ts';
 import type { ErasureRefusal } from '../../server/src/features/erasure/contract.ts';
 import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/contract.ts';
 import type { RecoveryRefusal } from '../../server/src/features/recovery/contract.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { encryptionKeyFile, makeEncryptionKey, writeEncryptionKey } from '../../server/src/access/encryption.ts';
+import { encryptionKeyFile, makeEncryptionKey, writeEncryptionKey } from '../../server/src/keys/encryption.ts';
 import { secondConnection } from '../../server/test/support/second-connection.ts';
 import {
   ensureServerIsBuilt,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { day, hour } from '../../server/src/clock.ts';
+import { day, hour } from '../../server/src/base/clock.ts';
 import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
 import { tablesOf } from '../../server/test/support/statement-watch.ts';
 import {

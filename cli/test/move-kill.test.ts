@@ -1,10 +1,10 @@
 import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openPostgres } from '../../server/src/db/postgres.ts';
-import { openSqlite } from '../../server/src/db/sqlite.ts';
-import { StartupError } from '../../server/src/errors.ts';
-import { Secret } from '../../server/src/secret.ts';
+import { StartupError } from '../../server/src/base/errors.ts';
+import { Secret } from '../../server/src/base/secret.ts';
+import { openPostgres } from '../../server/src/db/postgres/postgres.ts';
+import { openSqlite } from '../../server/src/db/sqlite/sqlite.ts';
 import { embedded, embeddedRows } from '../../server/test/support/full-store.ts';
 import { PostgresPlace } from '../../server/test/support/postgres-place.ts';
 import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';

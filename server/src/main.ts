@@ -1,5 +1,5 @@
-import { StartupError } from './errors.ts';
-import { serve } from './serve.ts';
+import { StartupError } from './base/errors.ts';
+import { serve } from './process/serve.ts';
 
 serve(process.env).catch((error: unknown) => {
   process.stderr.write(error instanceof StartupError ? `latchkey: ${error.message}\n` : `latchkey: ${String(error)}\n`);

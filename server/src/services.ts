@@ -1,26 +1,26 @@
 import type { Logger } from 'pino';
 import type { ConfirmCaller } from './access/confirmation.ts';
-import type { Encryption } from './access/encryption.ts';
-import type { SigningKeys } from './access/keys.ts';
 import type { LastUsed } from './access/last-used.ts';
-import type { Limits } from './access/limits.ts';
 import type { PasswordHasher } from './access/passwords.ts';
-import type { SignInLimits } from './access/sign-in-limits.ts';
-import type { CountedRefusals } from './audit/counted-refusals.ts';
-import type { Background } from './background.ts';
-import type { Clock } from './clock.ts';
+import type { CountedRefusals } from './audit-log/counted-refusals.ts';
+import type { Background } from './base/background.ts';
+import type { Clock } from './base/clock.ts';
+import type { NewId } from './base/ids.ts';
 import type { Config } from './config/config.ts';
 import type { Connector } from './connector/connector.ts';
 import type { Database } from './db/database.ts';
-import type { LogWatch } from './events/log-watch.ts';
-import type { Relays } from './events/relays.ts';
-import type { NewId } from './ids.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
+import type { Encryption } from './keys/encryption.ts';
+import type { SigningKeys } from './keys/keys.ts';
+import type { Limits } from './limits/limits.ts';
+import type { SignInLimits } from './limits/sign-in-limits.ts';
 import type { MailService } from './mail/mail-service.ts';
 import type { McpService } from './mcp/agents.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import type { LiveOidc } from './sso/live-oidc.ts';
-import type { WebhookSender } from './webhooks/webhook-sender.ts';
+import type { LiveOidc } from './oidc/live-oidc.ts';
+import type { LogWatch } from './outbox/log-watch.ts';
+import type { Relays } from './outbox/relay/relays.ts';
+import type { WebhookSender } from './outbox/webhook-delivery/webhook-sender.ts';
 
 /** What handlers work with. A handler takes what it needs and nothing else reaches it. */
 export interface Services {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readPrivately, writePrivately } from '../../../server/src/access/private-file.ts';
+import { readPrivately, writePrivately } from '../../../server/src/base/private-file.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import type { BackupKeys } from '../../../server/src/db/backup-file.ts';
+import type { BackupKeys } from '../../../server/src/db/files/backup-file.ts';
 import { CommandError } from '../failures.ts';
 
 const encryptionKey = 'encryption-key';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { systemClock, toTimestamp } from '../../../server/src/clock.ts';
+import { systemClock, toTimestamp } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { type BackupFacts, finishBackup } from '../../../server/src/db/backup-file.ts';
-import { requireStore } from '../../../server/src/db/data-dir.ts';
-import { checkSeal } from '../../../server/src/db/sealed-file.ts';
-import { copyStore, type Progress } from '../../../server/src/db/store-copy.ts';
+import { type BackupFacts, finishBackup } from '../../../server/src/db/files/backup-file.ts';
+import { requireStore } from '../../../server/src/db/files/data-dir.ts';
+import { checkSeal } from '../../../server/src/db/files/sealed-file.ts';
+import { copyStore, type Progress } from '../../../server/src/db/files/store-copy.ts';
 import { CommandError } from '../failures.ts';
 import { readKeys } from './backup-keys.ts';
 import { sync } from './durable-files.ts';

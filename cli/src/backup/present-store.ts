@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../server/src/clock.ts';
+import { systemClock } from '../../../server/src/base/clock.ts';
+import { StartupError } from '../../../server/src/base/errors.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { holdsStore, storeFile } from '../../../server/src/db/data-dir.ts';
-import { migrate } from '../../../server/src/db/migrate.ts';
-import { openSqlite } from '../../../server/src/db/sqlite.ts';
-import { type HeldStore, holdStore, type Progress, StoreInUseError } from '../../../server/src/db/store-copy.ts';
-import { StartupError } from '../../../server/src/errors.ts';
+import { holdsStore, storeFile } from '../../../server/src/db/files/data-dir.ts';
+import { type HeldStore, holdStore, type Progress, StoreInUseError } from '../../../server/src/db/files/store-copy.ts';
+import { migrate } from '../../../server/src/db/schema/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite/sqlite.ts';
 
 /** The store that a back-up takes the place of. */
 export interface PresentStore {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock, toTimestamp } from '../../../server/src/clock.ts';
-import { storeFile } from '../../../server/src/db/data-dir.ts';
-import { gatherStore } from '../../../server/src/db/store-copy.ts';
+import { systemClock, toTimestamp } from '../../../server/src/base/clock.ts';
+import { storeFile } from '../../../server/src/db/files/data-dir.ts';
+import { gatherStore } from '../../../server/src/db/files/store-copy.ts';
 import { keepAlso, sync } from './durable-files.ts';
 
 function asideDirectory(dataDir: string): string {

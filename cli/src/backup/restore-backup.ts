@@ -1,14 +1,15 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type AuditVerdict, verifyAudit } from '../../../server/src/audit/verify-audit.ts';
-import { systemClock } from '../../../server/src/clock.ts';
+import { type AuditVerdict, verifyAudit } from '../../../server/src/audit-log/verify-audit.ts';
+import { systemClock } from '../../../server/src/base/clock.ts';
+import { idGenerator } from '../../../server/src/base/ids.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { type BackupFacts, type UnpackedBackup, unpackBackup } from '../../../server/src/db/backup-file.ts';
-import { writeBeside } from '../../../server/src/db/beside.ts';
-import { holdDataDir, prepareDataDir, storeFile } from '../../../server/src/db/data-dir.ts';
-import { migrate, schemaVersion } from '../../../server/src/db/migrate.ts';
-import { openSqlite } from '../../../server/src/db/sqlite.ts';
-import type { Progress } from '../../../server/src/db/store-copy.ts';
+import { type BackupFacts, type UnpackedBackup, unpackBackup } from '../../../server/src/db/files/backup-file.ts';
+import { writeBeside } from '../../../server/src/db/files/beside.ts';
+import { holdDataDir, prepareDataDir, storeFile } from '../../../server/src/db/files/data-dir.ts';
+import type { Progress } from '../../../server/src/db/files/store-copy.ts';
+import { migrate, schemaVersion } from '../../../server/src/db/schema/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite/sqlite.ts';
 import {
   type Carried,
   carryOver,
@@ -18,7 +19,6 @@ import {
   recordRestored,
   revokeRestored,
 } from '../../../server/src/features/restoring/contract.ts';
-import { idGenerator } from '../../../server/src/ids.ts';
 import { operator } from '../operator-store.ts';
 import { type KeyPlan, planKeys, requireSameEncryption, writeKeys } from './backup-keys.ts';
 import { copyPresent, takePresentStore } from './present-store.ts';

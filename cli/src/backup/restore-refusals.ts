@@ -1,5 +1,5 @@
-import type { BackupFacts } from '../../../server/src/db/backup-file.ts';
-import { schemaVersion } from '../../../server/src/db/migrate.ts';
+import type { BackupFacts } from '../../../server/src/db/files/backup-file.ts';
+import { schemaVersion } from '../../../server/src/db/schema/migrate.ts';
 import type { CarryRefusal } from '../../../server/src/features/restoring/contract.ts';
 import { CommandError } from '../failures.ts';
 

@@ -28,8 +28,8 @@ export const auditArchive = command({
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { writeNewFile } = await import('../new-file.ts');
-    const { archiveAudit } = await import('../../../server/src/audit/export-audit.ts');
-    const { removeAudit, selectLastBefore } = await import('../../../server/src/audit/remove-audit.ts');
+    const { archiveAudit } = await import('../../../server/src/audit-log/export-audit.ts');
+    const { removeAudit, selectLastBefore } = await import('../../../server/src/audit-log/remove-audit.ts');
     const config = operatorConfig(surroundings, dataDir);
     const encryption = presentKey(config);
     if (remove && !encryption) {

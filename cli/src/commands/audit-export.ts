@@ -18,8 +18,8 @@ export const auditExport = command({
   async run({ dataDir, file, format }, surroundings) {
     const { withStore } = await import('../operator-store.ts');
     const { open } = await import('node:fs/promises');
-    const { exportAudit } = await import('../../../server/src/audit/export-audit.ts');
-    const { selectAuditEnd } = await import('../../../server/src/audit/audit-events.ts');
+    const { exportAudit } = await import('../../../server/src/audit-log/export-audit.ts');
+    const { selectAuditEnd } = await import('../../../server/src/audit-log/audit-events.ts');
     const records = await withStore(surroundings, dataDir, async ({ db }) => {
       const out = await open(file, 'wx', 0o600).catch((error: unknown) => {
         throw new CommandError('failed', `The file ${file} cannot be made, or is there already`, { cause: error });

@@ -30,7 +30,7 @@ export const auditVerify = command({
   async run({ dataDir, expect }, surroundings) {
     const { operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
-    const { auditFaults, verifyAudit } = await import('../../../server/src/audit/verify-audit.ts');
+    const { auditFaults, verifyAudit } = await import('../../../server/src/audit-log/verify-audit.ts');
     const expected = readHead(expect);
     const config = operatorConfig(surroundings, dataDir);
     const verdict = await withConfiguredStore(config, ({ db }) =>

@@ -36,7 +36,7 @@ function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly str
 }
 
 async function goBack({ ask }: Surroundings, dataDir: string, yes: boolean): Promise<Outcome> {
-  const { isMoved, unmarkMoved } = await import('../../../server/src/db/moved.ts');
+  const { isMoved, unmarkMoved } = await import('../../../server/src/db/move/moved.ts');
   if (!isMoved(dataDir)) throw new CommandError('refused', `The store in ${dataDir} was not moved: it is in use`);
   const warning = 'What was written since the move is not in the embedded store, revocations too';
   if (!yes) {

@@ -11,7 +11,7 @@ export const serve = command({
   examples: ['serve', 'serve --data-dir /var/lib/latchkey'],
   options: storeOptions,
   async run({ dataDir }, { environment }) {
-    const { serve: run } = await import('../../../server/src/serve.ts');
+    const { serve: run } = await import('../../../server/src/process/serve.ts');
     await run(dataDir === null ? environment : { ...environment, DATA_DIR: dataDir, DATA_DIR_FILE: undefined });
     // A signal ends the process.
     return new Promise(() => {});

@@ -24,7 +24,7 @@ export const serviceCreate = command({
     const wish = readClientWish({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
     if (!wish)
       throw new CommandError('usage', '--name or --scopes is not right; latchkey service create --help tells more');
-    const { selectActiveOrganization } = await import('../../../server/src/db/organization.ts');
+    const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
     const service = await withStore(surroundings, dataDir, (services) =>
       services.db.transaction(async (tx) => {
         const orgId = (await selectActiveOrganization(tx))?.id ?? null;

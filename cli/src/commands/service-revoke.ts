@@ -11,7 +11,7 @@ export const serviceRevoke = command({
   async run({ dataDir, id }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { endClient } = await import('../../../server/src/features/service-clients/contract.ts');
-    const { selectActiveOrganization } = await import('../../../server/src/db/organization.ts');
+    const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
     const { orRefused } = await import('../refusals.ts');
     const clientId = id.toLowerCase();
     const end = withStore(surroundings, dataDir, (services) =>

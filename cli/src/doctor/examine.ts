@@ -1,7 +1,7 @@
-import { second, systemClock } from '../../../server/src/clock.ts';
+import { second, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
-import { selectLatest } from '../../../server/src/db/store-check.ts';
+import { selectLatest } from '../../../server/src/db/files/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
 import { presentKey } from '../present-key.ts';
 import type { Surroundings } from '../surroundings.ts';

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { encryptionKeyFile } from '../../../server/src/access/encryption.ts';
-import { signingKeyFile } from '../../../server/src/access/key-place.ts';
-import { second, toTimestamp } from '../../../server/src/clock.ts';
+import { second, toTimestamp } from '../../../server/src/base/clock.ts';
+import { encryptionKeyFile } from '../../../server/src/keys/encryption.ts';
+import { signingKeyFile } from '../../../server/src/keys/key-place.ts';
 import { type Finding, failed, fine, shownBytes, skipped, warning } from './check.ts';
 
 const gigabyte = 1_000_000_000;

@@ -1,12 +1,12 @@
-import type { Encryption } from '../../../server/src/access/encryption.ts';
-import { second, systemClock } from '../../../server/src/clock.ts';
+import { second, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
-import { checkBroker as connectToBroker } from '../../../server/src/events/broker.ts';
 import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/contract.ts';
+import type { Encryption } from '../../../server/src/keys/encryption.ts';
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
+import { openOidc } from '../../../server/src/oidc/open-oidc.ts';
 import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
-import { openOidc } from '../../../server/src/sso/open-oidc.ts';
+import { checkBroker as connectToBroker } from '../../../server/src/outbox/brokers/broker.ts';
 import { presentKey } from '../present-key.ts';
 import { type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
 

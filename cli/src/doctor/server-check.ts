@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { second, systemClock } from '../../../server/src/clock.ts';
+import { second, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { isHeld } from '../../../server/src/db/store-check.ts';
+import { isHeld } from '../../../server/src/db/files/store-check.ts';
 import { type Finding, failed, fine, warning } from './check.ts';
 
 const answerMsMax = 3 * second;

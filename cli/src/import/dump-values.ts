@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idPattern } from '../../../server/src/ids.ts';
+import { idPattern } from '../../../server/src/base/ids.ts';
 
 const secondMs = 1_000;
 const isoMoment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);

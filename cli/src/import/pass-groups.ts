@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { selectKnownPeople } from '../../../server/src/db/people.ts';
+import { selectKnownPeople } from '../../../server/src/db/members/people.ts';
 import {
   addImportedGroup,
   findJoining,

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { selectActiveOrganization } from '../../../server/src/db/organization.ts';
+import { selectActiveOrganization } from '../../../server/src/db/members/organization.ts';
 import { CommandError } from '../failures.ts';
 import type { operatorServices } from '../operator-store.ts';
 import type { Tally } from './report.ts';

@@ -1,4 +1,4 @@
-import { type KeptRecord, openScratch } from '../../../server/src/db/scratch.ts';
+import { type KeptRecord, openScratch } from '../../../server/src/db/files/scratch.ts';
 import type { addImportedGroup } from '../../../server/src/features/groups/contract.ts';
 import type { planTokens } from '../../../server/src/features/imported-tokens/contract.ts';
 import type { foundImportedOrganization } from '../../../server/src/features/org/contract.ts';

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
+import { toTimestamp } from '../../../server/src/base/clock.ts';
+import type { Secret } from '../../../server/src/base/secret.ts';
+import { type Config, variables } from '../../../server/src/config/config.ts';
+import { holdDataDir } from '../../../server/src/db/files/data-dir.ts';
 import {
   type Encryption,
   encryptionKeyFile,
   openEncryption,
   readEncryptionKey,
-} from '../../../server/src/access/encryption.ts';
-import { encryptAnew, type Reencryption, rotateEncryptionKey } from '../../../server/src/access/rotate-encryption.ts';
-import { keysInFile, keysInStore, rotateSigningKeys } from '../../../server/src/access/rotate-keys.ts';
-import { toTimestamp } from '../../../server/src/clock.ts';
-import { type Config, variables } from '../../../server/src/config/config.ts';
-import { holdDataDir } from '../../../server/src/db/data-dir.ts';
-import type { Secret } from '../../../server/src/secret.ts';
+} from '../../../server/src/keys/encryption.ts';
+import { encryptAnew, type Reencryption, rotateEncryptionKey } from '../../../server/src/keys/rotate-encryption.ts';
+import { keysInFile, keysInStore, rotateSigningKeys } from '../../../server/src/keys/rotate-keys.ts';
 import type { Outcome } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { operator, withConfiguredStore } from '../operator-store.ts';

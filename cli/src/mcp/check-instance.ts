@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Secret } from '../../../server/src/secret.ts';
+import type { Secret } from '../../../server/src/base/secret.ts';
 import { CommandError } from '../failures.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { InstanceAddress } from './instance-address.ts';

@@ -1,6 +1,6 @@
 import { type JSONRPCMessage, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import type { Secret } from '../../../server/src/secret.ts';
+import type { Secret } from '../../../server/src/base/secret.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { InstanceAddress } from './instance-address.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Secret } from '../../../server/src/secret.ts';
+import { Secret } from '../../../server/src/base/secret.ts';
 import { CommandError } from '../failures.ts';
 import type { Surroundings } from '../surroundings.ts';
 

@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { systemClock, toTimestamp } from '../../../server/src/clock.ts';
+import { systemClock, toTimestamp } from '../../../server/src/base/clock.ts';
+import type { Secret } from '../../../server/src/base/secret.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { requireStore } from '../../../server/src/db/data-dir.ts';
 import type { Database, Tx } from '../../../server/src/db/database.ts';
-import { insertSharedKeys } from '../../../server/src/db/key-store.ts';
-import { migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
+import { requireStore } from '../../../server/src/db/files/data-dir.ts';
 import { copyTable, digestTable, type TableDigest } from '../../../server/src/db/move/move-rows.ts';
 import {
   addressWords,
@@ -16,11 +15,12 @@ import {
   selectCounters,
   unfinishedMove,
 } from '../../../server/src/db/move/move-target.ts';
+import { type MovedMark, markMoved, readMoved } from '../../../server/src/db/move/moved.ts';
 import { describeTables, type MovedTable } from '../../../server/src/db/move/moved-tables.ts';
-import { type MovedMark, markMoved, readMoved } from '../../../server/src/db/moved.ts';
-import { openPostgres } from '../../../server/src/db/postgres.ts';
-import { openSqlite } from '../../../server/src/db/sqlite.ts';
-import type { Secret } from '../../../server/src/secret.ts';
+import { openPostgres } from '../../../server/src/db/postgres/postgres.ts';
+import { migrate, requireCurrentSchema } from '../../../server/src/db/schema/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite/sqlite.ts';
+import { insertSharedKeys } from '../../../server/src/keys/key-store.ts';
 import { CommandError } from '../failures.ts';
 import { readMovedKeys } from './moved-keys.ts';
 

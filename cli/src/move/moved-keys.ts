@@ -1,18 +1,18 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { readPrivately } from '../../../server/src/base/private-file.ts';
+import { Secret } from '../../../server/src/base/secret.ts';
+import type { Config } from '../../../server/src/config/config.ts';
+import type { Reader } from '../../../server/src/db/database.ts';
 import {
   type Encryption,
   encryptionKeyFile,
   encryptionWith,
   readEncryptionKey,
-} from '../../../server/src/access/encryption.ts';
-import { signingKeyFile, signingKeyPurpose } from '../../../server/src/access/key-place.ts';
-import { readPrivately } from '../../../server/src/access/private-file.ts';
-import { encryptionUse, isKeyChanging } from '../../../server/src/access/rotate-encryption.ts';
-import { parseStoredKeys } from '../../../server/src/access/stored-keys.ts';
-import type { Config } from '../../../server/src/config/config.ts';
-import type { Reader } from '../../../server/src/db/database.ts';
-import { Secret } from '../../../server/src/secret.ts';
+} from '../../../server/src/keys/encryption.ts';
+import { signingKeyFile, signingKeyPurpose } from '../../../server/src/keys/key-place.ts';
+import { encryptionUse, isKeyChanging } from '../../../server/src/keys/rotate-encryption.ts';
+import { parseStoredKeys } from '../../../server/src/keys/stored-keys.ts';
 import { CommandError } from '../failures.ts';
 
 const missing =

@@ -1,13 +1,13 @@
-import { openEncryption } from '../../../server/src/access/encryption.ts';
-import { type KeyPlace, keyFile } from '../../../server/src/access/key-place.ts';
-import { keyPlaceOf } from '../../../server/src/access/store-key-place.ts';
-import { type Clock, systemClock } from '../../../server/src/clock.ts';
+import { type Clock, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
-import { holdsStore, prepareDataDir } from '../../../server/src/db/data-dir.ts';
 import type { Database } from '../../../server/src/db/database.ts';
-import { hasSchema, migrate, requireCurrentSchema } from '../../../server/src/db/migrate.ts';
-import { openPostgres } from '../../../server/src/db/postgres.ts';
-import { openSqlite } from '../../../server/src/db/sqlite.ts';
+import { holdsStore, prepareDataDir } from '../../../server/src/db/files/data-dir.ts';
+import { openPostgres } from '../../../server/src/db/postgres/postgres.ts';
+import { hasSchema, migrate, requireCurrentSchema } from '../../../server/src/db/schema/migrate.ts';
+import { openSqlite } from '../../../server/src/db/sqlite/sqlite.ts';
+import { openEncryption } from '../../../server/src/keys/encryption.ts';
+import { type KeyPlace, keyFile } from '../../../server/src/keys/key-place.ts';
+import { keyPlaceOf } from '../../../server/src/keys/store-key-place.ts';
 
 async function openDatabase({ databaseUrl, dataDir }: Config): Promise<{ db: Database; isNew: boolean }> {
   if (databaseUrl) {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { openSigningKeys } from '../../../server/src/access/keys.ts';
 import { passwordHasher } from '../../../server/src/access/passwords.ts';
-import { appendAudit } from '../../../server/src/audit/audit-log.ts';
-import { day } from '../../../server/src/clock.ts';
+import { appendAudit } from '../../../server/src/audit-log/audit-log.ts';
+import { day } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Tx } from '../../../server/src/db/database.ts';
 import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/contract.ts';
 import { foundOrganization, readOrganizationState } from '../../../server/src/features/org/contract.ts';
 import { addTokensWithoutHolder, mintTokenFor } from '../../../server/src/features/tokens/contract.ts';
 import { addPeople } from '../../../server/src/features/users/contract.ts';
+import { openSigningKeys } from '../../../server/src/keys/keys.ts';
 import { CommandError } from '../failures.ts';
 import { operator, operatorServices } from '../operator-store.ts';
 import { openSeedStore, seedKeys } from './open-seed-store.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { type CredentialHash, hashCredential } from '../base/secret.ts';
 import type { Database } from '../db/database.ts';
 import { KeptUntilCommit } from '../db/kept.ts';
-import { type CredentialHash, hashCredential } from '../secret.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { HeldCredential, Principal } from './principal.ts';
 

@@ -1,4 +1,4 @@
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 
 const credentialBytesMax = 8_192;
 /** RFC 6750, section 2.1: the scheme in any case, spaces, then the token. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
+import { RefusedError } from '../base/errors.ts';
 import type { Reader, Tx } from '../db/database.ts';
-import { RefusedError } from '../errors.ts';
 import { callerConfirmation } from './confirmation.ts';
 import type { HeldCredential, Principal } from './principal.ts';
 

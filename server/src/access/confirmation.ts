@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Reader } from '../db/database.ts';
 import { judge } from './authenticator.ts';
 import { unauthorized } from './bearer.ts';

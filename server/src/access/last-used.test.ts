@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { minute } from '../clock.ts';
+import { minute } from '../base/clock.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import { type LastUsed, lastUsed } from './last-used.ts';
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type Clock, minute, second } from '../clock.ts';
+import { type Clock, minute, second } from '../base/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 
 const flushDelayMs = second;

@@ -1,5 +1,5 @@
 import type { TranslationKeys } from '@zxcvbn-ts/core';
-import { refuseInput } from '../errors.ts';
+import { refuseInput } from '../base/errors.ts';
 import { type Estimate, strengthWorker } from './strength-worker.ts';
 
 /** Guesses that a password must withstand: score 3 of zxcvbn, which eight random characters just reach. */

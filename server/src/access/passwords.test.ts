@@ -1,6 +1,6 @@
 import { hash } from '@node-rs/argon2';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import { isVerifiable, type PasswordHasher, passwordHasher } from './passwords.ts';
 
 describe('passwordHasher', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 import pLimit from 'p-limit';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 
 /** What a hash of argon2id takes: memory in KiB, and how often it is gone through. */
 export interface PasswordCost {

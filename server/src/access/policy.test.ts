@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import { admit, type Policy } from './policy.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 

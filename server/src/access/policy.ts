@@ -1,4 +1,4 @@
-import { RefusedError, refuseScope } from '../errors.ts';
+import { RefusedError, refuseScope } from '../base/errors.ts';
 import { unauthorized } from './bearer.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 import type { ServiceScope } from './scoped-tokens.ts';

@@ -1,5 +1,5 @@
+import { RefusedError } from '../base/errors.ts';
 import type { Tx } from '../db/database.ts';
-import { RefusedError } from '../errors.ts';
 
 /** What somebody has proved. Between the proof and the transaction that acts on it others wrote: there it is asked again. */
 export interface Proof {

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compactJwt, hmac, type JwtPart, type Signer } from '../../test/support/jwt.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { day, second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
-import { Secret } from '../secret.ts';
+import { day, second } from '../base/clock.ts';
+import { RefusedError } from '../base/errors.ts';
+import { Secret } from '../base/secret.ts';
 import { scopedTokenReader } from './scoped-tokens.ts';
 
 const shared = 'what-the-tests-and-the-reader-share-4711';

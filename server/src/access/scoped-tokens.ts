@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
-import { type Clock, day, second } from '../clock.ts';
-import { type CredentialHash, hashCredential, type Secret } from '../secret.ts';
+import { type Clock, day, second } from '../base/clock.ts';
+import { type CredentialHash, hashCredential, type Secret } from '../base/secret.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { ServicePrincipal } from './principal.ts';
 

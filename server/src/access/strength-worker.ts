@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type * as core from '@zxcvbn-ts/core';
 import type * as language from '@zxcvbn-ts/language-common';
 import pLimit from 'p-limit';
-import { second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { second } from '../base/clock.ts';
+import { RefusedError } from '../base/errors.ts';
 
 /** What a text withstands, as guessing programs would go about it. */
 export interface Estimate extends Pick<core.ZxcvbnResult, 'guesses'> {

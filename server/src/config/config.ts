@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { GrantableScopes } from '../access/scopes.ts';
+import { Secret } from '../base/secret.ts';
 import { postgresAddresses } from '../db/postgres-address.ts';
-import { brokerUrl } from '../events/broker-address.ts';
-import type { EventsFormat } from '../events/envelope.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
 import { mailSender, smtpUrl } from '../mail/mail-address.ts';
-import { Secret } from '../secret.ts';
-import type { OidcSettings } from '../sso/oidc.ts';
+import type { OidcSettings } from '../oidc/oidc.ts';
+import { brokerUrl } from '../outbox/brokers/broker-address.ts';
+import type { EventsFormat } from '../outbox/envelope.ts';
 import { normalizeEmail } from '../text/email-address.ts';
 
 const splitList = (text: string) => text.split(/[\s,]+/).filter((part) => part !== '');

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StartupError } from '../errors.ts';
+import { StartupError } from '../base/errors.ts';
 import type { Config } from './config.ts';
 import { type LiveConfig, liveConfig } from './live-config.ts';
 import { loadConfig } from './load-config.ts';

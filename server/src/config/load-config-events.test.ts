@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { StartupError } from '../errors.ts';
+import { StartupError } from '../base/errors.ts';
 import { loadConfig } from './load-config.ts';
 
 const allowed =

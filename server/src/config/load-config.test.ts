@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { catalogue } from '../access/scopes.ts';
-import { StartupError } from '../errors.ts';
+import { StartupError } from '../base/errors.ts';
 import { loadConfig } from './load-config.ts';
 
 const good = 'kX9vQ2mZ7pL4wR8tB1nC6yD3sF5gH0jA';

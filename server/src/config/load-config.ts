@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { catalogue, type GrantableScopes, grantableScopes, type ScopeInfo } from '../access/scopes.ts';
-import { StartupError } from '../errors.ts';
+import { StartupError } from '../base/errors.ts';
 import { type Config, type VariableName, variables } from './config.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

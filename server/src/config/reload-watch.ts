@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { second } from '../clock.ts';
+import { second } from '../base/clock.ts';
 import { readCounter } from '../db/counters.ts';
 import type { Database } from '../db/database.ts';
 import type { LiveConfig } from './live-config.ts';

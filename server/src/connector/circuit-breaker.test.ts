@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { second } from '../base/clock.ts';
+import { RefusedError } from '../base/errors.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
 

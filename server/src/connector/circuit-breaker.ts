@@ -1,5 +1,5 @@
-import { type Clock, second } from '../clock.ts';
-import { type RefusalName, RefusedError } from '../errors.ts';
+import { type Clock, second } from '../base/clock.ts';
+import { type RefusalName, RefusedError } from '../base/errors.ts';
 import { refuseUnavailable } from './connector-refusals.ts';
 
 const failuresMax = 5;

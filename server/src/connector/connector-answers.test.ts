@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type RefusalName, RefusedError } from '../errors.ts';
+import { type RefusalName, RefusedError } from '../base/errors.ts';
+import { refusals } from '../base/refusals.ts';
 import type { PassedAnswer } from '../http/endpoint.ts';
-import { refusals } from '../refusals.ts';
 import { passList, passOperation } from './connector-answers.ts';
 
 function answer(status: number, body: string | Buffer = '') {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type RefusalName, RefusedError } from '../errors.ts';
+import { type RefusalName, RefusedError } from '../base/errors.ts';
 import { PassedAnswer } from '../http/endpoint.ts';
 import type { ConnectorAnswer } from './connector.ts';
 import { refuseAnswer } from './connector-refusals.ts';

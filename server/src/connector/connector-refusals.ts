@@ -1,5 +1,5 @@
-import { second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
+import { second } from '../base/clock.ts';
+import { RefusedError } from '../base/errors.ts';
 
 const retryAfterMs = 5 * second;
 

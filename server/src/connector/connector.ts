@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../base/secret.ts';
 
 /** What is asked of the connector backend. Nothing else of the caller's request reaches it. Rule: TEAM-4. */
 export interface ConnectorRequest {

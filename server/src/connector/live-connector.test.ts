@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../../test/support/fake-backend.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
+import { Secret } from '../base/secret.ts';
 import { loadConfig } from '../config/load-config.ts';
-import { Secret } from '../secret.ts';
 import type { Connector, ConnectorRequest } from './connector.ts';
 import { type LiveConnector, liveConnector } from './live-connector.ts';
 

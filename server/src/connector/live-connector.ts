@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../base/clock.ts';
 import type { LiveConfig } from '../config/live-config.ts';
 import type { Connector } from './connector.ts';
 

@@ -5,9 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerBytes, answering, FakeBackend, silent } from '../../test/support/fake-backend.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { second } from '../clock.ts';
-import { RefusedError } from '../errors.ts';
-import { Secret } from '../secret.ts';
+import { second } from '../base/clock.ts';
+import { RefusedError } from '../base/errors.ts';
+import { Secret } from '../base/secret.ts';
 import type { Connector, ConnectorRequest } from './connector.ts';
 import { openConnector } from './open-connector.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
-import { type Clock, second } from '../clock.ts';
-import { RefusedError, refuseTooMany } from '../errors.ts';
-import { Scope } from '../scope.ts';
-import { Shares } from '../shares.ts';
+import { type Clock, second } from '../base/clock.ts';
+import { RefusedError, refuseTooMany } from '../base/errors.ts';
+import { Scope } from '../base/scope.ts';
+import { Shares } from '../base/shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorAnswer, ConnectorRequest } from './connector.ts';

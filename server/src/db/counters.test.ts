@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { nextSlug, takeNumbers } from './counters.ts';
 import type { Database } from './database.ts';
-import { migrate } from './migrate.ts';
-import { openSqlite } from './sqlite.ts';
+import { migrate } from './schema/migrate.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 
 describe('counters', () => {
   let directory: string;

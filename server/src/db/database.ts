@@ -1,5 +1,5 @@
 import type { Compilable, Kysely, RawBuilder, Transaction } from 'kysely';
-import type { Tables } from './tables.ts';
+import type { Tables } from './schema/tables.ts';
 
 /** Where a read may run: on the committed state, or inside a transaction that sees its own writes. */
 export type Reader = Kysely<Tables>;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MonotonicClock } from '../../test/support/event-reader.ts';
 import { watchStatements } from '../../test/support/statement-watch.ts';
 import { type Client, TestApp } from '../../test/support/test-app.ts';
-import { second } from '../clock.ts';
+import { second } from '../base/clock.ts';
 import { WriteHealth } from './write-health.ts';
 
 describe('what is known of writing', () => {

@@ -1,4 +1,4 @@
-import { second } from '../clock.ts';
+import { second } from '../base/clock.ts';
 import { isStoreFailure } from './failures.ts';
 
 /** Trying costs a write, and whoever asks for the health of the service needs no credential. */

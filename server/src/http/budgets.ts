@@ -1,5 +1,5 @@
-import type { Limits } from '../access/limits.ts';
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
+import type { Limits } from '../limits/limits.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 
 type Caller = Principal | ServicePrincipal | null;

@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/principal.ts';
 import type { ServiceScope } from '../access/scoped-tokens.ts';
-import type { Origin } from '../origin.ts';
-import type { Secret } from '../secret.ts';
+import type { Origin } from '../base/origin.ts';
+import type { Secret } from '../base/secret.ts';
 import type { Services } from '../services.ts';
 import type { WrittenAnswer } from './written-answer.ts';
 

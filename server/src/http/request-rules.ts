@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type InputProblem, RefusedError, refuseInput } from '../errors.ts';
+import { type InputProblem, RefusedError, refuseInput } from '../base/errors.ts';
 
 /** Headers beyond this many are refused rather than dropped. */
 export const headersMax = 100;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idPattern } from '../ids.ts';
+import { idPattern } from '../base/ids.ts';
 
 /** An id on the wire, accepted in either case and taken as lower case. Rules: HTTP-19, HTTP-20. */
 export const id = z.string().toLowerCase().regex(idPattern, 'must be 24 hexadecimal characters');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tries } from '../../test/support/effort.ts';
 import { jpegMarkers, jpegOfScans, madeAnimatedWebp, madeGif, noise } from '../../test/support/made-pictures.ts';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 
 const pictures = pictureCompressor();

@@ -1,5 +1,5 @@
 import sharp, { type Raw } from 'sharp';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import type { PictureHeader } from './picture-header.ts';
 
 /** The longest side of a stored picture, in pixels. */

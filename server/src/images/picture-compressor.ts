@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 import sharp from 'sharp';
-import { RefusedError, refuseTooMany } from '../errors.ts';
-import { inScope } from '../scope.ts';
-import { Shares } from '../shares.ts';
+import { RefusedError, refuseTooMany } from '../base/errors.ts';
+import { inScope } from '../base/scope.ts';
+import { Shares } from '../base/shares.ts';
 import { decodePicture } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
 import { isPng, type PictureHeader, readPictureHeader } from './picture-header.ts';

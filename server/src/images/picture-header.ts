@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 
 /** The picture types that are accepted. */
 type PictureType = 'png' | 'jpeg' | 'webp' | 'gif';

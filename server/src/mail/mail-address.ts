@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { Secret } from '../secret.ts';
+import { Secret } from '../base/secret.ts';
 import { normalizeEmail } from '../text/email-address.ts';
 import { plainText } from '../text/plain-text.ts';
 import { type MailSecurity, type MailSender, type MailServer, mailSecurities } from './mail.ts';

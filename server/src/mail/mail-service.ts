@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Background } from '../background.ts';
-import type { Clock } from '../clock.ts';
+import type { Background } from '../base/background.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { MailError } from './mail-error.ts';

@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../base/secret.ts';
 
 /** How the connection to a mail server is protected. */
 export const mailSecurities = ['tls', 'starttls', 'opportunistic', 'none'] as const;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MailServer, mailCertificate } from '../../test/support/mail-server.ts';
 import { drip, except, RawMailServer, type Script } from '../../test/support/raw-mail-server.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { Secret } from '../secret.ts';
+import { Secret } from '../base/secret.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { MailError } from './mail-error.ts';
 import { type Mailer, openMailer } from './mailer.ts';

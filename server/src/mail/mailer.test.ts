@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MailServer, mailCertificate } from '../../test/support/mail-server.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { Secret } from '../secret.ts';
+import { Secret } from '../base/secret.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { MailError } from './mail-error.ts';
 import { type Mailer, openMailer } from './mailer.ts';

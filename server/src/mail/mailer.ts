@@ -7,7 +7,7 @@ import {
   type Transporter,
 } from 'nodemailer';
 import addressparser from 'nodemailer/lib/addressparser';
-import { type Clock, second } from '../clock.ts';
+import { type Clock, second } from '../base/clock.ts';
 import { ForbiddenAddressError, hiddenReason, InsideError } from '../outbound/address-guard.ts';
 import { type GuardedSocket, guardedSocket } from '../outbound/guarded-socket.ts';
 import { normalizeEmail } from '../text/email-address.ts';

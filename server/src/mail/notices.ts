@@ -1,6 +1,6 @@
 import type { Reader } from '../db/database.ts';
-import type { MailTarget } from '../db/mail-targets.ts';
-import { selectActiveOrganization } from '../db/organization.ts';
+import type { MailTarget } from '../db/members/mail-targets.ts';
+import { selectActiveOrganization } from '../db/members/organization.ts';
 import type { Services } from '../services.ts';
 import type { MailContent } from './mail.ts';
 import type { NoticeReader } from './notice-letters.ts';

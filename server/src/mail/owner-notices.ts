@@ -1,5 +1,5 @@
-import { selectMailTarget } from '../db/mail-targets.ts';
-import type { Origin } from '../origin.ts';
+import type { Origin } from '../base/origin.ts';
+import { selectMailTarget } from '../db/members/mail-targets.ts';
 import type { Services } from '../services.ts';
 import { passwordChangedMail, tokenCreatedMail } from './notice-letters.ts';
 import { sendNotice } from './notices.ts';

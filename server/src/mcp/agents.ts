@@ -1,7 +1,7 @@
 import type { Policy } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
+import type { Origin } from '../base/origin.ts';
 import type { WrittenAnswer } from '../http/written-answer.ts';
-import type { Origin } from '../origin.ts';
 
 /** Who calls tools, and what came with the request that calls them. */
 export interface AgentCall {

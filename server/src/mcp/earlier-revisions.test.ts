@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import { answerEarlier, type Serving } from './earlier-revisions.ts';
 
 const call = (id: number) => ({

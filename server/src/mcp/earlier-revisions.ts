@@ -6,7 +6,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { RefusedError } from '../errors.ts';
+import { RefusedError } from '../base/errors.ts';
 import { WrittenAnswer } from '../http/written-answer.ts';
 import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
 import { resultText, type ToolResult } from './tool-call.ts';

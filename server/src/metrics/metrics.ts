@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { second } from '../clock.ts';
-import { heldNow } from '../shares.ts';
+import { second } from '../base/clock.ts';
+import { heldNow } from '../base/shares.ts';
 
 /** What may become of an event that is relayed. */
 const relayOutcomes = ['delivered', 'refused', 'unwell', 'dead'] as const;

@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { networkMatcher } from '../networks.ts';
+import { networkMatcher } from '../base/networks.ts';
 
 /** Asks what addresses a name has. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;

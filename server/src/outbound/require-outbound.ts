@@ -1,4 +1,4 @@
-import { refuseInput } from '../errors.ts';
+import { refuseInput } from '../base/errors.ts';
 import { addressJudge, isForbiddenHost } from './address-guard.ts';
 
 /** Throws `invalidInput` for a destination of an administrator that could never be connected to. Rule: CONFIG-40. */

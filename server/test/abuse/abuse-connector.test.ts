@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { second } from '../../src/clock.ts';
+import { second } from '../../src/base/clock.ts';
 import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../support/fake-backend.ts';
 import { bareJwt } from '../support/jwt.ts';
 import { requestText, sendRaw } from '../support/raw-http.ts';

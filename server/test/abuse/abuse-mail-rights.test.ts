@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hour, minute } from '../../src/clock.ts';
+import { hour, minute } from '../../src/base/clock.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { except, RawMailServer } from '../support/raw-mail-server.ts';
 import { secondConnection } from '../support/second-connection.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { second } from '../../src/clock.ts';
+import { second } from '../../src/base/clock.ts';
 import { makeInvitations, sendInvitations } from '../../src/features/invitations/contract.ts';
 import { type MailFaults, MailServer } from '../support/mail-server.ts';
 import { drip, except, RawMailServer } from '../support/raw-mail-server.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { day } from '../../src/clock.ts';
+import { day } from '../../src/base/clock.ts';
 import { type Answer, type Client, TestApp } from '../support/test-app.ts';
 
 const path = '/personal-access-tokens';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { day } from '../../src/clock.ts';
+import { day } from '../../src/base/clock.ts';
 import { claimsOf } from '../support/jwt.ts';
 import { type Answer, type Client, TestApp } from '../support/test-app.ts';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toTimestamp } from '../../src/clock.ts';
+import { toTimestamp } from '../../src/base/clock.ts';
+import { hashCredential } from '../../src/base/secret.ts';
 import { compileStatement } from '../../src/db/statement.ts';
 import { selectTokenByHash } from '../../src/features/tokens/token-store.ts';
-import { hashCredential } from '../../src/secret.ts';
 import { claimsOf } from '../support/jwt.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { planOf } from '../support/store-plans.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { day, hour, minute, second } from '../../src/clock.ts';
+import { day, hour, minute, second } from '../../src/base/clock.ts';
 import { claimsOf } from '../support/jwt.ts';
 import { type Answer, type Client, TestApp } from '../support/test-app.ts';
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StartupError } from '../../src/base/errors.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { StartupError } from '../../src/errors.ts';
 import { forgeries, serviceKey } from '../support/forgeries.ts';
 import { bareJwt, claimsOf, compactJwt, hmac } from '../support/jwt.ts';
 import { type Client, password, TestApp, type TokenClient } from '../support/test-app.ts';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { authenticator } from '../../src/access/authenticator.ts';
 import { readBearer, unauthorized } from '../../src/access/bearer.ts';
 import type { HeldCredential, Principal } from '../../src/access/principal.ts';
+import { type CredentialHash, hashCredential } from '../../src/base/secret.ts';
 import type { Database } from '../../src/db/database.ts';
 import { findSession } from '../../src/features/sessions/contract.ts';
 import { findToken } from '../../src/features/tokens/contract.ts';
-import { type CredentialHash, hashCredential } from '../../src/secret.ts';
 import { nextTurn, secondConnection } from '../support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../support/test-app.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RefusedError } from '../../src/errors.ts';
+import { RefusedError } from '../../src/base/errors.ts';
 import { RawConnection, requestText, sendRaw } from '../support/raw-http.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { type Client, TestApp } from '../support/test-app.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { minute } from '../../src/clock.ts';
+import { minute } from '../../src/base/clock.ts';
 import { noteRefusal } from '../../src/features/sign-in/contract.ts';
 import { callTool, send } from '../support/agents.ts';
 import { addManyUsers } from '../support/many-users.ts';

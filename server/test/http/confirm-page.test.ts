@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { confirmPageScript } from '../../src/http/confirm-page-script.ts';
+import { confirmPageScript } from '../../src/http/pages/confirm-page-script.ts';
 import { TestApp } from '../support/test-app.ts';
 
 const [page, script, style] = ['/confirm-email', '/confirm-email/page.js', '/confirm-email/page.css'];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashCredential } from '../../src/base/secret.ts';
 import { mintRawTicket } from '../../src/features/identities/ticket.ts';
-import { hashCredential } from '../../src/secret.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import { basic, formTo, issuedTo, type RegisteredService, registerService } from '../support/service-clients.ts';
 import { claimsOf } from '../support/sign-in.ts';

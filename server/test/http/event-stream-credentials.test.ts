@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { day, minute, second } from '../../src/clock.ts';
+import { day, minute, second } from '../../src/base/clock.ts';
 import { EventReader, MonotonicClock } from '../support/event-reader.ts';
 import { basic, formTo, issuedTo, registerService } from '../support/service-clients.ts';
 import { type Client, password, TestApp } from '../support/test-app.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { minute } from '../../src/clock.ts';
+import { minute } from '../../src/base/clock.ts';
 import { commitEvents } from '../support/committed-events.ts';
 import { addEvents, EventReader } from '../support/event-reader.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';

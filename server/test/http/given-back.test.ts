@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { heldNow } from '../../src/shares.ts';
+import { heldNow } from '../../src/base/shares.ts';
 import { holdNext } from '../support/gates.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';

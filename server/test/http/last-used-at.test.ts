@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hour, minute, toTimestamp } from '../../src/clock.ts';
+import { hour, minute, toTimestamp } from '../../src/base/clock.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { introspect, registerService } from '../support/service-clients.ts';
 import type { StoreConnection } from '../support/store-connection.ts';

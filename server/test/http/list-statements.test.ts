@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { appendAudit } from '../../src/audit/audit-log.ts';
+import { appendAudit } from '../../src/audit-log/audit-log.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { registerService } from '../support/service-clients.ts';

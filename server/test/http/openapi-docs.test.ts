@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
 import { type Client, TestApp } from '../support/test-app.ts';

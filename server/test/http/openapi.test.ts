@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
 import { isUpload } from '../../src/http/media.ts';
-import { openApiDocument } from '../../src/http/openapi.ts';
+import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { checkAgainstContract } from '../support/contract-check.ts';
 import type { Json } from '../support/test-app.ts';

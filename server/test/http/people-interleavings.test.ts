@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signTokenPair } from '../../src/access/session-pair.ts';
-import { appendAudit } from '../../src/audit/audit-log.ts';
+import { appendAudit } from '../../src/audit-log/audit-log.ts';
+import { hashCredential } from '../../src/base/secret.ts';
 import { keepTokenPair } from '../../src/features/sessions/contract.ts';
 import { insertSession } from '../../src/features/sessions/session-store.ts';
 import { tokenClaims } from '../../src/features/tokens/token.ts';
@@ -11,7 +12,6 @@ import { deleteUser } from '../../src/features/users/delete-user.ts';
 import { restoreUser } from '../../src/features/users/restore-user.ts';
 import { updateUserField } from '../../src/features/users/update-user.ts';
 import type { StoredUser } from '../../src/features/users/user.ts';
-import { hashCredential } from '../../src/secret.ts';
 import type { Services } from '../../src/services.ts';
 import { tries } from '../support/effort.ts';
 import {

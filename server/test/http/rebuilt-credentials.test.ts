@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashCredential } from '../../src/secret.ts';
+import { hashCredential } from '../../src/base/secret.ts';
 import { bareJwt, claimsOf, headerOf } from '../support/jwt.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import { secondConnection, storedRows } from '../support/second-connection.ts';

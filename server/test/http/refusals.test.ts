@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { day, second } from '../../src/clock.ts';
-import { hasErrorMessage, type RefusalName } from '../../src/errors.ts';
-import { refusals } from '../../src/refusals.ts';
+import { day, second } from '../../src/base/clock.ts';
+import { hasErrorMessage, type RefusalName } from '../../src/base/errors.ts';
+import { refusals } from '../../src/base/refusals.ts';
 import { answering, type Behaviour, FakeBackend, silent } from '../support/fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from '../support/made-pictures.ts';
 import { MailServer } from '../support/mail-server.ts';

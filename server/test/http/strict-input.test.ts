@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addressOf } from '../../src/http/endpoint.ts';
 import { answerForms } from '../../src/http/media.ts';
-import { isStrict, openApiDocument } from '../../src/http/openapi.ts';
+import { isStrict, openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { callTool, codeOf } from '../support/agents.ts';
 import { jsonRoutes, sendWith, type World } from '../support/good-requests.ts';

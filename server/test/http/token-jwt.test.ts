@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { day, second } from '../../src/clock.ts';
+import { day, second } from '../../src/base/clock.ts';
 import { bareJwt, claimsOf, headerOf } from '../support/jwt.ts';
 import { type Client, organization, TestApp, type TokenClient } from '../support/test-app.ts';
 

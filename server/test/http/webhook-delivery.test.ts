@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { day, hour, minute, second } from '../../src/clock.ts';
+import { day, hour, minute, second } from '../../src/base/clock.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 import { answer, presentClock, verified, WebhookReceiver } from '../support/webhook-receiver.ts';
 import { addUser, arrived, failed, loopback, registerWebhook, relayOf, sequencesAt } from '../support/webhooks.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { day, second } from '../../src/clock.ts';
+import { day, second } from '../../src/base/clock.ts';
 import { type Client, type Json, TestApp } from '../support/test-app.ts';
 import { presentClock, WebhookReceiver } from '../support/webhook-receiver.ts';
 import { addUser, arrived, loopback, registerWebhook, sequencesAt } from '../support/webhooks.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { hour, minute, second } from '../../src/clock.ts';
+import { hour, minute, second } from '../../src/base/clock.ts';
 import { claimJob } from '../../src/db/job-store.ts';
 import { storeLastUsed } from '../../src/features/tokens/contract.ts';
 import type { Client } from '../support/test-app.ts';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { countsInMemory, type LimitCounts } from '../../src/access/limit-counts.ts';
-import { countsInStore, pruneLimits } from '../../src/access/limit-sharing.ts';
-import { allowanceOf, type Limits, limits } from '../../src/access/limits.ts';
-import { type SignInAttempt, type SignInLimits, signInLimits } from '../../src/access/sign-in-limits.ts';
-import { day, minute, second } from '../../src/clock.ts';
-import { RefusedError } from '../../src/errors.ts';
+import { day, minute, second } from '../../src/base/clock.ts';
+import { RefusedError } from '../../src/base/errors.ts';
+import { countsInMemory, type LimitCounts } from '../../src/limits/limit-counts.ts';
+import { countsInStore, pruneLimits } from '../../src/limits/limit-sharing.ts';
+import { allowanceOf, type Limits, limits } from '../../src/limits/limits.ts';
+import { type SignInAttempt, type SignInLimits, signInLimits } from '../../src/limits/sign-in-limits.ts';
 import { tries } from '../support/effort.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { forget } from '../support/recovery.ts';

@@ -5,7 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { StartupError } from '../../src/errors.ts';
+import { StartupError } from '../../src/base/errors.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 import { databaseUrl, testStore } from '../support/test-store.ts';
 import { TwoNodes } from '../support/two-nodes.ts';

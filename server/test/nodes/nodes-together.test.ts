@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { second } from '../../src/clock.ts';
+import { second } from '../../src/base/clock.ts';
 import { plain } from '../support/made-pictures.ts';
 import { linkIn, MailServer } from '../support/mail-server.ts';
 import { resetWith } from '../support/recovery.ts';

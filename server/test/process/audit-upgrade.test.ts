@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { readAuditEvents, selectAuditEnd } from '../../src/audit/audit-events.ts';
-import { canonicalJson } from '../../src/audit/chain.ts';
-import { verifyAudit } from '../../src/audit/verify-audit.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { openSqlite } from '../../src/db/sqlite.ts';
+import { readAuditEvents, selectAuditEnd } from '../../src/audit-log/audit-events.ts';
+import { canonicalJson } from '../../src/audit-log/chain.ts';
+import { verifyAudit } from '../../src/audit-log/verify-audit.ts';
+import { migrate } from '../../src/db/schema/migrate.ts';
+import { openSqlite } from '../../src/db/sqlite/sqlite.ts';
 import { adaId, idOf, leaveFirstRelease, orgId } from '../support/first-release.ts';
 import { TestClock } from '../support/test-clock.ts';
 

@@ -16,9 +16,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { holdDataDir, prepareDataDir } from '../../src/db/data-dir.ts';
-import { openSqlite } from '../../src/db/sqlite.ts';
-import { StartupError } from '../../src/errors.ts';
+import { StartupError } from '../../src/base/errors.ts';
+import { holdDataDir, prepareDataDir } from '../../src/db/files/data-dir.ts';
+import { openSqlite } from '../../src/db/sqlite/sqlite.ts';
 import { claimsOf } from '../support/sign-in.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 

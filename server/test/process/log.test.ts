@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { mintRawTicket } from '../../src/features/identities/ticket.ts';
 import { mintRawLinkToken } from '../../src/features/links/link.ts';
 import { mintRawClientSecret } from '../../src/features/service-clients/service-client.ts';
-import { createLog, maskCredentials } from '../../src/log.ts';
-import { mintRawWebhookSecret } from '../../src/webhooks/signature.ts';
+import { mintRawWebhookSecret } from '../../src/outbox/webhook-delivery/signature.ts';
+import { createLog, maskCredentials } from '../../src/process/log.ts';
 
 const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
 /** The secret of a link in a mail. */

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StartupError } from '../../src/errors.ts';
+import { StartupError } from '../../src/base/errors.ts';
 import { asStored, StoredMail } from '../support/stored-mail.ts';
 import { TestApp } from '../support/test-app.ts';
 

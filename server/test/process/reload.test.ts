@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { day } from '../../src/clock.ts';
+import { day } from '../../src/base/clock.ts';
 import { pruneTokens } from '../../src/features/tokens/contract.ts';
 import { answering, FakeBackend } from '../support/fake-backend.ts';
 import { compactJwt, hmac } from '../support/jwt.ts';

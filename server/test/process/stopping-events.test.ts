@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { second } from '../../src/clock.ts';
+import { second } from '../../src/base/clock.ts';
 import type { BrokerProgram } from '../support/broker-program.ts';
 import { commitEvents } from '../support/committed-events.ts';
 import { addEvents, EventReader } from '../support/event-reader.ts';

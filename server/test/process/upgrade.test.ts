@@ -5,8 +5,8 @@ import Sqlite from 'better-sqlite3';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { passwordHasher } from '../../src/access/passwords.ts';
-import { up as foundation } from '../../src/db/migrations/0001-foundation.ts';
-import { openSqlite } from '../../src/db/sqlite.ts';
+import { up as foundation } from '../../src/db/schema/migrations/0001-foundation.ts';
+import { openSqlite } from '../../src/db/sqlite/sqlite.ts';
 import { foldCase } from '../../src/text/plain-text.ts';
 import {
   adaId,

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { day } from '../../src/clock.ts';
-import { hashCredential } from '../../src/secret.ts';
+import { day } from '../../src/base/clock.ts';
+import { hashCredential } from '../../src/base/secret.ts';
 import { claimsOf } from './jwt.ts';
 import type { StoreConnection } from './store-connection.ts';
 import type { Json } from './test-app.ts';

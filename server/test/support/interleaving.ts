@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, type KyselyPlugin, SqliteDialect } from 'kysely';
 import type { Database, Tx } from '../../src/db/database.ts';
-import type { Tables } from '../../src/db/tables.ts';
+import type { Tables } from '../../src/db/schema/tables.ts';
 import type { TestApp } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';
 

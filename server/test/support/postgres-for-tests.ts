@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
-import { migrate } from '../../src/db/migrate.ts';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { openPostgres } from '../../src/db/postgres/postgres.ts';
+import { migrate } from '../../src/db/schema/migrate.ts';
 import { PostgresServer } from './postgres-server.ts';
 import { TestClock } from './test-clock.ts';
 

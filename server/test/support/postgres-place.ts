@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { Secret } from '../../src/base/secret.ts';
 import { type Database, hotQuery, keptQuery, type Placeholders } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { openPostgres } from '../../src/db/postgres.ts';
-import { Secret } from '../../src/secret.ts';
+import { openPostgres } from '../../src/db/postgres/postgres.ts';
+import { migrate } from '../../src/db/schema/migrate.ts';
 import { TestClock } from './test-clock.ts';
 import { postgresServer } from './test-store.ts';
 

@@ -1,4 +1,4 @@
-import type { StreamedEvent } from '../../src/events/envelope.ts';
+import type { StreamedEvent } from '../../src/outbox/envelope.ts';
 import { isPoison, type Receiver } from './relay-world.ts';
 import type { Json } from './test-app.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Relay } from '../../src/events/relay.ts';
-import { insertRelay } from '../../src/events/relay-store.ts';
+import type { Relay } from '../../src/outbox/relay/relay.ts';
+import { insertRelay } from '../../src/outbox/relay/relay-store.ts';
 import { type Asked, faultsOfArrivals, faultsOfDead, faultsOfLog, faultsOfReplays, type Told } from './relay-faults.ts';
 import { type Break, breakingOff, Crash, Life, type Outcome, Receiver, type Twin, withRelay } from './relay-world.ts';
 import type { Answer, Client, Json, TestApp } from './test-app.ts';

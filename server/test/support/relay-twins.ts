@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../src/db/database.ts';
-import type { StreamedEvent } from '../../src/events/envelope.ts';
-import { readEvents, readNewest } from '../../src/events/event-log.ts';
+import type { StreamedEvent } from '../../src/outbox/envelope.ts';
+import { readEvents, readNewest } from '../../src/outbox/event-log.ts';
 import type { Twin } from './relay-world.ts';
 
 type Built = (...args: unknown[]) => unknown;

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, type KyselyPlugin, type RootOperationNode, SqliteDialect } from 'kysely';
 import type { Database, Tx } from '../../src/db/database.ts';
-import type { Tables } from '../../src/db/tables.ts';
-import type { StreamedEvent } from '../../src/events/envelope.ts';
-import { readEvents, readNewest } from '../../src/events/event-log.ts';
-import type { EventSource } from '../../src/events/outlet.ts';
-import { Relay, type RelayParts } from '../../src/events/relay.ts';
-import type { Delivery, Sink } from '../../src/events/sink.ts';
+import type { Tables } from '../../src/db/schema/tables.ts';
+import type { StreamedEvent } from '../../src/outbox/envelope.ts';
+import { readEvents, readNewest } from '../../src/outbox/event-log.ts';
+import type { EventSource } from '../../src/outbox/relay/outlet.ts';
+import { Relay, type RelayParts } from '../../src/outbox/relay/relay.ts';
+import type { Delivery, Sink } from '../../src/outbox/relay/sink.ts';
 import type { TestApp } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';
 

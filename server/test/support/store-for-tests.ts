@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { storeFile } from '../../src/db/data-dir.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { openSqlite } from '../../src/db/sqlite.ts';
+import { storeFile } from '../../src/db/files/data-dir.ts';
+import { migrate } from '../../src/db/schema/migrate.ts';
+import { openSqlite } from '../../src/db/sqlite/sqlite.ts';
 import { TestClock } from './test-clock.ts';
 
 declare module 'vitest' {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { signingKeyFile, signingKeyPurpose } from '../../src/access/key-place.ts';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { signingKeyFile, signingKeyPurpose } from '../../src/keys/key-place.ts';
 import { secondConnection } from './second-connection.ts';
 import type { Json, TestApp } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';

@@ -1,4 +1,4 @@
-import { insertRelay, upsertLetter } from '../../src/events/relay-store.ts';
+import { insertRelay, upsertLetter } from '../../src/outbox/relay/relay-store.ts';
 import type { TestApp } from './test-app.ts';
 
 /** A way out that nobody serves: nothing of it changes by itself. */

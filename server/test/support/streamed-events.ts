@@ -1,7 +1,7 @@
 import pino from 'pino';
-import { type Broker, type BrokerParts, openBroker } from '../../src/events/broker.ts';
-import type { StreamedEvent } from '../../src/events/envelope.ts';
-import { Secret } from '../../src/secret.ts';
+import { Secret } from '../../src/base/secret.ts';
+import { type Broker, type BrokerParts, openBroker } from '../../src/outbox/brokers/broker.ts';
+import type { StreamedEvent } from '../../src/outbox/envelope.ts';
 
 /** The organization of events that name none. */
 export const orgId = 'a0'.repeat(12);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { storeFile } from '../../src/db/data-dir.ts';
+import { storeFile } from '../../src/db/files/data-dir.ts';
 
 /** Where the tests' PostgreSQL is; unset, they run on the embedded store. */
 const server = process.env['LATCHKEY_TEST_POSTGRES'] ?? inject('postgres');

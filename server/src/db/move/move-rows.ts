@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { StartupError } from '../../errors.ts';
+import { StartupError } from '../../base/errors.ts';
 import type { Database, Reader } from '../database.ts';
 import { isStoreFailure } from '../failures.ts';
 import type { MovedTable } from './moved-tables.ts';

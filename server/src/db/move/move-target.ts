@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import { StartupError } from '../../errors.ts';
-import type { Secret } from '../../secret.ts';
+import { StartupError } from '../../base/errors.ts';
+import type { Secret } from '../../base/secret.ts';
 import type { Database, Reader } from '../database.ts';
 import { postgresAddresses } from '../postgres-address.ts';
-import type { Tables } from '../tables.ts';
+import type { Tables } from '../schema/tables.ts';
 import type { MovedTable } from './moved-tables.ts';
 
 /**

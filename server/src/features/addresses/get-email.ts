@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { selectActivePerson } from '../../db/people.ts';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Answer, type Client, type Json, password } from '../../../test/support/test-app.ts';
-import { hour } from '../../clock.ts';
+import { hour } from '../../base/clock.ts';
 
 const path = '/userAccount/email/confirm/token';
 const wrong = 'Wrong-Horse-7';

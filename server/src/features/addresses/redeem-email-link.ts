@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
-import { refuseInput } from '../../errors.ts';
+import { refuseInput } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
+import type { Secret } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
-import type { Origin } from '../../origin.ts';
-import type { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { requireConfirmation, useUpConfirmation } from '../links/contract.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/contract.ts';

@@ -122,7 +122,7 @@ describe('GET /audit/export', () => {
   it('200: thousands of records, each once, and none that was written after it began (AUDIT-13)', async () => {
     const records = Array.from({ length: 2_500 }, () => ({ name: 'x' }));
     const { db } = app.services;
-    const { appendAudit } = await import('../../audit/audit-log.ts');
+    const { appendAudit } = await import('../../audit-log/audit-log.ts');
     const orgId = (await admin.get('/org')).body._id;
     const origin = { requestId: 'many', network: '127.0.0.1' };
     const many = records.map(
@@ -133,7 +133,7 @@ describe('GET /audit/export', () => {
     const exported = lines((await admin.get('/audit/export')).text);
     expect(exported.map(({ sequence }) => sequence)).toEqual(Array.from({ length: count }, (_, place) => place + 1));
     expect(verifyExport((await admin.get('/audit/export')).text)).toEqual([]);
-    const { exportAudit } = await import('../../audit/export-audit.ts');
+    const { exportAudit } = await import('../../audit-log/export-audit.ts');
     let written = 0;
     const parts = exportAudit(db.read, { filter: { orgId }, format: 'jsonl' }, async (done) => {
       written = done;

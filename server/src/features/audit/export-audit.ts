@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { exportFormats, exportAudit as exportRecords } from '../../audit/export-audit.ts';
+import { exportFormats, exportAudit as exportRecords } from '../../audit-log/export-audit.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { StreamedText, streamAnswer } from '../../http/media.ts';
 import { listQuery } from '../../http/schemas.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { toAuditEntry } from '../../audit/audit-events.ts';
-import { selectAuditPage } from '../../audit/audit-query.ts';
+import { toAuditEntry } from '../../audit-log/audit-events.ts';
+import { selectAuditPage } from '../../audit-log/audit-query.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { listQuery, queryNumber } from '../../http/schemas.ts';
 import { auditFilter } from './audit-filter.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { minute } from '../../clock.ts';
-import { Secret } from '../../secret.ts';
+import { minute } from '../../base/clock.ts';
+import { Secret } from '../../base/secret.ts';
 
 const digits = 6;
 /** How long a code is good for. Rule: AUTH-42. */

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Encryption } from '../../access/encryption.ts';
+import type { Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Secret } from '../../secret.ts';
+import type { Encryption } from '../../keys/encryption.ts';
 import type { Services } from '../../services.ts';
 import { areOff, codeForm, codeMs, isOpen, mintRawCode, withWrongCode } from './code.ts';
 import {

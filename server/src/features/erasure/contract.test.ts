@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { secondConnection, storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, password, TestApp } from '../../../test/support/test-app.ts';
-import { verifyAudit } from '../../audit/verify-audit.ts';
+import { verifyAudit } from '../../audit-log/verify-audit.ts';
 import { erasePerson, findErasable } from './contract.ts';
 
 const origin = { requestId: 'operator', network: 'local' };

@@ -1,7 +1,7 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { eraseAuditContent } from '../../audit/erase-audit.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { eraseAuditContent } from '../../audit-log/erase-audit.ts';
+import type { Origin } from '../../base/origin.ts';
 import type { Reader } from '../../db/database.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';
 import {

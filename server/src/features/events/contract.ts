@@ -1,11 +1,11 @@
-import { readAuditEventsOf } from '../../audit/audit-events.ts';
-import { second } from '../../clock.ts';
+import { readAuditEventsOf } from '../../audit-log/audit-events.ts';
+import { second } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
 import type { Reader } from '../../db/database.ts';
-import { RefusedError } from '../../errors.ts';
-import { auditStream, type Envelope, type StreamedEvent } from '../../events/envelope.ts';
-import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../events/event-log.ts';
-import { isOutletOf } from '../../events/outlet.ts';
 import type { OpenStream } from '../../http/media.ts';
+import { auditStream, type Envelope, type StreamedEvent } from '../../outbox/envelope.ts';
+import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../outbox/event-log.ts';
+import { isOutletOf } from '../../outbox/relay/outlet.ts';
 import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
 

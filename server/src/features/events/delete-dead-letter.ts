@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
-import { deleteLetter } from '../../events/relay-store.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
+import { deleteLetter } from '../../outbox/relay/relay-store.ts';
 
 /** Rule: EVENT-23. */
 export const deleteDeadLetter = endpoint({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { selectLetters } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
+import { selectLetters } from '../../outbox/relay/relay-store.ts';
 import { findEvents } from './contract.ts';
 import { deadLetter, toDeadLetter } from './relay-state.ts';
 

@@ -3,7 +3,7 @@ import { addEvents } from '../../../test/support/event-reader.ts';
 import { NatsServer } from '../../../test/support/nats-server.ts';
 import { addLetter, addRelay, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const path = '/events/relays';
 const broker = 'entity-events/broker';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { selectAuditEnd } from '../../audit/audit-events.ts';
-import { auditStream } from '../../events/envelope.ts';
-import { readSpan } from '../../events/event-log.ts';
-import { isOutletOf } from '../../events/outlet.ts';
-import { countLetters, selectRelays } from '../../events/relay-store.ts';
+import { selectAuditEnd } from '../../audit-log/audit-events.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { listQuery } from '../../http/schemas.ts';
+import { auditStream } from '../../outbox/envelope.ts';
+import { readSpan } from '../../outbox/event-log.ts';
+import { isOutletOf } from '../../outbox/relay/outlet.ts';
+import { countLetters, selectRelays } from '../../outbox/relay/relay-store.ts';
 import { relayState, toRelayState } from './relay-state.ts';
 
 /** Rule: EVENT-28. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { envelopeAnswer } from './event.ts';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
-import { auditStream } from '../../events/envelope.ts';
-import { isOutletOf } from '../../events/outlet.ts';
-import { selectRelay, updateReplay } from '../../events/relay-store.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
+import { auditStream } from '../../outbox/envelope.ts';
+import { isOutletOf } from '../../outbox/relay/outlet.ts';
+import { selectRelay, updateReplay } from '../../outbox/relay/relay-store.ts';
 import { readingPosition } from './contract.ts';
 
 /** Rules: EVENT-10, EVENT-27. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { updateRequeued } from '../../events/relay-store.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { ids } from '../../http/schemas.ts';
+import { updateRequeued } from '../../outbox/relay/relay-store.ts';
 
 /** Rule: EVENT-23. */
 export const requeueDeadLetters = endpoint({

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/people.ts';
-import type { NewRow } from '../../db/tables.ts';
-import type { Origin } from '../../origin.ts';
+import type { Person } from '../../db/members/people.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { Services } from '../../services.ts';
 import { foldCase } from '../../text/plain-text.ts';
 import { type DefaultGroup, defaultGroups, newGroupRow } from './group.ts';

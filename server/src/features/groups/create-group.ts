@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { nextSlug } from '../../db/counters.ts';
-import { RefusedError } from '../../errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { groupRecord, newGroupRow, toGroupRecord } from './group.ts';

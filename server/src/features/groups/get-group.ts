@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint, InBatches, RecordInBatches } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { groupRecord, toGroupRecord } from './group.ts';

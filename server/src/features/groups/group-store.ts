@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
-import type { NewRow } from '../../db/tables.ts';
 import type { DefaultGroup, StoredGroup } from './group.ts';
 
 /** Adds groups. */

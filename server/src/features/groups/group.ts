@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { toTimestamp } from '../../clock.ts';
-import { RefusedError } from '../../errors.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { foldCase } from '../../text/plain-text.ts';
 

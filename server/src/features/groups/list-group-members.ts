@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, idAnswer, listQuery } from '../../http/schemas.ts';

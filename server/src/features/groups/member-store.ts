@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/people.ts';
+import type { Person } from '../../db/members/people.ts';
 import { contains } from '../../db/search.ts';
 
 /** Adds members, as many as one statement takes; none of them may be one already. */

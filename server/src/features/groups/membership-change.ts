@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { type InputProblem, RefusedError, refuseInput, refuseScope } from '../../errors.ts';
+import { type InputProblem, RefusedError, refuseInput, refuseScope } from '../../base/errors.ts';
 import { id } from '../../http/schemas.ts';
 import type { StoredGroup } from './group.ts';
 

@@ -1,5 +1,5 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { notifyAdministrators, reviewAnswer, reviewFor, reviewOf } from '../leavers/contract.ts';
 import { selectGroupsByIds } from './group-store.ts';

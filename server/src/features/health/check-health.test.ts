@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MonotonicClock } from '../../../test/support/event-reader.ts';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Json, TestApp } from '../../../test/support/test-app.ts';
-import { second } from '../../clock.ts';
+import { second } from '../../base/clock.ts';
 
 const paths = ['/org/health', '/users/health', '/userGroups/health', '//health/live', '//health/ready'];
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { toTimestamp } from '../../clock.ts';
-import { RefusedError } from '../../errors.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { timestamp } from '../../http/schemas.ts';
 

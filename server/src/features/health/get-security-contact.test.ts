@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestApp } from '../../../test/support/test-app.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
 import { loadConfig } from '../../config/load-config.ts';
 
 const path = '//.well-known/security.txt';

@@ -1,5 +1,5 @@
-import { day, toTimestamp } from '../../clock.ts';
-import { RefusedError } from '../../errors.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { bytesAnswer } from '../../http/media.ts';
 

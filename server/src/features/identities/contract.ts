@@ -1,7 +1,7 @@
+import { hashCredential, type Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { hashCredential, type Secret } from '../../secret.ts';
+import type { OidcIdentity } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
-import type { OidcIdentity } from '../../sso/oidc.ts';
 import {
   deleteIdentities,
   deleteOldTickets,

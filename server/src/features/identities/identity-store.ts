@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow } from '../../db/tables.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 
 /** The id of whoever a provider knows by this subject, deleted or not. */
 export async function selectIdentityOwner(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { minute } from '../../clock.ts';
-import { Secret } from '../../secret.ts';
+import { minute } from '../../base/clock.ts';
+import { Secret } from '../../base/secret.ts';
 
 /** How long the ticket works that one comes back with from the provider. Rule: AUTH-56. */
 export const ticketMs = 2 * minute;

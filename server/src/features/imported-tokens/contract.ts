@@ -1,9 +1,9 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { RefusedError } from '../../errors.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { revokeToken } from '../tokens/contract.ts';
 import { auditedToken, type ImportedToken, importedTokenRow, planToken, type TokenPlan } from './imported-token.ts';

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow } from '../../db/tables.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { PresentToken } from './imported-token.ts';
 
 /** Tokens that have one of some ids or one of some hashes. */

@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
 /** A personal access token as a dump tells of it, valid in itself. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { minute, second, toTimestamp } from '../../clock.ts';
+import { minute, second, toTimestamp } from '../../base/clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 

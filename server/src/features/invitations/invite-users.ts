@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError, refuseScope } from '../../errors.ts';
+import { RefusedError, refuseScope } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';

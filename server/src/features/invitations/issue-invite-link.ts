@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { toTimestamp } from '../../clock.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
 import { issueLinks } from '../links/contract.ts';

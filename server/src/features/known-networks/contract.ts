@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { networkOf } from '../../access/limits.ts';
-import type { SignInAttempt } from '../../access/sign-in-limits.ts';
-import { day } from '../../clock.ts';
+import { day } from '../../base/clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
+import { networkOf } from '../../limits/limits.ts';
+import type { SignInAttempt } from '../../limits/sign-in-limits.ts';
 import type { Services } from '../../services.ts';
 import { deleteNetworks, deleteOldNetworks, selectIsKnown, upsertNetwork } from './known-network-store.ts';
 

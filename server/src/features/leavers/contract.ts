@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import type { Reader } from '../../db/database.ts';
-import { selectAdministratorTargets } from '../../db/mail-targets.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
-import { selectNames } from '../../db/people.ts';
+import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
+import { selectNames } from '../../db/members/people.ts';
 import { administratorLeftMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { listClientsOf } from '../service-clients/contract.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { day, hour, minute } from '../../clock.ts';
+import { day, hour, minute } from '../../base/clock.ts';
 import { endLinks, issueLinks, pruneLinks } from './contract.ts';
 import { judgeLink, type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink } from './link.ts';
 

@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { unauthorized } from '../../access/bearer.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { RefusedError } from '../../errors.ts';
-import type { Secret } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import {
   endedLinkKeptMs,

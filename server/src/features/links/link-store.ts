@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow, Tables } from '../../db/tables.ts';
+import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import type { LinkPurpose, StoredLink } from './link.ts';
 
 type EndReason = NonNullable<Tables['one_time_links']['end_reason']>;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { day, hour, minute } from '../../clock.ts';
-import { type CredentialHash, hashCredential, Secret } from '../../secret.ts';
+import { day, hour, minute } from '../../base/clock.ts';
+import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
 
 /** What a link is for. */
 export type LinkPurpose = 'invitation' | 'reset' | 'confirmation';

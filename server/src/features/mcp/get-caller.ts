@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
 

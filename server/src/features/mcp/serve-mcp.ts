@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 
 /** The second address is for clients that keep everything below one prefix. Rule: MCP-1. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { selectOrganizationExists } from '../../db/organization.ts';
+import { selectOrganizationExists } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 
 /** Rules: ORG-16, ORG-26. */

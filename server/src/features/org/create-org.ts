@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
 import { requireStrong, wordsOf } from '../../access/password-strength.ts';
-import { selectOrganizationExists } from '../../db/organization.ts';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectOrganizationExists } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { welcomeMail } from '../../mail/templates.ts';
 import { emailAddress } from '../../text/email-address.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { toTimestamp } from '../../clock.ts';
-import { appendEvents } from '../../events/outbox.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { appendEvents } from '../../outbox/outbox.ts';
 import { deletedOrganization } from './org.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
 

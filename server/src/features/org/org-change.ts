@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { refuseInput } from '../../errors.ts';
+import { refuseInput } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { domainOf, emailAddress, emailAnswer } from '../../text/email-address.ts';
 import { addressAnswer, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';

@@ -1,10 +1,10 @@
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { toTimestamp } from '../../clock.ts';
-import { appendEvents } from '../../events/outbox.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import type { Origin } from '../../origin.ts';
+import { appendEvents } from '../../outbox/outbox.ts';
 import type { Services } from '../../services.ts';
 import { auditedOrganization } from './org.ts';
 import { applyOrgChange, type OrgChange, orgChangeAnswer, orgChangeBody } from './org-change.ts';

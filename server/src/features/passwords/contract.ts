@@ -1,9 +1,9 @@
 import { requireStrong, wordsOf } from '../../access/password-strength.ts';
 import type { Principal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import {
   deletePassword,

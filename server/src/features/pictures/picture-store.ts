@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow } from '../../db/tables.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 
 /** The picture of a person, or the logo of an organization; `null` when there is none. */
 export async function selectPicture(read: Reader, ownerId: string): Promise<Buffer | null> {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { auditedPicture } from './picture.ts';
 import { clearPicture, selectPicture } from './picture-store.ts';

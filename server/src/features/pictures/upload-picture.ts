@@ -1,7 +1,7 @@
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { auditedPicture, pictureAnswer, pictureBody, pictureType } from './picture.ts';
 import { selectPicture, upsertPicture } from './picture-store.ts';

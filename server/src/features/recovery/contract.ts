@@ -1,10 +1,10 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { toTimestamp } from '../../clock.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
-import { type Person, selectActivePersonByEmail } from '../../db/people.ts';
-import type { Origin } from '../../origin.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
+import { type Person, selectActivePersonByEmail } from '../../db/members/people.ts';
 import type { Services } from '../../services.ts';
 import { findFirstAdministrator, isInDefaultGroup } from '../groups/contract.ts';
 import { issueLinks } from '../links/contract.ts';

@@ -1,8 +1,8 @@
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
-import { appendEvents, type DomainEvent } from '../../events/outbox.ts';
-import type { Origin } from '../../origin.ts';
+import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
 import type { Services } from '../../services.ts';
 import { endSessionsOfOrg } from '../sessions/contract.ts';
 import { revokeTokensOf } from '../tokens/contract.ts';

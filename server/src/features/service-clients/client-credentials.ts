@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 
 /** What OAuth endpoints may be sent, besides what each takes: who the client is (RFC 6749, section 2.3.1). */
 export const clientCredentials = {

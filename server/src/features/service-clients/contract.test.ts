@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { hashCredential } from '../../secret.ts';
+import { hashCredential } from '../../base/secret.ts';
 import { findServiceToken, listClients, pruneServiceTokens, readClientWish } from './contract.ts';
 
 const hourMs = 3_600_000;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { askToken } from '../../../test/support/service-clients.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const path = '/service-clients';
 const wish = { name: 'connector', scopes: ['USER_LOOKUP', 'FETCH_CONFIG'] };

@@ -10,7 +10,7 @@ import {
   registerService,
 } from '../../../test/support/service-clients.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const path = '/oauth2/introspect';
 const email = 'ada@example.com';

@@ -15,7 +15,7 @@ import {
 } from '../../../test/support/service-clients.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { TestClock } from '../../../test/support/test-clock.ts';
-import { hashCredential } from '../../secret.ts';
+import { hashCredential } from '../../base/secret.ts';
 
 const path = '/oauth2/token';
 const all = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { second } from '../../clock.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { second } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { hashCredential } from '../../secret.ts';
 import type { Services } from '../../services.ts';
 import { clientCredentials, clientHeaders, refuseClient } from './client-credentials.ts';
 import { confirmClient, type ProvedClient, presentScopes, requireClient } from './contract.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { askToken, issuedTo, registerService } from '../../../test/support/service-clients.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const path = '/service-clients';
 

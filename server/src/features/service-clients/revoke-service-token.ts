@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { hashCredential } from '../../secret.ts';
 import { clientHeaders, tokenBody } from './client-credentials.ts';
 import { requireClient } from './contract.ts';
 import { updateServiceTokenRevoked } from './service-client-store.ts';

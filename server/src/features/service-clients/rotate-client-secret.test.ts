@@ -3,7 +3,7 @@ import { holdNext } from '../../../test/support/gates.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { askToken, issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
 import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 let app: TestApp;
 let admin: Client;

@@ -1,6 +1,6 @@
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
-import { areAdministrators } from '../../db/membership.ts';
-import type { NewRow } from '../../db/tables.ts';
+import { areAdministrators } from '../../db/members/membership.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { StoredClient } from './service-client.ts';
 
 /**

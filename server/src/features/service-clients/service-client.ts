@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { hour, toTimestamp } from '../../clock.ts';
+import { hour, toTimestamp } from '../../base/clock.ts';
+import { Secret } from '../../base/secret.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { Secret } from '../../secret.ts';
 import { plainText } from '../../text/plain-text.ts';
 
 /** How long a token of a service is good for. Rule: SERVICE-12. */

@@ -3,7 +3,7 @@ import { tokenIn } from '../../../test/support/mail-server.ts';
 import { claimsOf } from '../../../test/support/sign-in.ts';
 import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Client, password } from '../../../test/support/test-app.ts';
-import { hashCredential } from '../../secret.ts';
+import { hashCredential } from '../../base/secret.ts';
 import { pruneSignIns } from '../sign-in/contract.ts';
 
 type Method = 'password' | 'otp' | 'oidc';

@@ -12,7 +12,7 @@ import {
 import { attemptSignIn, claimsOf, neutral } from '../../../test/support/sign-in.ts';
 import { stepsOf } from '../../../test/support/sign-in-desk.ts';
 import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/support/test-app.ts';
-import { day } from '../../clock.ts';
+import { day } from '../../base/clock.ts';
 
 const path = '/userAccount/password/reset';
 const email = 'grace@example.com';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { signsInBy } from '../sign-in/contract.ts';
 

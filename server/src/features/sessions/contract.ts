@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { networkOf } from '../../access/limits.ts';
 import type { HeldCredential } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
 import {
@@ -8,14 +7,15 @@ import {
   type SignedAccessToken,
   sessionEndMs,
 } from '../../access/session-pair.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { day } from '../../clock.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { day } from '../../base/clock.ts';
+import type { Origin } from '../../base/origin.ts';
+import { type CredentialHash, hashCredential, type Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { type Organization, selectActiveOrganization } from '../../db/organization.ts';
-import type { Person } from '../../db/people.ts';
-import type { Origin } from '../../origin.ts';
-import { type CredentialHash, hashCredential, type Secret } from '../../secret.ts';
+import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
+import type { Person } from '../../db/members/people.ts';
+import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MailServer } from '../../../test/support/mail-server.ts';
 import { signedOut, startWithMail } from '../../../test/support/recovery.ts';
 import type { Client, Json, TestApp } from '../../../test/support/test-app.ts';
-import { day } from '../../clock.ts';
+import { day } from '../../base/clock.ts';
 
 const email = 'grace@example.com';
 const notFound = { status: 404, body: { error: { code: 'NOT_FOUND' } } };

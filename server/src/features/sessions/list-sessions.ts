@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { sessionEndMs } from '../../access/session-pair.ts';
-import { toTimestamp } from '../../clock.ts';
-import { selectActivePerson } from '../../db/people.ts';
-import { RefusedError } from '../../errors.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { endSessions } from './session-store.ts';

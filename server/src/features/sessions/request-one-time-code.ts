@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import type { Organization } from '../../db/organization.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
+import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { areCodesOff, issueCode } from '../codes/contract.ts';

@@ -4,7 +4,7 @@ import { forget, mailedToken, resetWith, startWithMail } from '../../../test/sup
 import { neutral } from '../../../test/support/sign-in.ts';
 import { watchStatements } from '../../../test/support/statement-watch.ts';
 import { type Answer, type Client, type Json, organization, type TestApp } from '../../../test/support/test-app.ts';
-import { minute } from '../../clock.ts';
+import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { linkIn, MailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { chosen, forget, gone, mailedToken, opens, resetWith, startWithMail } from '../../../test/support/recovery.ts';
 import { type Client, password, type TestApp } from '../../../test/support/test-app.ts';
-import { minute } from '../../clock.ts';
+import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';

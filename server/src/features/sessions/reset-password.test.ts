@@ -11,7 +11,7 @@ import {
   startWithMail,
 } from '../../../test/support/recovery.ts';
 import { type Client, type Json, password, type TestApp } from '../../../test/support/test-app.ts';
-import { day, minute } from '../../clock.ts';
+import { day, minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/reset/token';
 const email = 'grace@example.com';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { selectActivePerson } from '../../db/people.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/contract.ts';

@@ -1,6 +1,6 @@
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
-import { isAdministrator } from '../../db/membership.ts';
-import type { NewRow } from '../../db/tables.ts';
+import { isAdministrator } from '../../db/members/membership.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { StoredRefreshToken } from './session.ts';
 
 /** A session token by its hash, with the state of its session, owner and organization. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { day, second } from '../../clock.ts';
+import { day, second } from '../../base/clock.ts';
 
 /** How long an exchanged refresh token answers the same pair again, for clients whose answer was lost. Rule: SESSION-5. */
 export const rotationGraceMs = 10 * second;

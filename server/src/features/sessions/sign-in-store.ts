@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import { mailTargets } from '../../db/mail-targets.ts';
+import { mailTargets } from '../../db/members/mail-targets.ts';
 
 /** The active person who may recover a password by naming this address, which is not always where the mail goes. Rule: AUTH-49. */
 export function selectRecoverable(read: Reader, orgId: string, email: string) {

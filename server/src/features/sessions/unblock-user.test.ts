@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attemptSignIn } from '../../../test/support/sign-in.ts';
 import { type Client, password, TestApp } from '../../../test/support/test-app.ts';
-import { day } from '../../clock.ts';
+import { day } from '../../base/clock.ts';
 
 const email = 'grace@example.com';
 

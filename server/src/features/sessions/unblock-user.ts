@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { selectActivePerson } from '../../db/people.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { clearSlowDown } from '../sign-in/contract.ts';

@@ -1,5 +1,5 @@
 import type { MailSettings } from '../../mail/mail.ts';
-import type { OidcSettings } from '../../sso/oidc.ts';
+import type { OidcSettings } from '../../oidc/oidc.ts';
 
 /** What the audit log compares mail settings by; `null`: there are none, or they cannot be read. Rule: AUDIT-9. */
 export function auditedMailSettings(settings: MailSettings | null) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { Secret } from '../../secret.ts';
+import { Secret } from '../../base/secret.ts';
 import { decryptMailSettings, encryptMailSettings } from './contract.ts';
 
 const path = '/settings/smtp';

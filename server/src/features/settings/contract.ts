@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Encryption } from '../../access/encryption.ts';
+import { Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../db/database.ts';
+import type { Encryption } from '../../keys/encryption.ts';
 import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
 import { shownSender } from '../../mail/mail-address.ts';
-import { Secret } from '../../secret.ts';
+import { type OidcSettings, oidcRedirectUri } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
-import { type OidcSettings, oidcRedirectUri } from '../../sso/oidc.ts';
 import { normalizeEmail } from '../../text/email-address.ts';
 import { selectSetting } from './setting-store.ts';
 

@@ -1,10 +1,10 @@
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { dependsOn } from '../sign-in/contract.ts';
 import { auditedMailSettings } from './audited-settings.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nextTurn, secondConnection } from '../../../test/support/second-connection.ts';
 import { dropSharedKeys } from '../../../test/support/stored-keys.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { Secret } from '../../secret.ts';
+import { Secret } from '../../base/secret.ts';
 import { encryptMailSettings } from './contract.ts';
 
 const path = '/settings/smtp';

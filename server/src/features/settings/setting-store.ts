@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow, Tables } from '../../db/tables.ts';
+import type { NewRow, Tables } from '../../db/schema/tables.ts';
 
 /** The encrypted content of a setting; `null` where none is stored. */
 export async function selectSetting(read: Reader, name: Tables['settings']['name']): Promise<string | null> {

@@ -3,7 +3,7 @@ import { MailServer } from '../../../test/support/mail-server.ts';
 import { except, RawMailServer } from '../../../test/support/raw-mail-server.ts';
 import { nextTurn, secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { minute } from '../../clock.ts';
+import { minute } from '../../base/clock.ts';
 import { encryptMailSettings } from './contract.ts';
 
 const path = '/settings/smtp';

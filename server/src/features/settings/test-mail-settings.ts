@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
-import { selectActivePerson } from '../../db/people.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { testMail } from '../../mail/templates.ts';

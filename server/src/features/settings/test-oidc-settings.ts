@@ -1,9 +1,9 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
+import { OidcError } from '../../oidc/oidc.ts';
 import { hiddenReason } from '../../outbound/address-guard.ts';
-import { OidcError } from '../../sso/oidc.ts';
 
 /** Rules: AUDIT-4, AUTH-48. */
 export const testOidcSettings = endpoint({

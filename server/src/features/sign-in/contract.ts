@@ -1,11 +1,11 @@
-import { networkOf } from '../../access/limits.ts';
 import { refuseSignIn } from '../../access/proof.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError, refuseInput } from '../../base/errors.ts';
+import { idPattern } from '../../base/ids.ts';
+import type { Origin } from '../../base/origin.ts';
+import { hashCredential } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { RefusedError, refuseInput } from '../../errors.ts';
-import { idPattern } from '../../ids.ts';
-import type { Origin } from '../../origin.ts';
-import { hashCredential } from '../../secret.ts';
+import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
 import { forgetWrongCodes } from '../codes/contract.ts';
 import {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { selectAdministratorTargets } from '../../db/mail-targets.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { signInStepsChangedMail } from '../../mail/notice-letters.ts';
 import { sendNotice } from '../../mail/notices.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { networkOf } from '../../access/limits.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import { authProviders } from '../../sso/oidc.ts';
+import { networkOf } from '../../limits/limits.ts';
+import { authProviders } from '../../oidc/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { firstMethods } from './contract.ts';
 import { signInMs } from './steps.ts';

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { NewRow } from '../../db/tables.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import { type SignInConfig, type SignInStep, signInSteps } from './steps.ts';
 
 /** How the people of an organization sign in. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { hour } from '../../clock.ts';
+import { hour } from '../../base/clock.ts';
 
 /** How long a sign-in may take from its start. Rule: AUTH-3. */
 export const signInMs = hour;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { networkOf } from '../../access/limits.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import { OidcError, oidcRedirectUri } from '../../sso/oidc.ts';
+import { networkOf } from '../../limits/limits.ts';
+import { OidcError, oidcRedirectUri } from '../../oidc/oidc.ts';
 import { receiveArrival } from './contract.ts';
 import { backToSignIn, flowOf, readFlowCookie, returnUrl } from './oidc-flow.ts';
 

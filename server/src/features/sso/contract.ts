@@ -1,11 +1,11 @@
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
-import { selectActiveOrganization } from '../../db/organization.ts';
+import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { firstSignOnMail } from '../../mail/address-notices.ts';
-import type { Origin } from '../../origin.ts';
+import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
-import type { OidcIdentity, OidcSettings } from '../../sso/oidc.ts';
 import { domainOf, vouchedEmail } from '../../text/email-address.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/contract.ts';

@@ -1,5 +1,5 @@
-import { minute, second } from '../../clock.ts';
-import type { OidcFlow, OidcSettings } from '../../sso/oidc.ts';
+import { minute, second } from '../../base/clock.ts';
+import type { OidcFlow, OidcSettings } from '../../oidc/oidc.ts';
 
 /** How long one may be at the provider. */
 export const flowMs = 10 * minute;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { networkOf } from '../../access/limits.ts';
-import { second } from '../../clock.ts';
+import { second } from '../../base/clock.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { OidcError, oidcRedirectUri } from '../../sso/oidc.ts';
+import { networkOf } from '../../limits/limits.ts';
+import { OidcError, oidcRedirectUri } from '../../oidc/oidc.ts';
 import { flowCookie, flowMs, signInPage } from './oidc-flow.ts';
 
 /** Rules: AUTH-48, AUTH-56. What has to be remembered goes to the browser, sealed; nothing is stored for who only begins. */

@@ -1,8 +1,8 @@
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { deleteMemberships, selectHeirs, updateToOwners } from './member-store.ts';
 

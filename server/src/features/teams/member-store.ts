@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
-import type { NewRow } from '../../db/tables.ts';
 import type { TeamMember } from './team.ts';
 
 function membersOf(read: Reader, teamIds: readonly string[]) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { NewRow } from '../../db/tables.ts';
-import { type InputProblem, RefusedError, refuseInput } from '../../errors.ts';
+import { type InputProblem, RefusedError, refuseInput } from '../../base/errors.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import { id, idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';

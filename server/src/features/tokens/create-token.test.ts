@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimsOf } from '../../../test/support/jwt.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { catalogue } from '../../access/scopes.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
 
 const path = '/personal-access-tokens';
 const everyScope: string[] = catalogue.map(({ name }) => name);

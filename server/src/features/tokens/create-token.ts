@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { day, toTimestamp } from '../../clock.ts';
-import { selectActivePerson } from '../../db/people.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
+import { hashCredential } from '../../base/secret.ts';
+import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { tellOfToken } from '../../mail/owner-notices.ts';
-import { hashCredential } from '../../secret.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
 import { insertToken } from './token-store.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
 
 const path = '/personal-access-tokens/admin';
 const ids = ({ body }: Answer): string[] => body.data.map((token: { id: string }) => token.id);

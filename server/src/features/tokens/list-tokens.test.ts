@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
 
 const ids = ({ body }: Answer): string[] => body.tokens.map((token: { id: string }) => token.id);
 

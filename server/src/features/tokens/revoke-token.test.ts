@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const absent = 'f'.repeat(24);
 const done = { message: 'Personal access token revoked successfully' };

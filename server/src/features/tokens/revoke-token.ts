@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import { revokeReason, revokeToken } from './contract.ts';
 

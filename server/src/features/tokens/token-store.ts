@@ -1,8 +1,8 @@
 import type { ExpressionBuilder } from 'kysely';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
-import { isAdministrator } from '../../db/membership.ts';
+import { isAdministrator } from '../../db/members/membership.ts';
+import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
-import type { NewRow, Tables } from '../../db/tables.ts';
 import type { StoredToken, StoredTokenWithOwner } from './token.ts';
 
 type TokenExpression = ExpressionBuilder<Tables, 'personal_access_tokens'>;

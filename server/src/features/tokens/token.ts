@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { toTimestamp } from '../../clock.ts';
-import { RefusedError, refuseScope } from '../../errors.ts';
+import { toTimestamp } from '../../base/clock.ts';
+import { RefusedError, refuseScope } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 

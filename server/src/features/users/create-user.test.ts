@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { refusals } from '../../refusals.ts';
+import { refusals } from '../../base/refusals.ts';
 
 describe('POST /users', () => {
   let app: TestApp;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/contract.ts';

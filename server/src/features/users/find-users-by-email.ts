@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
-import { isOrganizationDeleted } from '../../db/organization.ts';
-import { refuseInput } from '../../errors.ts';
+import { refuseInput } from '../../base/errors.ts';
+import { isOrganizationDeleted } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer } from '../../http/schemas.ts';
 import { emailAddress, emailAnswer } from '../../text/email-address.ts';

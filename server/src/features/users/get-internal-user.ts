@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { recordFor, userRecord } from './user.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { type addressAnswer, storedAddress } from '../../text/plain-text.ts';
 import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';

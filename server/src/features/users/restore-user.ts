@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { RefusedError } from '../../errors.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { restorePerson } from './contract.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
-import { refusals } from '../../refusals.ts';
+import { refusals } from '../../base/refusals.ts';
 
 let app: TestApp;
 let admin: Client;

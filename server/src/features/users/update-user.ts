@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import type { Principal } from '../../access/principal.ts';
-import { RefusedError } from '../../errors.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import type { Origin } from '../../origin.ts';
 import type { Services } from '../../services.ts';
 import {
   announceGivenBack,

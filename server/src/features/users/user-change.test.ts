@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { updatedPayload } from '../../events/updated-user.ts';
+import { updatedPayload } from '../../outbox/updated-user.ts';
 import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-change.ts';
 

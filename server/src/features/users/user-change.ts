@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { refuseInput } from '../../errors.ts';
+import { refuseInput } from '../../base/errors.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import {
   clearableAddress,

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely';
 import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import type { Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
-import type { Tables } from '../../db/tables.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
 
 /** The record of one active user. */

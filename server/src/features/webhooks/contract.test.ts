@@ -3,7 +3,7 @@ import { storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { presentClock, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
 import { listWebhookRelays, pruneAttempts, pruneWebhooks, switchOff } from './contract.ts';
 
 const url = 'https://example.invalid/';

@@ -1,17 +1,17 @@
 import type { Principal } from '../../access/principal.ts';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { day, toTimestamp } from '../../clock.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { day, toTimestamp } from '../../base/clock.ts';
+import { RefusedError, refuseInput } from '../../base/errors.ts';
+import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { RefusedError, refuseInput } from '../../errors.ts';
-import { type Envelope, type EventType, entityStream, eventTypes } from '../../events/envelope.ts';
-import { outletName } from '../../events/outlet.ts';
-import { deleteRelay } from '../../events/relay-store.ts';
-import type { Sink } from '../../events/sink.ts';
-import type { Secret } from '../../secret.ts';
+import { type Envelope, type EventType, entityStream, eventTypes } from '../../outbox/envelope.ts';
+import { outletName } from '../../outbox/relay/outlet.ts';
+import { deleteRelay } from '../../outbox/relay/relay-store.ts';
+import type { Sink } from '../../outbox/relay/sink.ts';
+import type { WebhookAttempt, WebhookSender, WebhookTarget } from '../../outbox/webhook-delivery/webhook-sender.ts';
+import { webhookSink } from '../../outbox/webhook-delivery/webhook-sink.ts';
 import type { Services } from '../../services.ts';
-import type { WebhookAttempt, WebhookSender, WebhookTarget } from '../../webhooks/webhook-sender.ts';
-import { webhookSink } from '../../webhooks/webhook-sink.ts';
 import { eventsOf, type StoredWebhook, secretsAt } from './webhook.ts';
 import {
   deleteOldAttempts,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { RefusedError } from '../../errors.ts';
-import { readSpan } from '../../events/event-log.ts';
-import { insertRelay } from '../../events/relay-store.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
+import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { mintRawWebhookSecret } from '../../webhooks/signature.ts';
+import { readSpan } from '../../outbox/event-log.ts';
+import { insertRelay } from '../../outbox/relay/relay-store.ts';
+import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
 import { encryptWebhookSecret, relayOf, requireAfter, requireUrl, requireWebhook } from './contract.ts';
 import {
   eventFilter,

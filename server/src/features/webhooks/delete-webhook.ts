@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { removeWebhook, requireWebhook } from './contract.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { answer, presentClock, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
-import { second, toTimestamp } from '../../clock.ts';
+import { second, toTimestamp } from '../../base/clock.ts';
 
 let receiver: WebhookReceiver;
 let app: TestApp;

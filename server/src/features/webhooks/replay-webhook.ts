@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
 import type { Tx } from '../../db/database.ts';
-import { RefusedError } from '../../errors.ts';
-import { readEventById, readSpan } from '../../events/event-log.ts';
-import { selectRelay, updateReplay, updateRetryNow, upsertLetter } from '../../events/relay-store.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
+import { readEventById, readSpan } from '../../outbox/event-log.ts';
+import { selectRelay, updateReplay, updateRetryNow, upsertLetter } from '../../outbox/relay/relay-store.ts';
 import type { Services } from '../../services.ts';
 import { relayOf, requireAfter, requireWebhook } from './contract.ts';
 import { sequence } from './webhook.ts';

@@ -3,7 +3,7 @@ import { storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { presentClock, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
-import { toTimestamp } from '../../clock.ts';
+import { toTimestamp } from '../../base/clock.ts';
 
 const dayMs = 86_400_000;
 let receiver: WebhookReceiver;

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { toTimestamp } from '../../clock.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
-import { mintRawWebhookSecret } from '../../webhooks/signature.ts';
+import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
 import { encryptWebhookSecret, requireMaker, requireWebhook } from './contract.ts';
 import { earlierSecretMs } from './webhook.ts';
 import { updateWebhook } from './webhook-store.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { toMessage } from '../../events/envelope.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
+import { toMessage } from '../../outbox/envelope.ts';
 import { recordAttempt, requireWebhook, targetOf } from './contract.ts';
 import { attemptRecord, testEventType } from './webhook.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit/audit-log.ts';
-import { changesBetween } from '../../audit/changes.ts';
-import { updateRetryNow } from '../../events/relay-store.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { changesBetween } from '../../audit-log/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
+import { updateRetryNow } from '../../outbox/relay/relay-store.ts';
 import { relayOf, requireMaker, requireUrl, requireWebhook } from './contract.ts';
 import {
   eventFilter,

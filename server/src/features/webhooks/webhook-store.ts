@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import { areAdministrators } from '../../db/membership.ts';
-import type { NewRow } from '../../db/tables.ts';
+import { areAdministrators } from '../../db/members/membership.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { StoredAttempt, StoredWebhook } from './webhook.ts';
 
 /** Webhooks, those too that ended with the personal access token that made them, with that token and its owner. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { hour, toTimestamp } from '../../clock.ts';
-import type { EventType } from '../../events/envelope.ts';
+import { hour, toTimestamp } from '../../base/clock.ts';
+import { Secret } from '../../base/secret.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { Secret } from '../../secret.ts';
+import type { EventType } from '../../outbox/envelope.ts';
 import { clearableText } from '../../text/plain-text.ts';
 
 /** How many webhooks there may be at once. */

@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto';
+import { toTimestamp } from '../base/clock.ts';
+
+/** What stands for the hash of the record before the first. */
+export const chainStart = '0'.repeat(64);
+
+/** The form that hashes are made by; another one gets another name. */
+const form = 'latchkey-audit-1';
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined };
+
+function withSortedKeys(_: string, value: Json): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).filter(([, of]) => of !== undefined);
+  // In the order of their UTF-16 units, as RFC 8785 has it.
+  return Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/**
+ * A value as canonical JSON (RFC 8785): no white space, names sorted. Names that look like array indexes would not stay
+ * in order, so there must be none.
+ */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, withSortedKeys);
+}
+
+/** What of a record can be erased, as it is stored. */
+export interface AuditContent {
+  readonly network: string;
+  /** Canonical JSON of an object. */
+  readonly details: string;
+  /** Canonical JSON of an object. */
+  readonly changes: string;
+}
+
+/** The digest of what can be erased: nobody guesses the content from it once the salt is gone. Rules: AUDIT-10, AUDIT-14. */
+export function contentHashOf(salt: string, { network, details, changes }: AuditContent): string {
+  return hash('sha256', `${salt}[${JSON.stringify(network)},${details},${changes}]`, 'hex');
+}
+
+/** What of a record stays for ever, as it is stored. */
+export interface ChainedFields {
+  readonly sequence: number;
+  readonly id: string;
+  readonly occurred_at: number;
+  readonly org_id: string | null;
+  readonly action: string;
+  readonly outcome: string;
+  readonly actor_user_id: string | null;
+  readonly actor_token_id: string | null;
+  readonly actor_client_id: string | null;
+  readonly subject_id: string | null;
+  readonly subject_owner_id: string | null;
+  readonly request_id: string;
+  readonly content_hash: string;
+  readonly previous_hash: string;
+}
+
+/** The hash of a record, which the record after it holds. Rule: AUDIT-10. */
+export function recordHashOf(row: ChainedFields): string {
+  const fields = [
+    form,
+    row.previous_hash,
+    row.sequence,
+    row.id,
+    toTimestamp(row.occurred_at),
+    row.org_id,
+    row.action,
+    row.outcome,
+    row.actor_user_id,
+    row.actor_token_id,
+    row.actor_client_id,
+    row.subject_id,
+    row.subject_owner_id,
+    row.request_id,
+    row.content_hash,
+  ];
+  return hash('sha256', JSON.stringify(fields), 'hex');
+}

@@ -1,0 +1,97 @@
+import type { Reader } from '../db/database.ts';
+import type { AuditLog } from '../db/schema/event-tables.ts';
+
+/** An erasure that the log tells of, of a user who is erased. */
+interface Erasure {
+  readonly sequence: number;
+  readonly userId: string;
+}
+
+/** The erasures of users who are erased, or went with the whole organization afterwards; the first ones first. */
+async function selectErasures(read: Reader): Promise<readonly Erasure[]> {
+  const rows = await read
+    .selectFrom('audit_log as a')
+    .leftJoin('users as u', 'u.id', 'a.subject_id')
+    .where('a.action', '=', 'user.erased')
+    .orderBy('a.sequence')
+    .select(['a.sequence', 'a.subject_id as userId', 'u.id as knownId', 'u.erased_at as erasedAt'])
+    .execute();
+  const purges = await read
+    .selectFrom('audit_log')
+    .where('action', '=', 'org.purged')
+    .select((eb) => eb.fn.max('sequence').as('last'))
+    .executeTakeFirst();
+  const lastPurge = purges?.last ?? 0;
+  return rows.flatMap(({ sequence, userId, knownId, erasedAt }) => {
+    const isGone = knownId === null && sequence < lastPurge;
+    return userId !== null && (erasedAt !== null || isGone) ? [{ sequence, userId }] : [];
+  });
+}
+
+/** How many records an erasure says that it took from; `null`: it says nothing. */
+function saidBy({ details }: Pick<AuditLog, 'details'>): number | null {
+  const said: unknown = JSON.parse(details);
+  const records = typeof said === 'object' && said !== null && 'records' in said ? said.records : null;
+  return typeof records === 'number' ? records : null;
+}
+
+/**
+ * The erasures of a log that is gone through once, record by record in order. An erased record counts only for an erasure of
+ * a user who acted, was the subject or owned it, and an erasure only for as many records as it says. Rules: AUDIT-14, AUDIT-18.
+ */
+export class RecordedErasures {
+  readonly #read: Reader;
+  readonly #after: number;
+  readonly #isWhole: boolean;
+  #erasures: ReadonlyMap<string, readonly number[]> | null = null;
+  /** How many records each one took from, by its sequence. */
+  readonly #taken = new Map<number, number>();
+  /** How many records were erased. */
+  count = 0;
+  /** How many of those up to the noted record were erased after it. */
+  countSince = 0;
+
+  /**
+   * @param log `after`: the sequence of the record that was noted earlier; `isWhole`: whether the log begins with its first
+   *   record, and not at a checkpoint
+   */
+  constructor(read: Reader, { after, isWhole }: { readonly after: number; readonly isWhole: boolean }) {
+    this.#read = read;
+    this.#after = after;
+    this.#isWhole = isWhole;
+  }
+
+  /** Whether a record is rightly erased; counts it then. */
+  async accept(row: AuditLog): Promise<boolean> {
+    const people = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
+    // One that was erased a moment ago is in no list yet.
+    const by =
+      (await this.#firstAfter(row.sequence, people, false)) ?? (await this.#firstAfter(row.sequence, people, true));
+    // What says who was erased can itself not be erased.
+    if (by === null || row.action === 'user.erased') return false;
+    this.count += 1;
+    if (row.sequence <= this.#after && by > this.#after) this.countSince += 1;
+    this.#taken.set(by, (this.#taken.get(by) ?? 0) + 1);
+    return true;
+  }
+
+  /** Whether as many records as an erasure says were erased by it; at most as many where some were removed since. */
+  isComplete(row: AuditLog): boolean {
+    if (row.action !== 'user.erased') return true;
+    const [said, taken] = [saidBy(row), this.#taken.get(row.sequence) ?? 0];
+    return said === taken || (!this.#isWhole && said !== null && taken < said);
+  }
+
+  async #firstAfter(sequence: number, people: readonly string[], isAnew: boolean): Promise<number | null> {
+    if (people.length === 0) return null;
+    if (this.#erasures === null || isAnew) {
+      const byUser = new Map<string, number[]>();
+      for (const one of await selectErasures(this.#read)) {
+        byUser.set(one.userId, [...(byUser.get(one.userId) ?? []), one.sequence]);
+      }
+      this.#erasures = byUser;
+    }
+    const all = people.flatMap((id) => this.#erasures?.get(id) ?? []).filter((one) => one > sequence);
+    return all.length === 0 ? null : Math.min(...all);
+  }
+}

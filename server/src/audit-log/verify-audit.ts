@@ -1,0 +1,170 @@
+import type { Database, Reader } from '../db/database.ts';
+import type { AuditLog } from '../db/schema/event-tables.ts';
+import { areaOf } from './actions.ts';
+import { selectAuditEnd } from './audit-events.ts';
+import { canonicalJson, contentHashOf, recordHashOf } from './chain.ts';
+import { type CheckpointKey, selectAuditStart } from './checkpoint.ts';
+import { RecordedErasures } from './recorded-erasures.ts';
+
+/** A record and its hash: whoever notes them can tell later whether the log still holds all up to there. */
+export interface AuditHead {
+  /** 0: before the first record. */
+  readonly sequence: number;
+  readonly hash: string;
+}
+
+/** What is wrong with a record. */
+export type AuditFault =
+  | 'missing'
+  | 'missing-at-end'
+  | 'surplus'
+  | 'link'
+  | 'hash'
+  | 'content'
+  | 'erased'
+  | 'erasure'
+  | 'expectation'
+  | 'checkpoint'
+  | 'removed';
+
+/** In words, for whoever runs the system. */
+export const auditFaults: Readonly<Record<AuditFault, string>> = {
+  missing: 'it is missing',
+  'missing-at-end': 'it and all after it are missing: more have been written',
+  surplus: 'it was never written: its number has not been given out yet',
+  link: 'it does not go on from the record before it: one of the two was put in, moved or rewritten',
+  hash: 'it is not what was written: it does not match its hash',
+  content: 'its network, details or changes are not what was written',
+  erased:
+    'its network, details and changes were taken away, and no record tells of a person in it who was erased, and is',
+  erasure: 'it tells that a person was erased, and another number of records than it says was taken away',
+  checkpoint: 'the checkpoint that stands for the records before it was not signed with this ENCRYPTION_KEY',
+  removed: 'it was removed behind a checkpoint, as AUDIT_RETENTION_DAYS says: look for it in its archive',
+  expectation: 'it is sound, and not the one that was noted: the log was rewritten',
+};
+
+/** The whole log was looked at, and is sound or has a first broken record. */
+export type AuditVerdict =
+  | {
+      readonly ok: true;
+      readonly records: number;
+      /** How many before them were removed behind a checkpoint, where any were. */
+      readonly removed?: number;
+      /** How many of them were erased with a person. */
+      readonly erased: number;
+      /** How many of those up to the noted record were erased after it. */
+      readonly erasedSince: number;
+      readonly head: AuditHead;
+    }
+  | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
+
+interface Wish {
+  /** What was noted earlier; `null`: nothing. */
+  readonly expected?: AuditHead | null;
+  /** What checkpoints are signed with; `null`: it is not at hand, and a checkpoint is believed. */
+  readonly key?: CheckpointKey | null;
+  /** Told now and then how many of how many records were looked at. */
+  readonly progress?: (done: number, total: number) => void;
+}
+
+function isIntact(row: AuditLog): boolean {
+  const isTimely = Number.isSafeInteger(row.occurred_at) && Math.abs(row.occurred_at) <= 8.64e15;
+  return isTimely && row.hash === recordHashOf(row) && row.area === areaOf(row.action);
+}
+
+const saltForm = /^[0-9a-f]{32}$/;
+
+/** Whether a text is canonical JSON of an object. */
+function isCanonical(text: string): boolean {
+  try {
+    return text.startsWith('{') && canonicalJson(JSON.parse(text)) === text;
+  } catch {
+    return false;
+  }
+}
+
+/** The hash is of salt, network, details and changes in one: each has its form, or one could be made longer for another. */
+function isContentIntact(salt: string, row: AuditLog): boolean {
+  const hasForm = saltForm.test(salt) && isCanonical(row.details) && isCanonical(row.changes);
+  return hasForm && contentHashOf(salt, row) === row.content_hash;
+}
+
+async function contentFault(erasures: RecordedErasures, row: AuditLog): Promise<AuditFault | null> {
+  if (row.salt !== null && !isContentIntact(row.salt, row)) return 'content';
+  if (row.salt !== null) return erasures.isComplete(row) ? null : 'erasure';
+  if (row.network !== '' || row.details !== '{}' || row.changes !== '{}') return 'content';
+  return (await erasures.accept(row)) ? null : 'erased';
+}
+
+/** What is wrong with the record that should be the next after `last`; `null`: nothing. */
+async function faultOf(erasures: RecordedErasures, row: AuditLog, last: AuditHead): Promise<AuditFault | null> {
+  if (row.sequence !== last.sequence + 1) return row.sequence > last.sequence ? 'missing' : 'surplus';
+  if (!isIntact(row)) return 'hash';
+  if (row.previous_hash !== last.hash) return 'link';
+  return contentFault(erasures, row);
+}
+
+/** Where a fault is found: what is missing has no record of its own. */
+function placeOf(fault: AuditFault, row: AuditLog, last: AuditHead): number {
+  return fault === 'missing' ? last.sequence + 1 : row.sequence;
+}
+
+/**
+ * What is wrong with where the log ends; `null`: nothing.
+ * @param least the record that it has to reach
+ */
+async function faultOfEnd(read: Reader, { sequence }: AuditHead, least: number) {
+  // Between the two looks at the counter others may have written: neither look may tell of a fault that isn't there.
+  if (sequence < least) return { fault: 'missing-at-end', sequence: sequence + 1 } as const;
+  const writtenAfter = await selectAuditEnd(read);
+  return sequence > writtenAfter ? ({ fault: 'surplus', sequence: writtenAfter + 1 } as const) : null;
+}
+
+/** Whether a record is not the one that was noted with its number. */
+function isAnother(expected: AuditHead | null, head: AuditHead): boolean {
+  return expected?.sequence === head.sequence && expected.hash !== head.hash;
+}
+
+/** What speaks against what was noted before any record is looked at; `null`: nothing. */
+function faultOfStart(expected: AuditHead | null, start: AuditHead) {
+  if (!expected) return null;
+  if (expected.sequence < start.sequence) return { fault: 'removed', sequence: expected.sequence } as const;
+  return isAnother(expected, start) ? ({ fault: 'expectation', sequence: start.sequence } as const) : null;
+}
+
+/**
+ * Goes through the whole audit log, without changing anything and without keeping anybody from writing, and answers the
+ * first record that is broken. A log that somebody rewrote from some record to its end, hashes included, is sound in itself:
+ * only a head that was noted earlier tells. A log whose oldest records were removed begins at the checkpoint that stands in
+ * their place. Rules: AUDIT-10, AUDIT-11, AUDIT-14, AUDIT-18, AUDIT-19.
+ */
+export async function verifyAudit(
+  db: Pick<Database, 'read' | 'batches'>,
+  { expected = null, key = null, progress = () => {} }: Wish = {},
+): Promise<AuditVerdict> {
+  const writtenBefore = await selectAuditEnd(db.read);
+  const start = await selectAuditStart(db.read, key);
+  if (!start) return { ok: false, records: 0, sequence: 1, fault: 'checkpoint' };
+  const after = expected?.sequence ?? Number.POSITIVE_INFINITY;
+  const erasures = new RecordedErasures(db.read, { after, isWhole: start.sequence === 0 });
+  let last: AuditHead = start;
+  const broken = (fault: AuditFault, sequence: number) =>
+    ({ ok: false, records: last.sequence - start.sequence, sequence, fault }) as const;
+  const early = faultOfStart(expected, start);
+  if (early) return broken(early.fault, early.sequence);
+  const rows = db.read.selectFrom('audit_log').orderBy('sequence').selectAll();
+  for await (const batch of db.batches(rows, 'verification of the audit log')) {
+    for (const row of batch) {
+      const fault = await faultOf(erasures, row, last);
+      if (fault) return broken(fault, placeOf(fault, row, last));
+      last = { sequence: row.sequence, hash: row.hash };
+      if (isAnother(expected, last)) return broken('expectation', row.sequence);
+    }
+    progress(last.sequence, Math.max(last.sequence, writtenBefore));
+  }
+  const end = await faultOfEnd(db.read, last, Math.max(writtenBefore, expected?.sequence ?? 0));
+  if (end) return broken(end.fault, end.sequence);
+  const { count: erased, countSince: erasedSince } = erasures;
+  const removed = start.sequence > 0 ? { removed: start.sequence } : {};
+  return { ok: true, records: last.sequence - start.sequence, ...removed, erased, erasedSince, head: last };
+}

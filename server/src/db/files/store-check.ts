@@ -1,0 +1,79 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { Reader } from '../database.ts';
+import { startupReason, storeFile } from './data-dir.ts';
+
+/** So many problems are told of; there may be more. */
+const toldMax = 5;
+const waitMs = 5_000;
+
+/** What was found in the file of the embedded store. */
+export interface StoreFileCheck {
+  readonly bytes: number;
+  /** Whether every page was looked at. */
+  readonly isWhole: boolean;
+  /** What is damaged, in SQLite's words; at most 5. */
+  readonly damage: readonly string[];
+  /** Tables with rows that refer to rows which are not there. */
+  readonly strays: readonly string[];
+}
+
+/**
+ * Looks for damage in the file of the embedded store, beside a server or not. It writes nothing. Throws StartupError for
+ * what cannot be read at all.
+ * @param wholeBytesMax up to this size every page is looked at, which takes about a second for 100 MB
+ */
+export function checkStoreFile(dataDir: string, wholeBytesMax: number): StoreFileCheck {
+  const file = join(dataDir, storeFile);
+  try {
+    const bytes = statSync(file).size;
+    const isWhole = bytes <= wholeBytesMax;
+    const store = new Sqlite(file, { fileMustExist: true, timeout: waitMs });
+    try {
+      store.pragma('query_only = ON');
+      const ask = (sqlText: string) => (isWhole ? store.prepare(sqlText).pluck().all().map(String) : []);
+      const told = ask(`PRAGMA quick_check(${toldMax})`);
+      return {
+        bytes,
+        isWhole,
+        damage: told.filter((text) => text !== 'ok'),
+        strays: ask('SELECT DISTINCT "table" FROM pragma_foreign_key_check'),
+      };
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    throw startupReason(error, file);
+  }
+}
+
+/** Whether a server holds a data directory. It holds nothing itself but for an instant. */
+export function isHeld(dataDir: string): boolean {
+  const file = join(dataDir, 'server.lock');
+  if (!existsSync(file)) return false;
+  const lock = new Sqlite(file, { readonly: true, fileMustExist: true, timeout: 0 });
+  try {
+    lock.pragma('user_version');
+    return false;
+  } catch (error) {
+    if (error instanceof Sqlite.SqliteError && error.code === 'SQLITE_BUSY') return true;
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
+/** The latest moment that anything in the store was done, in milliseconds since 1970; `null`: nothing was. */
+export async function selectLatest(read: Reader): Promise<number | null> {
+  const { latest } = await read
+    .selectFrom('audit_log')
+    .select((eb) => eb.fn.max('occurred_at').as('latest'))
+    .executeTakeFirstOrThrow();
+  const { applied } = await read
+    .selectFrom('schema_migrations')
+    .select((eb) => eb.fn.max('applied_at').as('applied'))
+    .executeTakeFirstOrThrow();
+  const known = [latest, applied].filter((ms) => ms !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}

@@ -1,0 +1,61 @@
+import type { Reader } from '../database.ts';
+
+/** A person as everybody's code sees one. */
+export interface Person {
+  readonly id: string;
+  readonly orgId: string;
+  readonly email: string;
+  readonly fullName: string;
+}
+
+function activePeople(read: Reader) {
+  return read
+    .selectFrom('users')
+    .where('is_deleted', '=', 0)
+    .select(['id', 'org_id as orgId', 'email', 'full_name as fullName']);
+}
+
+/** An active person; `undefined` for whoever is deleted or was never there. */
+export function selectActivePerson(read: Reader, id: string): Promise<Person | undefined> {
+  return activePeople(read).where('id', '=', id).executeTakeFirst();
+}
+
+/** The active person with this normalized address. */
+export function selectActivePersonByEmail(read: Reader, orgId: string, email: string): Promise<Person | undefined> {
+  return activePeople(read).where('org_id', '=', orgId).where('email', '=', email).executeTakeFirst();
+}
+
+/** All active people of an organization, in order of creation. */
+export function selectActivePeople(read: Reader, orgId: string): Promise<Person[]> {
+  return activePeople(read).where('org_id', '=', orgId).orderBy('id').execute();
+}
+
+/** How many active people an organization has. */
+export async function countActivePeople(read: Reader, orgId: string): Promise<number> {
+  const { count } = await read
+    .selectFrom('users')
+    .where('org_id', '=', orgId)
+    .where('is_deleted', '=', 0)
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** The people among some ids, deleted or not. */
+export async function selectKnownPeople(
+  read: Reader,
+  ids: readonly string[],
+): Promise<readonly { readonly id: string; readonly isDeleted: boolean }[]> {
+  const rows = await read
+    .selectFrom('users')
+    .where('id', 'in', ids)
+    .select(['id', 'is_deleted as isDeleted'])
+    .execute();
+  return rows.map(({ id, isDeleted }) => ({ id, isDeleted: isDeleted === 1 }));
+}
+
+/** The names of users, deleted or not, by their ids: full name and address. */
+export async function selectNames(read: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await read.selectFrom('users').where('id', 'in', ids).select(['id', 'full_name', 'email']).execute();
+  return new Map(rows.map(({ id, full_name, email }) => [id, `${full_name} (${email})`]));
+}

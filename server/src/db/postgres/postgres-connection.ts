@@ -1,0 +1,110 @@
+import type { QueryResult } from 'pg';
+import pg from 'pg';
+import Cursor from 'pg-cursor';
+import { second } from '../../base/clock.ts';
+import { isStoreFailure, StoreLostError } from '../failures.ts';
+
+/** A commit that waits for a standby which is gone waits for ever, and whoever asked for it does not. */
+const controlMsMax = 2.5 * second;
+const control = /^(start transaction|commit|rollback)\b/;
+
+interface TimedQuery extends pg.QueryConfig {
+  readonly query_timeout: number;
+}
+
+/** The code of an error, of PostgreSQL or of the system; empty where it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** What goes wrong with a connection, under the name of the store: its codes are those of any connection of this process. */
+function named(error: unknown): unknown {
+  const isOfConnection = isStoreFailure(error) && !(error instanceof pg.DatabaseError);
+  return isOfConnection ? new StoreLostError('the connection to the store broke', { cause: error }) : error;
+}
+
+/** What PostgreSQL says of a session that cannot write. */
+export const readOnlyCode = '25006';
+
+/** Whether the connection is as good as before: PostgreSQL refused one statement, and nothing else. */
+function leavesGood(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnlyCode;
+}
+
+interface ConnectionParts {
+  readonly client: pg.PoolClient;
+  /** Told of each answer: what was thrown, or `null`. */
+  readonly onAnswer: (error: unknown) => void;
+  readonly onRelease: () => void;
+}
+
+/**
+ * A connection of a pool. After anything but an answer of PostgreSQL's that leaves it usable, it takes no more statements and
+ * is not given to anybody else: an answer that was given up may still come, as the answer to the next question.
+ */
+export class PostgresConnection {
+  readonly #parts: ConnectionParts;
+  #fault: Error | null = null;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+  }
+
+  query<R extends pg.QueryResultRow>(
+    statement: string | pg.QueryConfig,
+    values?: readonly unknown[],
+  ): Promise<QueryResult<R>> {
+    const given = typeof statement === 'string' ? { text: statement } : statement;
+    const query = values === undefined ? given : { ...given, values: [...values] };
+    const timed: TimedQuery | pg.QueryConfig = control.test(query.text)
+      ? { ...query, query_timeout: controlMsMax }
+      : query;
+    return this.#ask(() => this.#parts.client.query<R>(timed));
+  }
+
+  /**
+   * The rows of a statement in batches of at most `rowsMax`. Whoever stops early ends it, and with it the connection, which
+   * would have to be waited for otherwise.
+   */
+  async *batches<R>(statement: pg.QueryConfig, rowsMax: number): AsyncGenerator<R[]> {
+    const cursor = this.#parts.client.query(new Cursor<R>(statement.text, statement.values));
+    let isOver = false;
+    try {
+      for (;;) {
+        const rows = await this.#ask(() => cursor.read(rowsMax));
+        isOver = rows.length === 0;
+        if (isOver) return;
+        yield rows;
+      }
+    } finally {
+      if (!isOver) this.#fault ??= new StoreLostError('nobody waits for the rest of a list');
+    }
+  }
+
+  /** Ends it, for whoever uses it too: the server behind it does not answer. */
+  abandon(): void {
+    this.#fault ??= new StoreLostError('the store does not answer');
+    // Whatever still waits for an answer is told that none comes.
+    void this.#parts.client.end();
+  }
+
+  /** Gives it back to its pool. */
+  release(): void {
+    this.#parts.client.release(this.#fault ?? undefined);
+    this.#parts.onRelease();
+  }
+
+  async #ask<T>(question: () => Promise<T>): Promise<T> {
+    if (this.#fault !== null) throw this.#fault;
+    try {
+      const answer = await question();
+      this.#parts.onAnswer(null);
+      return answer;
+    } catch (thrown) {
+      const error = named(thrown);
+      if (!leavesGood(error)) this.#fault ??= error instanceof Error ? error : new Error(String(error));
+      this.#parts.onAnswer(error);
+      throw error;
+    }
+  }
+}

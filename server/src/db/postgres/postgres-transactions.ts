@@ -1,0 +1,81 @@
+import { randomInt } from 'node:crypto';
+import { type Kysely, sql } from 'kysely';
+import pLimit, { type LimitFunction } from 'p-limit';
+import { second } from '../../base/clock.ts';
+import type { Database, Tx } from '../database.ts';
+import { despiteOthers } from '../despite-others.ts';
+import { StoreBusyError } from '../failures.ts';
+import type { Tables } from '../schema/tables.ts';
+import { WriteHealth } from '../write-health.ts';
+
+/** So many of what is noted behind requests may be under way: whoever asks for something shall find a connection. */
+const notersMax = 2;
+/** One that writes, and one that waits for its turn: whoever reads shall find a connection. */
+const writersMax = 2;
+/** How long a transaction waits until it may begin: for its turn in this process, and then for other processes. */
+const beginMsMax = 2.5 * second;
+/** Whoever waited for less has about as long as any session waits for a lock. */
+const shortWaitMs = 0.2 * second;
+const triesMax = 5;
+const doubtMs = 3 * second;
+const markMax = 2 ** 48 - 1;
+
+interface Attempt<T> {
+  readonly work: (tx: Tx) => Promise<T>;
+  /** Until when it has to have begun, of `performance.now()`. */
+  readonly untilMs: number;
+}
+
+function attempt<T>(read: Kysely<Tables>, { work, untilMs }: Attempt<T>): Promise<T> {
+  return read
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (tx) => {
+      const leftMs = Math.max(1, Math.ceil(untilMs - performance.now()));
+      if (leftMs < beginMsMax - shortWaitMs) await sql`set local lock_timeout = ${sql.lit(leftMs)}`.execute(tx);
+      await sql`update writer set mark = ${randomInt(markMax)} where id = 1`.execute(tx);
+      return work(tx);
+    });
+}
+
+/** Does `work` when it is its turn. When that has not come within `msMax`, throws StoreBusyError and never does it. */
+function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      reject(new StoreBusyError('too many transactions wait'));
+    }, msMax);
+    turns(async () => {
+      clearTimeout(timer);
+      if (!isLate) resolve(await work());
+    }).catch(reject);
+  });
+}
+
+/** How a store in PostgreSQL is written. */
+export interface Writing {
+  readonly transaction: Database['transaction'];
+  readonly note: Database['note'];
+  /** Whether it can be. */
+  readonly health: WriteHealth;
+}
+
+/** Runs transactions one after another, those again that others were in the way of, and notes: see `Database`. */
+export function writing(read: Kysely<Tables>): Writing {
+  const [turns, noters] = [pLimit(writersMax), pLimit(notersMax)];
+  // On a full disk what finds room in pages that are there already is still written.
+  const health = new WriteHealth(() => transaction(async () => {}), doubtMs);
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const untilMs = performance.now() + beginMsMax;
+    const run = () => inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs }));
+    return health.watch(() => despiteOthers(triesMax, run));
+  }
+
+  function note<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const run = () => noters(() => read.transaction().setIsolationLevel('read committed').execute(work));
+    return health.watch(() => despiteOthers(triesMax, run));
+  }
+  return { transaction, note, health };
+}

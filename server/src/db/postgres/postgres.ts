@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto';
+import { Kysely, PostgresDialect, type PostgresPoolClient, sql } from 'kysely';
+import type { Logger } from 'pino';
+import { second } from '../../base/clock.ts';
+import { StartupError } from '../../base/errors.ts';
+import type { Secret } from '../../base/secret.ts';
+import type { Arguments, Database, HotQuery } from '../database.ts';
+import { KeptUntilCommit } from '../kept.ts';
+import { requireSharedStore, requireWholeStore } from '../move/move-target.ts';
+import { postgresAddresses } from '../postgres-address.ts';
+import type { Tables } from '../schema/tables.ts';
+import { compileStatement } from '../statement.ts';
+import { codeOf } from './postgres-connection.ts';
+import { listsMax, PostgresLists } from './postgres-lists.ts';
+import { PostgresMark } from './postgres-mark.ts';
+import { PostgresPool } from './postgres-pool.ts';
+import { writing } from './postgres-transactions.ts';
+import { PostgresWords } from './postgres-words.ts';
+
+const connectionsMax = 20;
+/** A list may be read slowly, and PostgreSQL counts from its first row to its last: longer than any list takes. */
+const listMsMax = 65 * second;
+/** While anybody waits for the store, it is asked so often whether it is there. */
+const pulseMs = second;
+
+/** Said of a prepared statement whose columns are no longer what they were. */
+const columnsChanged = '0A000';
+/** Two servers that start at the same moment may both find that a table isn't there. */
+const madeByAnother = new Set(['23505', '42P07', '42710']);
+
+/**
+ * Whoever writes holds this row, so that transactions run one after another as in the embedded store, and leaves another
+ * mark in it.
+ */
+async function makeWriter(db: Kysely<Tables>): Promise<void> {
+  await sql`create table if not exists writer (id integer primary key, mark bigint not null)`.execute(db);
+  await sql`insert into writer (id, mark) values (1, 0) on conflict do nothing`.execute(db);
+}
+
+async function prepare(db: Kysely<Tables>): Promise<void> {
+  try {
+    await makeWriter(db);
+  } catch (error) {
+    if (!madeByAnother.has(codeOf(error))) throw error;
+    await makeWriter(db);
+  }
+}
+
+/**
+ * What a database is opened for: `serve` makes the store where there is none, `use` refuses that, and `move` is for
+ * whoever fills an empty one.
+ */
+type Opening = 'serve' | 'use' | 'move';
+
+async function prepareFor(opening: Opening, read: Kysely<Tables>): Promise<void> {
+  if (opening === 'move') return void (await sql`select 1`.execute(read));
+  if (opening === 'use') await requireSharedStore(read);
+  else await prepare(read);
+  await requireWholeStore(read);
+}
+
+/** Why the store cannot be opened, in one line for the operator. */
+function startupProblem(error: unknown): StartupError {
+  if (error instanceof StartupError) return error;
+  const { message } = error instanceof Error ? error : { message: String(error) };
+  return new StartupError(
+    `DATABASE_URL cannot be used (${codeOf(error) || message}): look whether PostgreSQL is there and lets this user in`,
+    { cause: error, variable: 'DATABASE_URL' },
+  );
+}
+
+/** What of `pool` the query builder asks for. */
+function dialect(pool: PostgresPool): PostgresDialect {
+  const connect = async () => {
+    const connection = await pool.connect();
+    const query = (text: string, values: readonly unknown[]) => connection.query(text, values);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the query builder knows no cursors and asks for none
+    return { query, release: () => connection.release() } as unknown as PostgresPoolClient;
+  };
+  return new PostgresDialect({ pool: { connect, end: () => pool.end() } });
+}
+
+/**
+ * Opens a store in PostgreSQL, or in what speaks its protocol. Transactions take one row first and so run one after
+ * another; reads see what is committed. Throws StartupError where it cannot be reached, or a move into it has not ended.
+ */
+export async function openPostgres(
+  url: Secret,
+  log: Logger | null = null,
+  opening: Opening = 'serve',
+): Promise<Database> {
+  const addresses = postgresAddresses(url.expose()) ?? [];
+  const pool = new PostgresPool({ addresses, connectionsMax, log });
+  const marks = new PostgresPool({ addresses, connectionsMax: 1, log });
+  const lists = new PostgresPool({ addresses, connectionsMax: listsMax, cursorMs: listMsMax, log });
+  const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresWords()] });
+  try {
+    await prepareFor(opening, read);
+  } catch (error) {
+    await read.destroy();
+    throw startupProblem(error);
+  }
+  return postgresDatabase(read, { pool, marks, lists });
+}
+
+/**
+ * A query that is prepared once on each connection, under a name that says which it is: under another one once a newer
+ * release has added columns to its tables, of which what was prepared before does not know. Rule: NODE-9.
+ */
+function preparedQuery(pool: PostgresPool, text: string) {
+  const hash = createHash('sha1').update(text).digest('hex');
+  let name = hash;
+  let changes = 0;
+  return async (values: unknown[]) => {
+    const used = name;
+    try {
+      return await pool.query({ name, text, values });
+    } catch (error) {
+      if (codeOf(error) !== columnsChanged) throw error;
+      // Whoever asked at the same time may have seen it first.
+      if (name === used) {
+        changes += 1;
+        name = `${hash}-${changes}`;
+      }
+      return pool.query({ name, text, values });
+    }
+  };
+}
+
+/** Runs queries that are prepared once on each connection. */
+function hotQueries(read: Kysely<Tables>, pool: PostgresPool, mark: PostgresMark) {
+  const runners = new Map<unknown, (args: never) => Promise<unknown>>();
+
+  function prepareHot<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => Promise<T | undefined> {
+    const { sql: text, bind } = compileStatement(query, read);
+    const ask = preparedQuery(pool, text);
+    const readFirst = async (values: unknown[]) => {
+      const { rows } = await ask(values);
+      return rows.length === 0 ? undefined : query.toValue(rows[0]);
+    };
+    const kept = new KeptUntilCommit<string, T>(() => mark.read());
+    const keepFirst = async (values: unknown[]) => {
+      const key = values.join('\0');
+      await mark.freshen();
+      const known = kept.get(key);
+      if (known !== undefined) return known;
+      const stamp = kept.stamp();
+      const value = await readFirst(values);
+      if (value !== undefined) kept.put(key, value, stamp);
+      return value;
+    };
+    const first = query.keep ? keepFirst : readFirst;
+    const runner = (args: A) => first(bind(args));
+    runners.set(query, runner);
+    return runner;
+  }
+
+  return async <A extends Arguments, T>(query: HotQuery<A, T>, args: A): Promise<T | undefined> => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepareHot` put there for this very query
+    const runner = runners.get(query) as ((args: A) => Promise<T | undefined>) | undefined;
+    return (runner ?? prepareHot(query))(args);
+  };
+}
+
+interface Pools {
+  readonly pool: PostgresPool;
+  readonly marks: PostgresPool;
+  readonly lists: PostgresPool;
+}
+
+function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }: Pools): Database {
+  const lists = new PostgresLists(listPool);
+  const { transaction, note, health } = writing(read);
+  const mark = new PostgresMark(marks, (askedMs) => {
+    pool.giveUp(askedMs);
+    listPool.giveUp(askedMs);
+  });
+  // Whoever waits for a server that is gone is told so, although nobody else asks for anything.
+  const pulse = setInterval(() => {
+    if (pool.isInUse || listPool.isInUse) mark.freshen().catch(() => {});
+  }, pulseMs).unref();
+  return {
+    isShared: true,
+    read,
+    transaction,
+    note,
+    first: hotQueries(read, pool, mark),
+    batches: (query, reader) => lists.read(query, reader),
+    freshen: () => mark.freshen(),
+    commitMark: () => mark.read(),
+    check: async () => {
+      await read.selectFrom('schema_migrations').select('version').limit(1).execute();
+      await health.check();
+    },
+    close: async () => {
+      clearInterval(pulse);
+      await marks.end();
+      await listPool.end();
+      await read.destroy();
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import type { Clock } from '../../base/clock.ts';
+import { StartupError } from '../../base/errors.ts';
+import type { Database, Tx } from '../database.ts';
+import * as foundation from './migrations/0001-foundation.ts';
+import * as peopleAndPictures from './migrations/0002-people-and-pictures.ts';
+import * as teams from './migrations/0003-teams.ts';
+import * as mailAndLinks from './migrations/0004-mail-and-links.ts';
+import * as signInAndServices from './migrations/0005-sign-in-and-services.ts';
+import * as relays from './migrations/0006-relays.ts';
+import * as webhooks from './migrations/0007-webhooks.ts';
+import * as auditChain from './migrations/0008-audit-chain.ts';
+import * as sharedKeys from './migrations/0009-shared-keys.ts';
+import * as nodes from './migrations/0010-nodes.ts';
+import * as verifiedAddresses from './migrations/0011-verified-addresses.ts';
+import * as sessionLifetimes from './migrations/0012-session-lifetimes.ts';
+import * as auditCheckpoints from './migrations/0013-audit-checkpoints.ts';
+import * as knownNetworks from './migrations/0014-known-networks.ts';
+import * as makers from './migrations/0015-makers.ts';
+
+interface Migration {
+  readonly name: string;
+  /**
+   * The oldest schema whose releases go on working, reading and writing, on a store with this step; at least the one with
+   * `compatible_schemas`. Without it, only releases that know the step do. Rule: NODE-9.
+   */
+  readonly compatibleFrom?: number;
+  readonly up: (tx: Tx) => Promise<void>;
+}
+
+/** In order; the place in this list is the version. Entries are only ever added at the end. */
+const migrations: readonly Migration[] = [
+  { name: 'foundation', up: foundation.up },
+  { name: 'people-and-pictures', up: peopleAndPictures.up },
+  { name: 'teams', up: teams.up },
+  { name: 'mail-and-links', up: mailAndLinks.up },
+  { name: 'sign-in-and-services', up: signInAndServices.up },
+  { name: 'relays', up: relays.up },
+  { name: 'webhooks', up: webhooks.up },
+  { name: 'audit-chain', up: auditChain.up },
+  { name: 'shared-keys', up: sharedKeys.up },
+  { name: 'nodes', up: nodes.up },
+  { name: 'verified-addresses', up: verifiedAddresses.up },
+  // Earlier releases leave the new columns empty, and that is a value of each.
+  { name: 'session-lifetimes', up: sessionLifetimes.up, compatibleFrom: 11 },
+  // An older release does without: it only takes a log whose beginning was removed for a broken one.
+  { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 11 },
+  { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 11 },
+  { name: 'makers', up: makers.up, compatibleFrom: 11 },
+];
+
+/** The version that this release works with. */
+export const schemaVersion = migrations.length;
+
+function newerSchema(applied: number): StartupError {
+  return new StartupError(
+    `The store has schema ${applied}, this release knows ${schemaVersion}: start the newer release that wrote it`,
+  );
+}
+
+async function appliedVersion(db: Database): Promise<number> {
+  const row = await db.read
+    .selectFrom('schema_migrations')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst();
+  return row?.version ?? 0;
+}
+
+/** Whether everything that newer releases did to the store lets this release go on working with it. */
+async function isCompatible({ read }: Database): Promise<boolean> {
+  const tables = await read.introspection.getTables();
+  if (!tables.some(({ name }) => name === 'compatible_schemas')) return false;
+  const newer = await read
+    .selectFrom('schema_migrations as step')
+    .leftJoin('compatible_schemas as compatible', 'compatible.version', 'step.version')
+    .where('step.version', '>', schemaVersion)
+    .select('compatible.compatible_from as from')
+    .execute();
+  return newer.every(({ from }) => from !== null && from <= schemaVersion);
+}
+
+function stepFailed(step: string, error: unknown): StartupError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new StartupError(`The store cannot be brought to ${step} and was left as it was: ${reason}`, { cause: error });
+}
+
+/**
+ * Brings the store to this release's schema, forward only, each step whole or not at all. Throws StartupError when a
+ * newer release has been here that did not say that this one may go on, because going on could destroy what it wrote, and
+ * when a step fails. Rules: STORE-9, STORE-10, NODE-9.
+ * @returns the versions before and after
+ */
+export async function migrate(db: Database, clock: Clock): Promise<{ readonly from: number; readonly to: number }> {
+  await db.transaction((tx) =>
+    tx.schema
+      .createTable('schema_migrations')
+      .ifNotExists()
+      .addColumn('version', 'integer', (c) => c.primaryKey())
+      .addColumn('name', 'text', (c) => c.notNull())
+      .addColumn('applied_at', 'bigint', (c) => c.notNull())
+      .execute(),
+  );
+  const applied = await appliedVersion(db);
+  if (applied > schemaVersion) {
+    if (!(await isCompatible(db))) throw newerSchema(applied);
+    return { from: applied, to: applied };
+  }
+  for (const [place, { name, up, compatibleFrom }] of migrations.entries()) {
+    const version = place + 1;
+    if (version <= applied) continue;
+    const step = db.transaction(async (tx) => {
+      // Two nodes may begin at the same moment, and go step by step.
+      const isThere = await tx.selectFrom('schema_migrations').where('version', '=', version).select('name').execute();
+      if (isThere.length > 0) return;
+      await up(tx);
+      await tx.insertInto('schema_migrations').values({ version, name, applied_at: clock.now() }).execute();
+      if (compatibleFrom === undefined) return;
+      await tx.insertInto('compatible_schemas').values({ version, compatible_from: compatibleFrom }).execute();
+    });
+    await step.catch((error: unknown) => {
+      throw stepFailed(`schema ${version} (${name})`, error);
+    });
+  }
+  return { from: applied, to: schemaVersion };
+}
+
+/** The version of a store that may have none. */
+async function presentVersion(db: Database): Promise<number> {
+  return appliedVersion(db).catch((error: unknown) => {
+    // Only a store that no server has ever finished making has no such table.
+    const words = error instanceof Error ? error.message : '';
+    if (words.startsWith('no such table') || /relation "[^"]+" does not exist/.test(words)) return 0;
+    throw error;
+  });
+}
+
+/** Whether any release has begun to make the tables of the store. */
+export async function hasSchema(db: Database): Promise<boolean> {
+  return (await presentVersion(db)) > 0;
+}
+
+/** Refuses a store that this release would have to migrate first, or cannot read. Throws StartupError. Rule: STORE-10. */
+export async function requireCurrentSchema(db: Database): Promise<void> {
+  const applied = await presentVersion(db);
+  if (applied > schemaVersion && !(await isCompatible(db))) throw newerSchema(applied);
+  if (applied < schemaVersion) {
+    throw new StartupError(
+      `The store has schema ${applied}, this release works with ${schemaVersion}: start the server, or run latchkey migrate`,
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import { setImmediate } from 'node:timers/promises';
+import type Sqlite from 'better-sqlite3';
+import type { Compilable } from 'kysely';
+import { minute } from '../../base/clock.ts';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { readInScope, type Scope } from '../../base/scope.ts';
+import { Shares } from '../../base/shares.ts';
+
+/** Few enough rows that a turn of the event loop with them is short. */
+const rowsMax = 200;
+/** Each holds on to a moment of the store, and so to what was written after it. */
+const atOnceMax = 16;
+const ofOneMax = 4;
+/** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
+const withoutGapMs = 5 * minute;
+const idleMax = 2;
+const retryAfterSeconds = 5;
+
+function refuseMore(): RefusedError {
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+}
+
+/**
+ * Reads long lists in batches, each list on a connection of its own: it sees one moment of the store from beginning to
+ * end, and the connection that verifies credentials never has to.
+ */
+export class BatchReader {
+  readonly #open: () => Sqlite.Database;
+  readonly #idle: Sqlite.Database[] = [];
+  /** Lists under way, by whom they are for. */
+  readonly #running = new Shares('lists');
+  #busySinceMs = 0;
+  #isClosed = false;
+
+  constructor(open: () => Sqlite.Database) {
+    this.#open = open;
+  }
+
+  read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
+    return readInScope((scope) => {
+      const { sql, parameters } = query.compile();
+      const connection = this.#begin(scope, reader);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
+      const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
+      return inBatches(rows);
+    });
+  }
+
+  #begin(scope: Scope, reader: string): Sqlite.Database {
+    const nowMs = performance.now();
+    const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > withoutGapMs;
+    if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+    if (this.#running.all >= atOnceMax || isGapDue) throw refuseMore();
+    const connection = this.#idle.pop() ?? this.#open();
+    scope.hold(() => this.#giveBack(connection));
+    if (this.#running.all === 0) this.#busySinceMs = nowMs;
+    this.#running.take(scope, reader);
+    return connection;
+  }
+
+  #giveBack(connection: Sqlite.Database): void {
+    if (this.#isClosed || this.#idle.length >= idleMax) connection.close();
+    else this.#idle.push(connection);
+  }
+
+  /** Lists under way close their own connection. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.close();
+  }
+}
+
+async function* inBatches<R>(rows: IterableIterator<R>): AsyncGenerator<readonly R[]> {
+  let batch: R[] = [];
+  try {
+    for (let row = rows.next(); !row.done; row = rows.next()) {
+      batch.push(row.value);
+      if (batch.length < rowsMax) continue;
+      yield batch;
+      batch = [];
+      await setImmediate();
+    }
+  } finally {
+    // Whoever stops early lets go of the moment that this list saw.
+    rows.return?.();
+  }
+  if (batch.length > 0) yield batch;
+}

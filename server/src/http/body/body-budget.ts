@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import type { Scope } from '../../base/scope.ts';
+import { Shares } from '../../base/shares.ts';
+
+/** So small a body may always arrive: what a connection itself takes is of the same size. */
+const freeBytes = 16_384;
+const mebibyte = 1_048_576;
+/** Of larger bodies, so much of one sender may be on its way at once. */
+const ofOneBytesMax = 16 * mebibyte;
+const retryAfterSeconds = 5;
+
+/** How large a body is going to be, as far as that was said; `limit` where it comes in chunks. */
+function expectedBytes({ headers }: IncomingMessage, limit: number): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;
+}
+
+interface AnnouncedBody {
+  readonly message: IncomingMessage;
+  /** Bytes that the body may have at most. */
+  readonly limit: number;
+  readonly sender: string;
+}
+
+/**
+ * The memory for bodies that are on their way. A body may take half a minute to arrive, or never do; those that say
+ * that they are large wait in memory, so only so many may at once. Rule: HTTP-30.
+ */
+class BodyBudget {
+  readonly #bytesMax: number;
+  readonly #held = new Shares('body bytes');
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /**
+   * Sets memory aside for a body until its request is over. Throws `tooManyRequests` where the sender has no more of it,
+   * and `overloaded` where there is none left at all.
+   * @param scope asked for where there is something to hold
+   * @param sender a user id, or the network of a caller without a credential
+   */
+  reserve(scope: () => Scope, { message, limit, sender }: AnnouncedBody): void {
+    const bytes = expectedBytes(message, limit);
+    if (bytes <= freeBytes) return;
+    if (this.#held.of(sender) + bytes > ofOneBytesMax) throw refuseTooMany(ofOneBytesMax, retryAfterSeconds);
+    if (this.#held.all + bytes > this.#bytesMax) {
+      throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+    }
+    this.#held.take(scope(), sender, bytes);
+  }
+}
+
+/** Strangers cannot use up what is there for people. */
+export interface BodyBudgets {
+  readonly known: BodyBudget;
+  readonly unknown: BodyBudget;
+}
+
+/** The budgets of one service. */
+export function bodyBudgets(): BodyBudgets {
+  return { known: new BodyBudget(128 * mebibyte), unknown: new BodyBudget(32 * mebibyte) };
+}

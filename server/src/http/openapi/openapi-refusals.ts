@@ -1,0 +1,81 @@
+import { refusals } from '../../base/refusals.ts';
+
+type Json = Record<string, unknown>;
+
+/** A refusal as nearly all endpoints have it. Rule: ERR-2. */
+export const refusalSchema: Json = {
+  type: 'object',
+  required: ['message', 'error'],
+  properties: {
+    message: { type: 'string' },
+    failed: {
+      description: 'Addresses that mail could not be sent to, where that is what failed',
+      type: 'array',
+      items: { type: 'string', format: 'email' },
+    },
+    oldest: {
+      description: 'The sequence of the oldest event kept, where older ones were asked for',
+      type: 'integer',
+    },
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'requestId'],
+      properties: {
+        code: { type: 'string', enum: [...new Set(Object.values(refusals).map(({ code }) => code))] },
+        message: { type: 'string' },
+        requestId: { type: 'string' },
+        details: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['field', 'message'],
+            properties: { field: { type: 'string' }, message: { type: 'string' } },
+            additionalProperties: false,
+          },
+        },
+      },
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
+
+/** A refusal of an OAuth endpoint (RFC 6749, section 5.2). Rule: ERR-5. */
+export const oauthRefusalSchema: Json = {
+  type: 'object',
+  required: ['error'],
+  properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+  additionalProperties: false,
+};
+
+/** A refusal of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
+export const rpcRefusalSchema: Json = {
+  type: 'object',
+  required: ['jsonrpc', 'id', 'error'],
+  properties: {
+    jsonrpc: { type: 'string', const: '2.0' },
+    id: { description: 'Of the message, where it has one that could be read', type: ['string', 'number', 'null'] },
+    error: {
+      type: 'object',
+      required: ['code', 'message'],
+      properties: { code: { type: 'integer' }, message: { type: 'string' }, data: {} },
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
+
+/** A refusal in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
+export const errorMessageAnswer = {
+  description: 'Refused',
+  content: {
+    'application/json': {
+      schema: {
+        type: 'object',
+        required: ['errorMessage'],
+        properties: { errorMessage: { type: 'string' } },
+        additionalProperties: false,
+      },
+    },
+  },
+};

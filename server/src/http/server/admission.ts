@@ -1,0 +1,84 @@
+import type { Authenticate } from '../../access/authenticator.ts';
+import { readBearer } from '../../access/bearer.ts';
+import { admit, type Policy } from '../../access/policy.ts';
+import type { Principal, ServicePrincipal } from '../../access/principal.ts';
+import type { AuthenticateService } from '../../access/scoped-tokens.ts';
+import { RefusedError } from '../../base/errors.ts';
+import { Secret } from '../../base/secret.ts';
+import { type Limits, networkOf } from '../../limits/limits.ts';
+import type { Services } from '../../services.ts';
+import { clientAddress } from '../client-address.ts';
+import type { AnyEndpoint } from '../endpoint.ts';
+import type { EndpointRequest } from '../input.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Principal | ServicePrincipal | null;
+  }
+}
+
+/** Bad credentials get their 401, and from one network only so many of them; good ones are never held back by that. */
+export function countBadCredential(limits: Limits, error: unknown, network: string): void {
+  // Wrong passwords have a slow-down of their own.
+  const isCounted = error instanceof RefusedError && error.status === 401 && error.refusal !== 'signInRefused';
+  if (isCounted) limits.countBadCredential(networkOf(network));
+}
+
+/** What proves who sends a request. */
+export interface Authenticators {
+  /** People, by a session or a personal access token. */
+  readonly person: Authenticate;
+  /** Services, by a scoped token. */
+  readonly service: AuthenticateService;
+}
+
+/** Who sends a request to an endpoint, admitted by its policy; `null` where nobody has to be. Throws the refusal. */
+export type Prove = (
+  request: Pick<EndpointRequest, 'headers' | 'params'>,
+) => Promise<Principal | ServicePrincipal | null>;
+
+/** A person or, where the credential is none of a person's, a service. Rule: EVENT-15. */
+async function proveEither(prove: Authenticators, authorization: string | undefined) {
+  try {
+    return await prove.person(authorization);
+  } catch (error) {
+    if (!(error instanceof RefusedError && error.refusal === 'tokenInvalid')) throw error;
+    return prove.service(authorization);
+  }
+}
+
+/** What proves who sends a request, and admits them or not. Rules: HTTP-2, HTTP-4. */
+export function prover(policy: Policy, prove: Authenticators): Prove {
+  if (policy.who === 'anyone' || policy.who === 'holder') return async () => null;
+  const isEither = 'orService' in policy && policy.orService !== undefined;
+  const person = isEither ? (header: string | undefined) => proveEither(prove, header) : prove.person;
+  const known = policy.who === 'service' ? prove.service : person;
+  return async ({ headers, params }) => {
+    const caller = await known(headers.authorization);
+    admit(policy, caller, params);
+    return caller;
+  };
+}
+
+/** Tells an agent that is not let in where it is said what it needs (RFC 9728, section 5.1). Rule: MCP-3. */
+function withMetadata(error: unknown, baseUrl: string): unknown {
+  if (!(error instanceof RefusedError && error.status === 401)) return error;
+  const known = /error="[^"]*"/.exec(error.headers['www-authenticate'] ?? '')?.[0];
+  const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp"`;
+  const challenge = `Bearer ${metadata}${known === undefined ? '' : `, ${known}`}`;
+  return new RefusedError(error.refusal, { headers: { ...error.headers, 'www-authenticate': challenge } });
+}
+
+/** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
+export function admission({ policy, precondition, isMcp }: AnyEndpoint, prove: Prove, services: Services) {
+  return async (request: EndpointRequest): Promise<void> => {
+    try {
+      const held = policy.who === 'holder' ? new Secret(readBearer(request.headers.authorization, [])) : null;
+      request.caller = await prove(request);
+      await precondition?.(services, held);
+    } catch (error) {
+      countBadCredential(services.limits, error, clientAddress(request));
+      throw isMcp ? withMetadata(error, services.config.baseUrl) : error;
+    }
+  };
+}

@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { Shares } from '../../base/shares.ts';
+import { networkOf } from '../../limits/limits.ts';
+import { clientAddress } from '../client-address.ts';
+import { scopeOf } from './request-scope.ts';
+
+/** So much of an answer fits into what the kernel holds for a connection. */
+const freeBytes = 65_536;
+const mebibyte = 1_048_576;
+/** Of larger answers, so much may wait for one reader. */
+const ofOneBytesMax = 32 * mebibyte;
+const ofStrangerBytesMax = 16 * mebibyte;
+const retryAfterSeconds = 5;
+
+/**
+ * The memory for answers that are written as a whole: a reader may take a minute over one, or never read it, and open many
+ * connections. Answers in pieces are not counted: their memory is bounded by how many there are at once. Rule: HTTP-34.
+ */
+class AnswerBudget {
+  readonly #bytesMax: number;
+  readonly #ofOneBytesMax: number;
+  readonly #held = new Shares('answer bytes');
+
+  constructor(bytesMax: number, ofOneMax: number) {
+    this.#bytesMax = bytesMax;
+    this.#ofOneBytesMax = ofOneMax;
+  }
+
+  /** Throws `tooManyRequests` where this reader has too much waiting, and `overloaded` where all together have. */
+  admit(bytes: number, reader: string): Shares {
+    if (this.#held.of(reader) + bytes > this.#ofOneBytesMax)
+      throw refuseTooMany(this.#ofOneBytesMax, retryAfterSeconds);
+    if (this.#held.all + bytes > this.#bytesMax) {
+      throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+    }
+    return this.#held;
+  }
+}
+
+/** Makes what sets memory aside for an answer until it is out. */
+export function answerBudgets(): (payload: unknown, request: FastifyRequest, reply: FastifyReply) => void {
+  const known = new AnswerBudget(256 * mebibyte, ofOneBytesMax);
+  const unknown = new AnswerBudget(64 * mebibyte, ofStrangerBytesMax);
+  return (payload, request, reply) => {
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+    if (!isWhole || payload.length <= freeBytes) return;
+    const bytes = Buffer.byteLength(payload);
+    const { caller } = request;
+    const isKnown = caller && 'userId' in caller;
+    const reader = isKnown ? caller.userId : networkOf(clientAddress(request));
+    (isKnown ? known : unknown).admit(bytes, reader).take(scopeOf(request, reply), reader, bytes);
+  };
+}

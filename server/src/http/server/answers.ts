@@ -1,0 +1,143 @@
+import { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { hasErrorMessage, oauthError, type RefusalName, RefusedError } from '../../base/errors.ts';
+import { isStoreFailure, StoreLostError } from '../../db/failures.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { AnyEndpoint } from '../endpoint.ts';
+import { isUpload } from '../media.ts';
+
+/** The body of a refusal of an OAuth endpoint; the description is of printable ASCII (RFC 6749, section 5.2). */
+function oauthBody(refused: RefusedError) {
+  return { error: oauthError(refused), error_description: refused.message.replace(/[^ !#-[\]-~]/g, "'") };
+}
+
+/** The codes of JSON-RPC 2.0, section 5.1; the last is of those that servers may define. */
+const rpcCodes = { unreadable: -32_700, internal: -32_603, refused: -32_000 } as const;
+
+function rpcCodeOf({ status, code }: RefusedError): number {
+  if (code === 'VALIDATION_ERROR') return rpcCodes.unreadable;
+  return status >= 500 ? rpcCodes.internal : rpcCodes.refused;
+}
+
+/** The body of a refusal of an endpoint that speaks JSON-RPC, of a message that was not understood. Rule: ERR-5. */
+function rpcBody(refused: RefusedError, requestId: string) {
+  const { code, message } = refused;
+  return { jsonrpc: '2.0', id: null, error: { code: rpcCodeOf(refused), message, data: { code, requestId } } };
+}
+
+/** The body of a refusal, in both spellings that clients read, or in the one that is specified. Rules: ERR-2, ERR-4. */
+function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<AnyEndpoint, 'isOAuth' | 'isMcp'>) {
+  if (endpoint?.isOAuth) return oauthBody(refused);
+  if (endpoint?.isMcp) return rpcBody(refused, requestId);
+  const { code, message, details, more } = refused;
+  if (hasErrorMessage(refused.refusal)) return { errorMessage: message };
+  return { message, ...more, error: { code, message, requestId, ...(details ? { details } : {}) } };
+}
+
+/** What the framework itself throws, as our refusals. */
+function fromFramework(error: unknown, { routeOptions }: FastifyRequest): RefusedError | null {
+  // A connection of ours that was reset has the code of a caller's.
+  if (error instanceof StoreLostError) return null;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new RefusedError(isUpload(routeOptions.config.endpoint?.body) ? 'bodyNotForm' : 'bodyNotJson');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'ECONNRESET':
+      return new RefusedError('unreadableRequest');
+    default:
+      return null;
+  }
+}
+
+interface FaultParts {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A fault of ours: logged once, told neutrally. Rules: ERR-6, ERR-25. */
+function fromFault(error: unknown, requestId: string, { log, metrics }: FaultParts): RefusedError {
+  const isStore = isStoreFailure(error);
+  metrics.countFault(isStore ? 'store' : 'internal');
+  log.error({ err: error, requestId }, isStore ? 'the store failed' : 'request failed');
+  return isStore
+    ? new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } })
+    : new RefusedError('internal');
+}
+
+/** A fault of another system: no fault of ours, and told in the log once. */
+function noteUpstreamFault({ refusal, cause }: RefusedError, requestId: string, { log, metrics }: FaultParts): void {
+  if (cause === undefined) return;
+  metrics.countUpstreamFault(refusal);
+  log.warn({ requestId, refusal, cause }, 'another system failed a request');
+}
+
+/** What is told of whatever was thrown; what is nobody's doing out there is logged, once. */
+export function describeFault(error: unknown, requestId: string, parts: FaultParts): RefusedError {
+  const refused = error instanceof RefusedError ? error : fromFault(error, requestId, parts);
+  noteUpstreamFault(refused, requestId, parts);
+  return refused;
+}
+
+/** Turns whatever was thrown into the answer, for every route alike. */
+export function answerError(parts: FaultParts) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const refused = describeFault(fromFramework(error, request) ?? error, request.id, parts);
+    reply
+      .code(refused.status)
+      .headers(refused.headers)
+      .type('application/json; charset=utf-8')
+      // The declared schema is that of success; a refusal has its own form.
+      .serializer(JSON.stringify)
+      .send(refusalBody(refused, request.id, request.routeOptions.config?.endpoint));
+  };
+}
+
+function refusalOf(code: string): RefusalName {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headersTooLarge';
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'requestTooSlow' : 'unreadableRequest';
+}
+
+const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
+
+/** The answer that this connection is being given; Node keeps it where its own handler of broken requests looks. */
+function answerUnderWay(socket: Socket): ServerResponse | null {
+  const pending: unknown = Reflect.get(socket, '_httpMessage');
+  return pending instanceof ServerResponse ? pending : null;
+}
+
+/** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-28. */
+export function answerBrokenRequest(newRequestId: () => string) {
+  return (error: Error & { code?: string }, socket: Socket): void => {
+    if (!socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const pending = answerUnderWay(socket);
+    // The answer to an earlier, complete request of this connection goes out whole, and nothing after it. So does one
+    // that has begun already.
+    if (pending && (pending.req.complete || pending.headersSent)) {
+      pending.shouldKeepAlive = false;
+      pending.once('close', () => socket.destroy());
+      return;
+    }
+    const refused = new RefusedError(refusalOf(error.code ?? ''));
+    const requestId = newRequestId();
+    const body = JSON.stringify(refusalBody(refused, requestId));
+    const head = [
+      `HTTP/1.1 ${refused.status} ${reasons[refused.status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'cache-control: no-store',
+      'x-content-type-options: nosniff',
+      'connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    // A peer that never reads must not hold the socket.
+    socket.setTimeout(1_000, () => socket.destroy());
+  };
+}

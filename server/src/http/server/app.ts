@@ -1,0 +1,227 @@
+import { randomInt } from 'node:crypto';
+import Fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+  type RouteOptions,
+} from 'fastify';
+import type { Logger } from 'pino';
+import { second } from '../../base/clock.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Services } from '../../services.ts';
+import { bodyBytesOf, parseBody } from '../body/body.ts';
+import { bodyBudgets } from '../body/body-budget.ts';
+import { clientAddress } from '../client-address.ts';
+import type { AnyEndpoint } from '../endpoint.ts';
+import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from '../request-rules.ts';
+import { trustedProxies, untrustedProxyWarning } from '../trusted-proxies.ts';
+import type { Authenticators } from './admission.ts';
+import { answerBudgets } from './answer-budget.ts';
+import { answerBrokenRequest, answerError } from './answers.ts';
+import { crossOriginRules } from './cors.ts';
+import { connectionDrain } from './drain.ts';
+import { loadGate } from './load-gate.ts';
+import { addOpenRoutes } from './open-routes.ts';
+import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
+import { addEndpoint } from './route.ts';
+import { streams } from './streams.ts';
+import { turnEnd } from './turn-end.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When its headers were there, by the monotonic clock. */
+    startedMs: number;
+    /** Whether it came when there was too much to do, and is not even told in the log. */
+    isTurnedAway: boolean;
+  }
+  interface FastifyContextConfig {
+    /** The declaration behind a route. */
+    endpoint?: AnyEndpoint;
+    /** Why a route has no declaration: nothing personal is behind it. */
+    open?: 'documentation' | 'page' | 'metrics' | 'refusal';
+  }
+}
+
+/** The HTTP side, ready to listen. */
+export type App = FastifyInstance;
+
+/** What the HTTP side is composed of. */
+export interface AppParts {
+  readonly services: Services;
+  readonly endpoints: readonly AnyEndpoint[];
+  readonly authenticate: Authenticators;
+  readonly log: Logger;
+  /** How long requests may wait to be read; what the load gate finds right unless it is given. */
+  readonly waitMsMax?: number | undefined;
+}
+
+const headersTimeoutMs = 10 * second;
+const requestTimeoutMs = 30 * second;
+const idleTimeoutMs = 75 * second;
+const timeoutCheckMs = second;
+/** Longer than any address that the header limit lets through, so that an id's own form is what judges it. */
+const paramLengthMax = 65_536;
+
+function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => string {
+  const start = randomInt(2 ** 32).toString(36);
+  let count = 0;
+  return (message) => {
+    count += 1;
+    return (message && givenRequestId(message)) ?? `${start}-${count.toString(36)}`;
+  };
+}
+
+/** Input is read by what endpoints declare: the framework need not load what it has for that. */
+function refuseSchemas(): never {
+  throw new Error('a route has the framework read its input');
+}
+
+function createFastify(
+  { services, log, isTrusted }: AppParts & { readonly isTrusted: (address: string) => boolean },
+  newRequestId: ReturnType<typeof requestIds>,
+): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    genReqId: (message) => newRequestId(message),
+    requestIdHeader: false,
+    trustProxy: isTrusted,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: idleTimeoutMs,
+    connectionTimeout: idleTimeoutMs,
+    http: { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: timeoutCheckMs, requireHostHeader: false },
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: true,
+    schemaController: { compilersFactory: { buildValidator: refuseSchemas } },
+    routerOptions: { maxParamLength: paramLengthMax },
+    clientErrorHandler: answerBrokenRequest(newRequestId),
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
+      answerError({ log, metrics: services.metrics })(error, request, reply);
+    },
+  });
+  // One more than allowed, so that the rule sees that there are too many.
+  app.server.maxHeadersCount = headersMax + 1;
+  // Asked for once while the peer is there, the address is known for as long as the socket is.
+  app.server.on('connection', (socket) => socket.remoteAddress);
+  const drain = connectionDrain(app.server);
+  app.addHook('preClose', async () => drain());
+  // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
+  app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
+  return app;
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('cache-control', 'no-store');
+  reply.header('x-content-type-options', 'nosniff');
+}
+
+interface FirstRules {
+  readonly corsOrigins: () => readonly string[];
+  readonly isTooLate: ReturnType<typeof loadGate>;
+  readonly noRoute: NoRoute;
+  readonly warnOfProxy: ReturnType<typeof untrustedProxyWarning>;
+}
+
+/** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17, HTTP-31. */
+function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
+  const answerCrossOrigin = crossOriginRules(corsOrigins);
+  const unrouted = ({ url, params, is404 }: FastifyRequest) => {
+    if (is404) return noRoute(url);
+    return hasEmptyParam(url, params) ? new RefusedError('notFound') : undefined;
+  };
+  return (request, reply, done) => {
+    request.startedMs = performance.now();
+    if (followsUnreadable(request.raw)) {
+      reply.hijack();
+      return;
+    }
+    setCommonHeaders(request, reply);
+    warnOfProxy(request.raw);
+    // Whoever asks whether the process lives would end it for being busy.
+    if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
+      request.isTurnedAway = true;
+      done(new RefusedError('overloaded', { headers: { 'retry-after': '1' } }));
+      return;
+    }
+    checkMessage(request.raw, bodyBytesOf(request));
+    // The framework would judge the type of a body that isn't there.
+    const hasType = request.headers['content-type'] !== undefined;
+    if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
+    if (answerCrossOrigin(request, reply)) return;
+    done(unrouted(request));
+  };
+}
+
+/**
+ * One line a request: what changed something or was refused is told, what was only read is told to who asks for more. So
+ * is what agents ask for, whose calls are told one by one.
+ */
+function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const { method, routeOptions } = request;
+  if (request.isTurnedAway) return;
+  const isQuiet = method === 'GET' || method === 'HEAD' || routeOptions.config.endpoint?.isMcp === true;
+  const isRead = isQuiet && reply.statusCode < 400;
+  const level = isRead ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  log[level]({
+    requestId: request.id,
+    method,
+    route: routeOptions.url,
+    status: reply.statusCode,
+    network: clientAddress(request),
+    ms: Math.round(performance.now() - request.startedMs),
+  });
+}
+
+/** Nothing is reachable that didn't say who may call it. Rule: RUN-10. */
+function refuseUndeclared({ method, url, config }: RouteOptions): void {
+  if (config?.endpoint || config?.open) return;
+  throw new Error(`The route ${String(method)} ${url} has no declaration`);
+}
+
+/** Builds the HTTP side: every request passes the raw rules, then its endpoint's policy, then its schemas. */
+export async function createApp(parts: AppParts): Promise<App> {
+  const { services, endpoints, log } = parts;
+  const newRequestId = requestIds();
+  const isTrusted = trustedProxies(() => services.config.trustProxy);
+  const app = createFastify({ ...parts, isTrusted }, newRequestId);
+  app.decorateRequest('caller', null);
+  app.decorateRequest('startedMs', 0);
+  app.decorateRequest('isTurnedAway', false);
+  app.decorateRequest('scope', null);
+  const isTooLate = loadGate(app.server, log, parts.waitMsMax);
+  let noRoute: NoRoute = () => new RefusedError('notFound');
+  app.addHook(
+    'onRequest',
+    firstRules({
+      corsOrigins: () => services.config.corsOrigins,
+      isTooLate: (nowMs) => services.config.rateLimit && isTooLate(nowMs),
+      noRoute: (url) => noRoute(url),
+      warnOfProxy: untrustedProxyWarning(log, isTrusted),
+    }),
+  );
+  const atTurnEnd = turnEnd();
+  const holdAnswer = answerBudgets();
+  app.addHook('onSend', (request, reply, payload) => {
+    holdAnswer(payload, request, reply);
+    logRequest(log, request, reply);
+    return atTurnEnd();
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', parseBody);
+  app.setErrorHandler(answerError({ log, metrics: services.metrics }));
+  app.setNotFoundHandler(() => {
+    throw new RefusedError('notFound');
+  });
+  app.addHook('onRoute', refuseUndeclared);
+  const budgets = bodyBudgets();
+  const open = streams(log);
+  // Before the connections are closed that have no request in flight: a stream is one that would never end.
+  app.addHook('preClose', async () => open.end());
+  for (const endpoint of endpoints) addEndpoint(app, endpoint, { ...parts, budgets, streams: open });
+  noRoute = refuseOtherMethods(app, endpoints, addOpenRoutes(app, services, endpoints));
+  return app;
+}

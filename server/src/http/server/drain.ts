@@ -1,0 +1,58 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { second } from '../../base/clock.ts';
+
+const sweepEveryMs = 20;
+/** How long requests in flight have; below the ten seconds after which the process gives up. */
+const graceMs = 8 * second;
+/** How long connections are still taken in that were made before; there is no end to them under load. */
+const takeInMs = second;
+
+/**
+ * What closes the connections of a server that stops, each as soon as no request is in flight on it. Its promise is
+ * there once everything has arrived that was sent before; only then may the server stop listening. By itself Node
+ * closes connections whose request it has not read yet, or whose answer a slow reader has not taken whole, and leaves
+ * open those on which nothing was ever sent, and those that become idle only afterwards. Rule: RUN-7.
+ */
+export function connectionDrain(server: Server): () => Promise<void> {
+  const sockets = new Set<Socket>();
+  let taken = 0;
+  server.on('connection', (socket: Socket) => {
+    taken += 1;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const closeIdle = server.closeIdleConnections.bind(server);
+
+  /** A turn of the event loop takes in one connection, and reads whatever has arrived on those that are there. */
+  async function takeIn(): Promise<void> {
+    const untilMs = performance.now() + takeInMs;
+    let before: number;
+    do {
+      before = taken;
+      await setImmediate();
+      await setImmediate();
+    } while (taken > before && performance.now() < untilMs);
+  }
+
+  function sweep(): void {
+    // Node takes a connection for idle while the end of an answer still waits to be sent.
+    for (const { writableLength } of sockets) if (writableLength > 0) return;
+    closeIdle();
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  return async () => {
+    // Closing the server would call it at once.
+    server.closeIdleConnections = () => {};
+    await takeIn();
+    sweep();
+    const sweeping = setInterval(sweep, sweepEveryMs).unref();
+    const deadline = setTimeout(() => server.closeAllConnections(), graceMs).unref();
+    server.once('close', () => {
+      clearInterval(sweeping);
+      clearTimeout(deadline);
+    });
+  };
+}

@@ -1,0 +1,63 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { Limits } from '../../limits/limits.ts';
+import { rowsCharged } from '../budgets.ts';
+import { type AnyEndpoint, type InBatches, RecordInBatches } from '../endpoint.ts';
+import { answerText } from './answer-text.ts';
+import { batchBody } from './in-batches.ts';
+import { scopeOf } from './request-scope.ts';
+
+/** How the pieces of an answer are written, and what stands around them. */
+interface Pieces {
+  readonly itemsText: (items: unknown, reply: FastifyReply) => string;
+  readonly frame: readonly [before: string, after: string];
+}
+
+/** The list that an answer may be, so that its batches are written without asking again which answer this is. */
+function listIn(json: z.ZodType): z.ZodType | undefined {
+  const options: readonly z.core.$ZodType[] = json instanceof z.ZodUnion ? json.options : [json];
+  return options.find((option) => option instanceof z.ZodArray);
+}
+
+/** The field that an answer ends with, which may be a list. */
+function lastFieldIn(json: z.ZodType): readonly [name: string, schema: z.ZodType] | undefined {
+  return json instanceof z.ZodObject ? Object.entries<z.ZodType>(json.shape).at(-1) : undefined;
+}
+
+/** What writes the lists of an endpoint, and the records that end with one, as they are read. */
+export function listWriter(
+  { method, path }: AnyEndpoint,
+  json: z.ZodType | undefined,
+  { limits, log }: { readonly limits: Limits; readonly log: Logger },
+) {
+  const list = json && listIn(json);
+  const listText = list && answerText(list);
+  const [lastName, lastSchema] = (json && lastFieldIn(json)) ?? [];
+  const recordText = json && answerText(json);
+  const lastText = lastSchema && answerText(lastSchema);
+
+  function piecesOf(answer: InBatches<unknown>, reply: FastifyReply): Pieces {
+    if (answer instanceof RecordInBatches && recordText && lastText && answer.field === lastName) {
+      const text = recordText({ ...answer.record, [answer.field]: [] }, reply);
+      return { itemsText: lastText, frame: [text.slice(0, -2), text.slice(-2)] };
+    }
+    if (!listText || answer instanceof RecordInBatches) throw new Error(`${method} ${path} declares no such list`);
+    return { itemsText: listText, frame: ['[', ']'] };
+  }
+
+  return (answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) => {
+    const { itemsText, frame } = piecesOf(answer, reply);
+    reply.type('application/json; charset=utf-8');
+    // Nobody would read it; how long it is only reading it would tell.
+    if (request.method === 'HEAD') return Readable.from([]);
+    const charge = rowsCharged(limits, request.caller);
+    const serialize = (items: readonly unknown[]) => {
+      charge(items.length);
+      return itemsText(items, reply);
+    };
+    const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
+    return batchBody(answer, serialize, { scope: () => scopeOf(request, reply), onFault, frame });
+  };
+}

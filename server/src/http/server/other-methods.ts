@@ -1,0 +1,87 @@
+import type { FastifyInstance } from 'fastify';
+import { RefusedError } from '../../base/errors.ts';
+import { type AnyEndpoint, addressOf } from '../endpoint.ts';
+
+const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
+
+/** A slash at the end, or before another, makes another address; the router takes it for a parameter that is empty. */
+export function hasEmptyParam(url: string, params: unknown): boolean {
+  if (!nothingAfterSlash.test(url)) return false;
+  return typeof params === 'object' && params !== null && Object.values(params).includes('');
+}
+
+/** The parts of an address between its slashes. */
+type Parts = readonly string[];
+
+const isParam = (part: string | undefined) => part?.startsWith(':') === true;
+
+/** Whether what was asked for is at an address. A parameter is never empty. */
+function isAt(asked: Parts, address: Parts): boolean {
+  const holds = (part: string, place: number) => (isParam(part) ? asked[place] !== '' : part === asked[place]);
+  return asked.length === address.length && address.every(holds);
+}
+
+/** Whether a request can be for either of two addresses. */
+function overlap(one: Parts, other: Parts): boolean {
+  const mayBeSame = (part: string, place: number) => part === other[place] || isParam(part) || isParam(other[place]);
+  return one.length === other.length && one.every(mayBeSame);
+}
+
+/** Whether the router takes a request that can be for either of two addresses for the first: it prefers what is written out. */
+function isPreferred(one: Parts, other: Parts): boolean {
+  const place = one.findIndex((part, at) => isParam(part) !== isParam(other[at]));
+  return place >= 0 && isParam(other[place]);
+}
+
+/** The path that a request asks for. Its first line may name the host, too (RFC 9112, section 3.2.2). */
+function pathOf(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/]*/i, '').split('?', 1);
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}
+
+/** A known address with another method is 405 and says which methods it takes. Rule: ERR-19. */
+function refusalFor(methods: readonly string[]): RefusedError {
+  return new RefusedError('methodNotAllowed', { headers: { allow: methods.join(', ') } });
+}
+
+/** Why a request has no route: its address takes other methods, or nothing is there. */
+export type NoRoute = (url: string) => RefusedError;
+
+/**
+ * Tells why requests have no route. The router need not hold every address once for each method that there is: only where
+ * it would take an address for another with a parameter, it gets a route that refuses.
+ * @param open addresses that take GET from everybody
+ */
+export function refuseOtherMethods(
+  app: FastifyInstance,
+  endpoints: readonly AnyEndpoint[],
+  open: readonly string[],
+): NoRoute {
+  const methodsOf = new Map<string, string[]>(open.map((url) => [url, ['GET', 'HEAD']]));
+  for (const endpoint of endpoints) {
+    const methods = methodsOf.get(addressOf(endpoint)) ?? [];
+    methods.push(endpoint.method, ...(endpoint.method === 'GET' ? ['HEAD'] : []));
+    methodsOf.set(addressOf(endpoint), methods);
+  }
+  const known = [...methodsOf].map(([url, methods]) => ({ url, methods, parts: url.split('/') }));
+  for (const { url, methods, parts } of known) {
+    const hidden = known.filter((other) => overlap(parts, other.parts) && isPreferred(parts, other.parts));
+    const taken = new Set(hidden.flatMap((other) => other.methods).filter((method) => !methods.includes(method)));
+    const refuse = () => {
+      throw refusalFor(methods);
+    };
+    if (taken.size > 0) {
+      app.route({ method: [...taken], url, config: { open: 'refusal' }, onRequest: refuse, handler: refuse });
+    }
+  }
+  return (url) => {
+    const asked = pathOf(url).split('/');
+    const [first, ...others] = known.filter(({ parts }) => isAt(asked, parts));
+    const closest = others.reduce((best, one) => (best && isPreferred(one.parts, best.parts) ? one : best), first);
+    return closest ? refusalFor(closest.methods) : new RefusedError('notFound');
+  };
+}

@@ -1,0 +1,77 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { Shares } from '../../base/shares.ts';
+import type { StreamedText } from '../media.ts';
+import { scopeOf } from './request-scope.ts';
+
+/** In one process, and of one caller. */
+const openMax = 500;
+const openMaxEach = 20;
+const retryAfterSeconds = 10;
+
+interface StreamParts {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly stillAdmitted: () => Promise<void>;
+}
+
+/** The answers of this process that are written piece by piece. */
+export interface Streams {
+  /** Begins to write an answer. Throws `tooManyRequests` while too many of this caller are under way, `overloaded` of all. */
+  write(answer: StreamedText, parts: StreamParts): Readable;
+  /** Tells all of them that the service stops, and any that begin later. */
+  end(): void;
+}
+
+/** Whom a stream is counted for. */
+function readerOf({ caller, id }: FastifyRequest): string {
+  if (!caller) return id;
+  return caller.kind === 'service' ? `service ${caller.clientId ?? ''}` : caller.userId;
+}
+
+/** Makes the place where streams are kept. */
+export function streams(log: Logger): Streams {
+  const open = new Set<AbortController>();
+  const readers = new Shares('streams');
+  let isEnding = false;
+
+  function admitReader(reader: string): void {
+    if (readers.of(reader) >= openMaxEach) throw refuseTooMany(openMaxEach, retryAfterSeconds);
+    if (readers.all < openMax) return;
+    throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+  }
+
+  return {
+    write({ mediaType, open: begin }, { request, reply, stillAdmitted }) {
+      reply.type(`${mediaType}; charset=utf-8`);
+      // Nobody would read it.
+      if (request.method === 'HEAD') return Readable.from([]);
+      const reader = readerOf(request);
+      admitReader(reader);
+      // Whatever stands in between passes each piece on as it comes.
+      reply.header('x-accel-buffering', 'no');
+      const controller = new AbortController();
+      const body = Readable.from(begin({ signal: controller.signal, stillAdmitted }), { objectMode: false });
+      open.add(controller);
+      body.once('error', (error) => log.error({ err: error, requestId: request.id }, 'a stream broke off'));
+      const scope = scopeOf(request, reply);
+      const giveBack = readers.take(scope, reader);
+      const end = scope.hold(() => {
+        open.delete(controller);
+        giveBack();
+        // The body itself is closed no sooner than what is being waited for is there.
+        controller.abort();
+        body.destroy();
+      });
+      body.once('close', end);
+      if (isEnding) controller.abort();
+      return body;
+    },
+    end() {
+      isEnding = true;
+      for (const controller of open.keys()) controller.abort();
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { appendAudit } from '../audit-log/audit-log.ts';
+import type { Clock } from '../base/clock.ts';
+import { StartupError } from '../base/errors.ts';
+import type { NewId } from '../base/ids.ts';
+import type { Origin } from '../base/origin.ts';
+import { syncDirectory } from '../base/private-file.ts';
+import type { Secret } from '../base/secret.ts';
+import type { Database, Reader } from '../db/database.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { selectEncrypted } from './encrypted-store.ts';
+import {
+  type Encryption,
+  encryptionKeyFile,
+  encryptionWith,
+  makeEncryptionKey,
+  purposeOf,
+  readEncryptionKey,
+  writeEncryptionKey,
+} from './encryption.ts';
+
+interface Parts {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly metrics: Pick<Metrics, 'countActivity'>;
+}
+
+/** What became of all that is stored encrypted. */
+export interface Reencryption {
+  readonly encrypted: number;
+  /** Neither key reads it: it is left as it is. */
+  readonly unreadable: number;
+}
+
+const keyFile = (dataDir: string) => join(dataDir, encryptionKeyFile);
+/** Where a new key waits until the store is encrypted with it. */
+const nextKeyFile = (dataDir: string) => `${keyFile(dataDir)}.next`;
+
+async function decrypted(encryption: Encryption, content: string): Promise<Secret | null> {
+  const purpose = purposeOf(content);
+  return purpose === null ? null : encryption.decrypt(purpose, content);
+}
+
+/**
+ * Encrypts everything that is stored encrypted with another key, in one transaction. Doing it again changes nothing. No
+ * server may be running. Rule: AUDIT-15.
+ */
+export async function encryptAnew(
+  parts: Parts,
+  { from, to }: { readonly from: Secret; readonly to: Secret },
+  origin: Origin,
+): Promise<Reencryption> {
+  const [before, after] = [encryptionWith(from), encryptionWith(to)];
+  return parts.db.transaction(async (tx) => {
+    let encrypted = 0;
+    let unreadable = 0;
+    for (const { content, replace } of await selectEncrypted(tx)) {
+      const text = await decrypted(before, content);
+      if (text !== null) {
+        await replace(tx, await after.encrypt(purposeOf(content) ?? '', text));
+        encrypted += 1;
+      } else if ((await decrypted(after, content)) === null) unreadable += 1;
+    }
+    const act = { action: 'keys.encryption-rotated', orgId: null, actor: null, subjectId: null } as const;
+    await appendAudit(tx, parts, { ...act, origin, details: { encrypted, unreadable } });
+    return { encrypted, unreadable };
+  });
+}
+
+/** Whether a key is the one that the store is encrypted with; `nothing`: nothing is encrypted yet. */
+export async function encryptionUse(read: Reader, key: Secret): Promise<'this' | 'another' | 'nothing'> {
+  const encryption = encryptionWith(key);
+  const values = await selectEncrypted(read);
+  for (const { content } of values) {
+    if ((await decrypted(encryption, content)) !== null) return 'this';
+  }
+  return values.length === 0 ? 'nothing' : 'another';
+}
+
+/** Whether a change of the key in the data directory is under way, or was cut short. */
+export function isKeyChanging(dataDir: string): boolean {
+  return existsSync(nextKeyFile(dataDir));
+}
+
+/**
+ * Ends a change of the key in the data directory that was cut short: the key that the store is encrypted with stays, and
+ * the other one goes. Call it before the encryption is opened, while no other server runs. Rule: AUDIT-15.
+ */
+export async function settleEncryptionKey(read: Reader, dataDir: string): Promise<void> {
+  const next = nextKeyFile(dataDir);
+  if (!existsSync(next)) return;
+  if ((await encryptionUse(read, readEncryptionKey(next))) === 'this') renameSync(next, keyFile(dataDir));
+  else rmSync(next);
+  syncDirectory(next);
+}
+
+/**
+ * Changes the key in the data directory, while no server runs. Whatever ends it half way, the next start finds the key
+ * that the store is encrypted with. Throws StartupError for a key that is damaged. Rule: AUDIT-15.
+ */
+export async function rotateEncryptionKey(parts: Parts, dataDir: string, origin: Origin): Promise<Reencryption> {
+  if (!existsSync(keyFile(dataDir))) {
+    throw new StartupError(`DATA_DIR ${dataDir} holds no ${encryptionKeyFile}: start the server once`);
+  }
+  await settleEncryptionKey(parts.db.read, dataDir);
+  const from = readEncryptionKey(keyFile(dataDir));
+  const to = makeEncryptionKey();
+  writeEncryptionKey(nextKeyFile(dataDir), to);
+  const done = await encryptAnew(parts, { from, to }, origin);
+  renameSync(nextKeyFile(dataDir), keyFile(dataDir));
+  syncDirectory(keyFile(dataDir));
+  return done;
+}

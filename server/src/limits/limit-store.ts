@@ -1,0 +1,105 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { Database, Reader, Tx } from '../db/database.ts';
+import type { LimitCounts } from '../db/schema/tables.ts';
+
+/** What was counted by a key, as the nodes of a shared store have it in common. */
+export type StoredCount = Selectable<LimitCounts>;
+
+interface CountedAct {
+  readonly key: string;
+  readonly nowMs: number;
+  readonly windowMs: number;
+  readonly amount: number;
+}
+
+/**
+ * Counts acts in one statement, in a window that is opened where none is open; answers how it stands then. Like all
+ * here it goes beside transactions: nothing that is kept in memory depends on it, so nobody's turn is waited for.
+ */
+export async function upsertAct(
+  { read }: Pick<Database, 'read'>,
+  { key, nowMs, windowMs, amount }: CountedAct,
+): Promise<Pick<StoredCount, 'count' | 'until_at'>> {
+  const untilMs = nowMs + windowMs;
+  return read
+    .insertInto('limit_counts')
+    .values({ key, count: amount, last_at: nowMs, earlier_at: nowMs, until_at: untilMs })
+    .onConflict((oc) =>
+      oc.column('key').doUpdateSet((eb) => {
+        const isOpen = eb.and([
+          eb('limit_counts.until_at', '>', nowMs),
+          // A clock that was set back must not hold anybody back for longer than a window.
+          eb('limit_counts.until_at', '<=', untilMs),
+        ]);
+        return {
+          count: eb
+            .case()
+            .when(isOpen)
+            .then(eb('limit_counts.count', '+', amount))
+            .else(amount)
+            .end(),
+          until_at: eb.case().when(isOpen).then(eb.ref('limit_counts.until_at')).else(untilMs).end(),
+          last_at: nowMs,
+        };
+      }),
+    )
+    .returning(['count', 'until_at'])
+    .executeTakeFirstOrThrow();
+}
+
+const nothingYet = { count: 0, last_at: 0, earlier_at: 0, until_at: 0 };
+
+/** Whoever comes second waits here for whoever came first. Keys are in one order for all, so nobody waits in a circle. */
+async function lockCounts(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, StoredCount>> {
+  const select = () => tx.selectFrom('limit_counts').where('key', 'in', keys).orderBy('key').forUpdate().selectAll();
+  const there = await select().execute();
+  if (there.length === keys.length) return new Map(there.map((row) => [row.key, row]));
+  const missing = [...keys].sort().map((key) => ({ key, ...nothingYet }));
+  await tx
+    .insertInto('limit_counts')
+    .values(missing)
+    .onConflict((oc) => oc.column('key').doNothing())
+    .execute();
+  return new Map((await select().execute()).map((row) => [row.key, row]));
+}
+
+/**
+ * Changes the counts of some keys, with nobody in between. What `change` throws leaves them as they were.
+ * @param change is given what is there and answers what is to be there; a key without a count is removed
+ */
+export async function changeCounts(
+  { read }: Pick<Database, 'read'>,
+  keys: readonly string[],
+  change: (known: ReadonlyMap<string, StoredCount>) => readonly Insertable<LimitCounts>[],
+): Promise<void> {
+  await read
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (tx) => {
+      const known = new Map([...(await lockCounts(tx, keys))].filter(([, { count }]) => count > 0));
+      const changed = change(known);
+      for (const { key, ...values } of changed) {
+        await tx.updateTable('limit_counts').set(values).where('key', '=', key).execute();
+      }
+      const gone = keys.filter((key) => !changed.some((row) => row.key === key));
+      if (gone.length > 0) await tx.deleteFrom('limit_counts').where('key', 'in', gone).execute();
+    });
+}
+
+/** Removes counts that hold nobody back any more; answers how many there were. */
+export async function deleteCountsBefore(read: Reader, beforeMs: number): Promise<number> {
+  const { numDeletedRows } = await read
+    .deleteFrom('limit_counts')
+    .where('until_at', '<', beforeMs)
+    .where('last_at', '<', beforeMs)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Removes the counts whose key begins with a prefix. */
+export async function deleteCountsBeginningWith({ read }: Pick<Database, 'read'>, prefix: string): Promise<void> {
+  await read
+    .deleteFrom('limit_counts')
+    .where((eb) => eb(eb.fn<string>('substr', ['key', eb.val(1), eb.val(prefix.length)]), '=', prefix))
+    .execute();
+}

@@ -1,0 +1,179 @@
+import ipaddr from 'ipaddr.js';
+import type { Principal } from '../access/principal.ts';
+import { type Clock, hour, minute, second } from '../base/clock.ts';
+import { refuseTooMany } from '../base/errors.ts';
+import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
+
+/** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
+const allowances = {
+  /** Credentials that failed verification, by network. */
+  badCredential: 300,
+  /** Tokens made, by person. */
+  mint: 300,
+  /** Teams made, by person. */
+  team: 60,
+  /** Pictures uploaded, by person. */
+  upload: 60,
+  /** Sign-ins begun, by network. */
+  signInStart: 300,
+  /** Refreshes, by person. */
+  refresh: 300,
+  /** Requests to invite people, by person. */
+  invite: 60,
+  /** Requests for the recovery of a password, by network. */
+  recovery: 60,
+  /** Recovery mails, by the person who gets them; in the time that the link of each works, so that the last one does. */
+  recoveryMail: 3,
+  /** Mails with one-time codes, by the person who gets them: each is five more guesses for whoever asked for it. */
+  codeMail: 3,
+  /** Tokens issued, by service client. */
+  serviceToken: 300,
+  /** Mails to try the settings out, by person. */
+  testMail: 10,
+  /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
+  emailNotice: 3,
+  /** Notices of one kind to one user: more would say nothing new. */
+  notice: 5,
+  /** Mails to confirm an e-mail, by the person whose it is: that could be anybody's address. */
+  confirmationMail: 5,
+  /** Notices that an administrator left, by the user who did. */
+  leaverNotice: 3,
+  /** Changes, by member. */
+  write: 300,
+  /** Changes, by administrator. */
+  administratorWrite: 3_000,
+  /** Reads that cost (whole lists, searches, lists of members, batches of agents), by member. */
+  read: 600,
+  /** The same, by administrator. */
+  administratorRead: 3_000,
+  /** Refused sign-ins that are recorded one by one, by network: who tries a lot must not fill the audit log. */
+  refusedSignIn: 60,
+  /** The same, in all. */
+  refusedSignInOfAll: 600,
+} as const;
+
+/** Counted in another time than a minute. */
+const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
+  recoveryMail: 20 * minute,
+  codeMail: 10 * minute,
+  confirmationMail: hour,
+  notice: 10 * minute,
+};
+
+/** What is counted for all nodes together. */
+type Act = Exclude<keyof typeof allowances, 'badCredential' | 'read' | 'administratorRead'>;
+
+/** Whose budget something is taken out of. */
+type BudgetOwner = Pick<Principal, 'userId' | 'isAdmin'>;
+
+/** The limits that slow callers down. */
+export interface Limits {
+  /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
+  count(what: Act, key: string): Promise<void>;
+  /**
+   * Counts one act and answers whether it is within the allowance, for what is to be left out in silence beyond it. Not to
+   * be waited for within a transaction.
+   */
+  tryCount(what: Act, key: string): Promise<boolean>;
+  /**
+   * Counts a credential that failed verification; throws `tooManyRequests` beyond the allowance of the network. Each node
+   * counts for itself: verification never writes.
+   */
+  countBadCredential(network: string): void;
+  /** Counts a change that a user makes; throws `tooManyRequests` beyond the budget of a member, or of an administrator. */
+  countWrite(user: BudgetOwner): Promise<void>;
+  /**
+   * Counts a read that costs, in the same way, but each node for itself: what reads must not write. Throws
+   * `tooManyRequests`.
+   */
+  countRead(user: BudgetOwner): void;
+  /** Counts what a read turned out to cost, in further reads; refuses nothing. */
+  chargeReads(user: BudgetOwner, reads: number): void;
+}
+
+/** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
+export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  return `${parsed.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`;
+}
+
+/** Seconds until a key may go on; 0 while it is within the allowance. */
+function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow, nowMs: number): number {
+  return count <= allowances[what] ? 0 : Math.ceil((endsMs - nowMs) / second);
+}
+
+const allowancesByName = new Map<string, number>(Object.entries(allowances));
+
+/** How many acts of a kind are free in a window. */
+export function allowanceOf(what: string): number {
+  return allowancesByName.get(what) ?? 0;
+}
+
+/** What limits are made of. */
+export interface LimitParts {
+  /** They hold nobody back while this is false (`RATE_LIMIT=off`). */
+  readonly isOn: () => boolean;
+  readonly clock: Clock;
+  /** Of all nodes, or of this process where it is the only one. */
+  readonly counts: LimitCounts;
+}
+
+/** What counts the reads that cost, in this process alone. */
+function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead' | 'chargeReads'> {
+  const reads = new BoundedMap<ActWindow>();
+
+  function add(userId: string, amount: number): { readonly window: ActWindow; readonly nowMs: number } {
+    const nowMs = clock.now();
+    const window = withAct(reads.get(userId), { nowMs, windowMs: minute }, amount);
+    reads.set(userId, window);
+    return { window, nowMs };
+  }
+
+  return {
+    countRead: ({ userId, isAdmin }) => {
+      if (!isOn()) return;
+      const what = isAdmin ? 'administratorRead' : 'read';
+      const { window, nowMs } = add(userId, 1);
+      const seconds = secondsLeft(what, window, nowMs);
+      if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+    },
+    chargeReads: ({ userId }, amount) => {
+      if (isOn()) add(userId, amount);
+    },
+  };
+}
+
+/** The limits of the service. */
+export function limits({ isOn, clock, counts }: LimitParts): Limits {
+  const badCredentials = new BoundedMap<ActWindow>();
+
+  async function secondsOver(what: Act, key: string): Promise<number> {
+    const nowMs = clock.now();
+    const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
+    return secondsLeft(what, window, nowMs);
+  }
+
+  async function count(what: Act, key: string): Promise<void> {
+    const seconds = isOn() ? await secondsOver(what, key) : 0;
+    if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+  }
+  return {
+    count,
+    countWrite: ({ userId, isAdmin }) => count(isAdmin ? 'administratorWrite' : 'write', userId),
+    ...readCounts(isOn, clock),
+    tryCount: async (what, key) => !isOn() || (await secondsOver(what, key)) === 0,
+    countBadCredential: (network) => {
+      if (!isOn()) return;
+      const nowMs = clock.now();
+      const window = withAct(badCredentials.get(network), { nowMs, windowMs: minute });
+      badCredentials.set(network, window);
+      const seconds = secondsLeft('badCredential', window, nowMs);
+      if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { Secret } from '../../base/secret.ts';
+
+/** A server of a broker. */
+export interface BrokerHost {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where a broker is, and who signs in there. */
+export interface BrokerAddress {
+  readonly kind: 'nats' | 'redis';
+  /** Encrypted from the first byte, or refused. */
+  readonly isTls: boolean;
+  /** At least one; of Redis exactly one. */
+  readonly hosts: readonly BrokerHost[];
+  /** `null`: nobody signs in, or it is done by the password alone, which NATS calls a token. */
+  readonly username: string | null;
+  readonly password: Secret | null;
+  /** Of Redis; 0 where the address says none. */
+  readonly database: number;
+}
+
+const form = /^(nats|tls|redis|rediss):\/\/(?:(.*)@)?([^/?#@]+)(?:\/(\d{0,5}))?$/s;
+const usualPort = { nats: 4222, redis: 6379 };
+
+/** One host with or without its port; `null` for what is none. */
+function readHost(text: string, usual: number): BrokerHost | null {
+  if (/[\s\\%,]/.test(text) || !URL.canParse(`http://${text}`)) return null;
+  const { hostname } = new URL(`http://${text}`);
+  // By hand: the parser takes away a port that is the usual one of its own scheme.
+  const port = Number(/:(\d+)$/.exec(text.replace(/^\[.*\]/, ''))?.[1] ?? usual);
+  return port === 0 ? null : { host: hostname.replace(/^\[(.*)\]$/, '$1'), port };
+}
+
+type Login = Pick<BrokerAddress, 'username' | 'password'>;
+
+/** Who signs in, as the part before the @ says; `null` where it is written wrongly or says only half of it. */
+function readLogin(text: string | undefined, kind: BrokerAddress['kind']): Login | null {
+  if (text === undefined) return { username: null, password: null };
+  const [written = '', ...rest] = text.split(':');
+  try {
+    const [name, word] = [written, rest.join(':')].map(decodeURIComponent);
+    // A single word is a token at NATS; at Redis a name without a password lets nobody in.
+    if (!word) return name && kind === 'nats' ? { username: null, password: new Secret(name) } : null;
+    return { username: name || null, password: new Secret(word) };
+  } catch {
+    return null;
+  }
+}
+
+/** What an address of a broker says; `null` for what is none. Rule: CONFIG-10. */
+export function readBrokerAddress(text: string): BrokerAddress | null {
+  const [, scheme, written, places = '', path = ''] = form.exec(text) ?? [];
+  if (scheme === undefined) return null;
+  const kind = scheme.startsWith('redis') ? 'redis' : 'nats';
+  const hosts = places.split(',').map((place) => readHost(place, usualPort[kind]));
+  const login = readLogin(written, kind);
+  const isTooMuch = kind === 'nats' ? path !== '' : hosts.length > 1;
+  if (!login || isTooMuch || hosts.includes(null)) return null;
+  return {
+    kind,
+    isTls: scheme === 'tls' || scheme === 'rediss',
+    hosts: hosts.filter((host) => host !== null),
+    ...login,
+    database: Number(path),
+  };
+}
+
+/** The address of a broker in the configuration. Rule: CONFIG-10. */
+export const brokerUrl = z
+  .string()
+  .refine(
+    (text) => readBrokerAddress(text) !== null,
+    'must be nats://user:password@host:port, tls://…, redis://user:password@host:port/database or rediss://…, user and password percent-encoded or left out',
+  )
+  .transform((text) => new Secret(text));

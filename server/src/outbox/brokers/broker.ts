@@ -1,0 +1,124 @@
+import type { Logger } from 'pino';
+import type { Secret } from '../../base/secret.ts';
+import type { StreamedEvent, StreamName } from '../envelope.ts';
+import type { Delivery, Sink } from '../relay/sink.ts';
+import { type BrokerAddress, readBrokerAddress } from './broker-address.ts';
+import { type BrokerLine, tellable, textOf } from './broker-line.ts';
+import type { MessageForm } from './broker-message.ts';
+import { natsLine } from './nats-line.ts';
+import { NatsPublisher, natsBatchMax } from './nats-sink.ts';
+import { RedisPublisher, redisBatchMax, redisLine } from './redis-sink.ts';
+
+/** What a broker is told when it is opened. */
+export interface BrokerParts {
+  /** `nats://`, `tls://`, `redis://` or `rediss://`, credentials included, as the configuration allows it. */
+  readonly url: Secret;
+  readonly log: Logger;
+  /** How messages are written; asked for each batch, since a reload may change it. Rules: EVENT-21, CONFIG-30. */
+  readonly form: () => MessageForm;
+  /** For a stream that has to be made at NATS: how long it keeps messages, in days. Rule: EVENT-20. */
+  readonly retentionDays: () => number;
+  /** An authority for certificates instead of those that Node.js trusts, in PEM; for tests. */
+  readonly ca?: string;
+}
+
+/** A broker, reached over one connection. Rule: EVENT-16. */
+export interface Broker {
+  /** A sink for a stream; there should be one for each. Closing it leaves the connection to the others. */
+  sinkTo(stream: StreamName): Sink;
+  /** Ends the connection; deliveries under way fail. */
+  close(): Promise<void>;
+}
+
+interface Publisher {
+  deliver(events: readonly StreamedEvent[]): Promise<Delivery>;
+}
+
+interface Opened {
+  readonly line: Pick<BrokerLine<unknown>, 'close'>;
+  readonly batchMax: number;
+  publisherTo(stream: StreamName): Publisher;
+}
+
+function open(address: BrokerAddress, parts: BrokerParts): Opened {
+  if (address.kind === 'nats') {
+    const line = natsLine(address, parts.ca);
+    return { line, batchMax: natsBatchMax, publisherTo: (stream) => new NatsPublisher({ ...parts, line, stream }) };
+  }
+  const line = redisLine(address, parts.ca);
+  return { line, batchMax: redisBatchMax, publisherTo: (stream) => new RedisPublisher({ ...parts, line, stream }) };
+}
+
+/**
+ * Connects to the broker at an address, makes and sends nothing there, and hangs up. Throws an error that says on one
+ * line, without a secret, why that is impossible; after some seconds at the latest.
+ */
+export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>): Promise<void> {
+  const address = readBrokerAddress(url.expose());
+  if (!address) throw new TypeError('this is no address of a broker');
+  const line = address.kind === 'nats' ? natsLine(address, ca) : redisLine(address, ca);
+  try {
+    await line.take();
+  } catch (error) {
+    // What the driver threw may hold the address, with what proves who asks.
+    // oxlint-disable-next-line eslint/preserve-caught-error -- its text is told, without secrets
+    throw new Error(tellable(textOf(error), secretsOf(url, address)));
+  } finally {
+    line.close();
+  }
+}
+
+/** What must never be told of an address, the longest first: the password in each form that it is written or sent in. */
+function secretsOf(url: Secret, { password }: BrokerAddress): readonly string[] {
+  const word = password?.expose() ?? '';
+  const [, written = ''] = /^\w+:\/\/(.*)@/s.exec(url.expose()) ?? [];
+  const forms = [written, written.slice(written.indexOf(':') + 1), word, JSON.stringify(word).slice(1, -1)];
+  return forms.filter((form) => form !== '').sort((a, b) => b.length - a.length);
+}
+
+/** A sink that never throws and never tells what it must not. */
+function sinkOver(
+  publisher: Publisher,
+  { batchMax, secrets }: { readonly batchMax: number; readonly secrets: readonly string[] },
+): Sink {
+  const closed: Delivery = { delivered: 0, failure: { kind: 'unwell', reason: 'the connection was closed' } };
+  const waiting = new Set<() => void>();
+  let isClosed = false;
+
+  /** By hand: a race with a promise that settles at the end only would keep something of each delivery until then. */
+  function unlessClosed(delivery: Promise<Delivery>): Promise<Delivery> {
+    return new Promise((resolve, reject) => {
+      const end = () => resolve(closed);
+      waiting.add(end);
+      delivery.then(resolve, reject).finally(() => waiting.delete(end));
+    });
+  }
+
+  return {
+    batchMax,
+    deliver: async (events) => {
+      if (isClosed) return closed;
+      const { delivered, failure } = await unlessClosed(publisher.deliver(events));
+      return { delivered, failure: failure && { ...failure, reason: tellable(failure.reason, secrets) } };
+    },
+    close: async () => {
+      isClosed = true;
+      for (const end of waiting) end();
+    },
+  };
+}
+
+/**
+ * Opens the broker at an address. It need not be there: connecting happens when something is delivered, and again after a
+ * loss. A delivery takes at most 30 seconds. Throws TypeError for what is no address of a broker. Rule: EVENT-16.
+ */
+export function openBroker(parts: BrokerParts): Broker {
+  const address = readBrokerAddress(parts.url.expose());
+  if (!address) throw new TypeError('this is no address of a broker');
+  const { line, batchMax, publisherTo } = open(address, parts);
+  const secrets = secretsOf(parts.url, address);
+  return {
+    sinkTo: (stream) => sinkOver(publisherTo(stream), { batchMax, secrets }),
+    close: async () => line.close(),
+  };
+}

@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { connect as connectTo } from 'node:net';
+import { JetStreamApiError, type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import {
+  errors,
+  type NatsConnection,
+  NatsConnectionImpl,
+  type NodeConnectionOptions,
+  nanos,
+  setTransportFactory,
+} from '@nats-io/transport-node';
+import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node_transport.js';
+import { day, minute, second } from '../../base/clock.ts';
+import type { StreamName } from '../envelope.ts';
+import type { BrokerAddress, BrokerHost } from './broker-address.ts';
+import { answerMsMax, type BrokerLine, brokerLine, inTime } from './broker-line.ts';
+
+/** For so long the server knows a message again that is published twice. */
+const duplicateMs = 5 * minute;
+const codes = { nameInUse: 10058, headersTooLarge: 10097, messageTooLarge: 10054, wrongLastId: 10070 };
+
+/** A connection, and what is published by it. */
+export interface NatsLink {
+  readonly nats: NatsConnection;
+  readonly jetstream: JetStreamClient;
+  /** The streams that were there when it was looked for them. */
+  readonly seen: Set<StreamName>;
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof JetStreamApiError ? error.code : 0;
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+/** The server or the stream takes no message of this size, now or later. */
+export function isTooLarge(error: unknown): boolean {
+  const code = codeOf(error);
+  const isTooLargeHere = error instanceof errors.InvalidArgumentError && error.message.includes('max_payload');
+  return code === codes.messageTooLarge || code === codes.headersTooLarge || isTooLargeHere;
+}
+
+/** The message before it is not the last of the stream. */
+export function isOutOfTurn(error: unknown): boolean {
+  return codeOf(error) === codes.wrongLastId;
+}
+
+/** No stream takes the subject. */
+export function isUnheard(error: unknown): boolean {
+  const cause = causeOf(error);
+  return cause instanceof errors.RequestError && cause.isNoResponders();
+}
+
+/** JetStream itself gave the answer, or nobody is there to give one: the connection does what it should. */
+export function isAnswer(error: unknown): boolean {
+  return codeOf(error) !== 0 || isUnheard(error);
+}
+
+function loginOf({ username, password }: BrokerAddress): Pick<NodeConnectionOptions, 'user' | 'pass' | 'token'> {
+  if (password === null) return {};
+  return username === null ? { token: password.expose() } : { user: username, pass: password.expose() };
+}
+
+/** Waits for the words that a server greets with; throws when there are none in time. */
+async function greet({ host, port }: BrokerHost): Promise<void> {
+  const socket = connectTo({ host, port });
+  try {
+    await inTime(once(socket, 'data'));
+  } finally {
+    socket.destroy();
+  }
+}
+
+/**
+ * The servers that are well enough to be connected to: the library would wait for one after the other. Throws why there
+ * is none.
+ */
+async function selectWell(hosts: readonly BrokerHost[]): Promise<readonly BrokerHost[]> {
+  const greetings = await Promise.allSettled(hosts.map(greet));
+  const well = hosts.filter((_, place) => greetings[place]?.status === 'fulfilled');
+  const failed = greetings.find((one) => one.status === 'rejected');
+  if (well.length === 0) throw failed?.reason;
+  return well;
+}
+
+/** Lets go of a socket also where the server never greeted, which the library's own does not. */
+class Transport extends NodeTransport {
+  override async close(error?: Error): Promise<void> {
+    await super.close(error);
+    this.discard();
+  }
+}
+
+/** Connects to one server, by whose name its certificate is judged. */
+async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsLink> {
+  // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
+  const { tls = null, timeout = answerMsMax } = options;
+  const judged = tls === null ? {} : { tls: { ...tls, host } };
+  const servers = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
+  const connecting = NatsConnectionImpl.connect({ ...options, ...judged, servers });
+  try {
+    const nats = await inTime(connecting, timeout);
+    return { nats, jetstream: jetstream(nats, { timeout: answerMsMax }), seen: new Set() };
+  } catch (error) {
+    connecting.then(
+      (late) => late.close(),
+      () => {},
+    );
+    throw error;
+  }
+}
+
+async function open(address: BrokerAddress, ca: string | undefined): Promise<NatsLink> {
+  const hosts = await selectWell(address.hosts);
+  const options: NodeConnectionOptions = {
+    name: 'latchkey',
+    ...(address.isTls ? { tls: ca === undefined ? {} : { ca } } : {}),
+    ...loginOf(address),
+    timeout: Math.max(second, answerMsMax / hosts.length),
+    reconnect: false,
+    noAsyncTraces: true,
+  };
+  let failure: unknown;
+  for (const host of hosts) {
+    try {
+      return await openTo(host, options);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
+
+/**
+ * Opens the line to a NATS server, which connects when it is taken.
+ * @param ca an authority instead of those that Node.js trusts, in PEM
+ */
+export function natsLine(address: BrokerAddress, ca?: string): BrokerLine<NatsLink> {
+  return brokerLine({
+    connect: () => open(address, ca),
+    isAlive: ({ nats }) => !nats.isClosed(),
+    end: ({ nats }) => {
+      nats.close().catch(() => {});
+    },
+  });
+}
+
+function isForbidden(error: unknown): boolean {
+  return [error, causeOf(error)].some((one) => one instanceof errors.PermissionViolationError);
+}
+
+/** The subjects of a stream: one for each organization. */
+export function subjectOf(stream: StreamName, key: string): string {
+  return `${stream}.${key === '' ? 'system' : key}`;
+}
+
+/**
+ * Makes a stream unless one takes its subjects already, whatever its name: what an operator made is left as it is. Where
+ * this service may not ask for streams, they are the operator's to make.
+ * @returns whether it was made
+ */
+export async function ensureStream(
+  { jetstream: client }: NatsLink,
+  stream: StreamName,
+  retentionDays: number,
+): Promise<boolean> {
+  try {
+    const { streams } = await client.jetstreamManager(false);
+    const subjects = `${stream}.>`;
+    const names = await streams.names(subjects).next();
+    if (names.length > 0) return false;
+    await streams.add({
+      name: stream,
+      subjects: [subjects],
+      description: 'Made by Latchkey',
+      max_age: nanos(retentionDays * day),
+      duplicate_window: nanos(duplicateMs),
+    });
+    return true;
+  } catch (error) {
+    if (isForbidden(error) || codeOf(error) === codes.nameInUse) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,131 @@
+import { errors, headers, type MsgHdrs } from '@nats-io/transport-node';
+import type { Logger } from 'pino';
+import { second } from '../../base/clock.ts';
+import type { StreamedEvent, StreamName } from '../envelope.ts';
+import type { Delivery, SinkFailure } from '../relay/sink.ts';
+import { type BrokerLine, textOf } from './broker-line.ts';
+import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
+import { ensureStream, isAnswer, isOutOfTurn, isTooLarge, isUnheard, type NatsLink, subjectOf } from './nats-line.ts';
+
+/** How many messages are on their way at once. */
+export const natsBatchMax = 256;
+const deliveryMsMax = 10 * second;
+
+/** What a delivery to JetStream needs. */
+export interface NatsParts {
+  readonly line: BrokerLine<NatsLink>;
+  readonly stream: StreamName;
+  readonly log: Logger;
+  readonly form: () => MessageForm;
+  readonly retentionDays: () => number;
+}
+
+/** How far a run got: so many were acknowledged, and then this happened; `null`: nothing, it is through. */
+interface Run {
+  readonly acknowledged: number;
+  readonly error: unknown;
+}
+
+function headersOf({ key, headers: told }: BrokerMessage): MsgHdrs {
+  const made = headers();
+  for (const [name, value] of Object.entries(told)) made.set(name, value);
+  if (key !== '') made.set('Event-Key', key);
+  return made;
+}
+
+const tooSlow: SinkFailure = { kind: 'unwell', reason: 'the broker takes too long' };
+
+function failureOf(error: unknown, { stream }: NatsParts): SinkFailure {
+  if (isUnheard(error))
+    return { kind: 'unwell', reason: `no stream takes the subjects ${stream}.>, or JetStream is off` };
+  if (error instanceof errors.TimeoutError) return tooSlow;
+  return { kind: isTooLarge(error) ? 'refused' : 'unwell', reason: textOf(error) };
+}
+
+/**
+ * Publishes events to a stream of JetStream.
+ *
+ * They are sent without waiting for each other, and each but the first expects the one before it to be the last of the
+ * stream, so that whatever becomes of one, none after it gets ahead. A message that the server knows already
+ * counts as arrived whatever it expects, so that a batch may be published again, in part or as a whole. If the server no
+ * longer knows some of them, those are stored once more, and the next may expect what is no longer last: then it goes on
+ * from there. The same happens when somebody else publishes to the stream: then fewer are sent at once.
+ */
+export class NatsPublisher {
+  readonly #parts: NatsParts;
+  #windowSize = natsBatchMax;
+  #hasDelivered = false;
+
+  constructor(parts: NatsParts) {
+    this.#parts = parts;
+  }
+
+  /** Delivers as a sink does. Never throws. */
+  async deliver(events: readonly StreamedEvent[]): Promise<Delivery> {
+    const form = this.#parts.form();
+    const messages = events.map((event) => brokerMessage(event, form));
+    const untilMs = performance.now() + deliveryMsMax;
+    let [delivered, hasLookedAgain] = [0, false];
+    while (delivered < messages.length) {
+      if (performance.now() > untilMs) return { delivered, failure: tooSlow };
+      const run = await this.#run(messages.slice(delivered, delivered + this.#windowSize));
+      delivered += run.acknowledged;
+      this.#hasDelivered ||= delivered > 0;
+      const isBroken = isOutOfTurn(run.error) && run.acknowledged > 0;
+      this.#windowSize = isBroken ? Math.ceil(this.#windowSize / 2) : Math.min(natsBatchMax, this.#windowSize * 2);
+      const isMissing = isUnheard(run.error) && !hasLookedAgain;
+      hasLookedAgain ||= isMissing;
+      const isOver = run.error !== null && !isBroken && !isMissing;
+      if (isOver) return { delivered, failure: failureOf(run.error, this.#parts) };
+    }
+    return { delivered, failure: null };
+  }
+
+  async #run(messages: readonly BrokerMessage[]): Promise<Run> {
+    let link: NatsLink | null = null;
+    try {
+      link = await this.#parts.line.take();
+      await this.#lookForStream(link);
+    } catch (error) {
+      if (link) this.#doubt(link, error);
+      return { acknowledged: 0, error };
+    }
+    const run = await this.#publish(link, messages);
+    if (run.error !== null) this.#doubt(link, run.error);
+    return run;
+  }
+
+  /** After a failure it is looked for the stream anew; what may hang is not used again. */
+  #doubt(link: NatsLink, error: unknown): void {
+    if (isOutOfTurn(error) || isTooLarge(error)) return;
+    link.seen.delete(this.#parts.stream);
+    if (!isAnswer(error)) this.#parts.line.drop(link);
+  }
+
+  async #lookForStream(link: NatsLink): Promise<void> {
+    const { stream, retentionDays, log } = this.#parts;
+    if (link.seen.has(stream)) return;
+    const isMade = await ensureStream(link, stream, retentionDays());
+    if (isMade && this.#hasDelivered) log.warn({ stream }, 'the broker has lost a stream: it was made anew');
+    else if (isMade) log.info({ stream }, 'a stream was made at the broker');
+    link.seen.add(stream);
+  }
+
+  async #publish({ jetstream }: NatsLink, messages: readonly BrokerMessage[]): Promise<Run> {
+    const { stream } = this.#parts;
+    const sent = messages.map((message, place) => {
+      const last = messages[place - 1];
+      return jetstream.publish(subjectOf(stream, message.key), message.value, {
+        msgID: message.id,
+        headers: headersOf(message),
+        ...(last === undefined ? {} : { expect: { lastMsgID: last.id } }),
+      });
+    });
+    const ends = await Promise.allSettled(sent);
+    const failed = ends.findIndex(({ status }) => status === 'rejected');
+    const end = ends[failed];
+    return end?.status === 'rejected'
+      ? { acknowledged: failed, error: end.reason }
+      : { acknowledged: ends.length, error: null };
+  }
+}

@@ -1,0 +1,246 @@
+import type { Logger } from 'pino';
+import { type Clock, minute } from '../../base/clock.ts';
+import type { NewId } from '../../base/ids.ts';
+import type { Database } from '../../db/database.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { StreamedEvent } from '../envelope.ts';
+import type { Outlet } from './outlet.ts';
+import type { RelayView } from './relay-board.ts';
+import {
+  deleteHold,
+  deleteLetter,
+  type StoredLetter,
+  type StoredRelay,
+  selectRelay,
+  selectRequeued,
+  updateFailure,
+  updateHold,
+  updateLetterFailed,
+  updatePosition,
+  updateRetryNow,
+  upsertLetter,
+} from './relay-store.ts';
+import { isGivenUp } from './retry.ts';
+import type { SinkFailure } from './sink.ts';
+
+/** How long nobody else relays after whoever did has said nothing more; longer than a delivery takes. Rule: EVENT-22. */
+const holdMs = minute;
+const prolongBeforeMs = holdMs / 2;
+/** How often an event is itself refused before it is set aside. Rule: EVENT-23. */
+const refusedTriesMax = 5;
+/** A position moves past events that nobody there wants once there are so many: each move is a commit. */
+const passedOverMin = 500;
+
+/** What relaying needs. */
+export interface RelayParts {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly newId: NewId;
+  readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'noteRelay' | 'countRelayed'>;
+  /** Who relays here: another name on each node. */
+  readonly holder: string;
+}
+
+/** What comes after a step; `seen` is what it found, `null` where the step itself changed that. */
+export type Next =
+  | { readonly kind: 'again' }
+  /** Until there is something to do: something else than was seen, or this moment. */
+  | { readonly kind: 'wait'; readonly untilMs: number; readonly seen: RelayView | null }
+  | { readonly kind: 'ended' };
+
+const again: Next = { kind: 'again' };
+
+/**
+ * Carries events from a log to a sink: at least once, in order, from wherever it was when it ended, however that was. A
+ * step is safe to be cut short at any point: the position moves only once the events have arrived, and only while it is
+ * this relay that holds it. Rules: EVENT-9, EVENT-22, EVENT-23.
+ */
+export class Relay {
+  readonly #outlet: Outlet;
+  readonly #parts: RelayParts;
+  #heldUntilMs = 0;
+
+  constructor(outlet: Outlet, parts: RelayParts) {
+    this.#outlet = outlet;
+    this.#parts = parts;
+  }
+
+  /** Delivers what is next, if anything is. Throws what the store throws; then the step may be taken again. */
+  async step(): Promise<Next> {
+    const { db, metrics } = this.#parts;
+    const relay = await selectRelay(db.read, this.#outlet.name);
+    if (!relay) return { kind: 'ended' };
+    const [letter] = await selectRequeued(db.read, relay.name, 1);
+    const untilMs = this.#pauseUntil(relay);
+    // Asked for first: everything up to it is among what is read, if it is wanted.
+    const newest = await this.#outlet.source.newest(db.read);
+    const events = await this.#readNext(relay);
+    const behind = events.length === 0 ? 0 : newest - relay.position;
+    metrics.noteRelay(relay.name, { behind, delayMs: this.#delayOf(events) });
+    const seen = { relay, requeued: letter?.sequence ?? null, newest };
+    if (untilMs !== null) return { kind: 'wait', untilMs, seen };
+    const passedOver = events.length === 0 && newest - relay.position >= passedOverMin;
+    if (!(letter || passedOver || events.length > 0)) return { kind: 'wait', untilMs: Number.POSITIVE_INFINITY, seen };
+    if (!(await this.#hold(relay.name))) return { kind: 'wait', untilMs: relay.held_until, seen };
+    if (letter) return this.#deliverLetter(relay, letter);
+    if (events.length > 0) return this.#deliverNext(relay, events);
+    await this.#advance(relay, newest, 0);
+    return again;
+  }
+
+  /** Until when nothing is to be tried; `null`: it may be tried now. A pause that is longer than any was never meant. */
+  #pauseUntil({ next_try_at: untilMs }: StoredRelay): number | null {
+    const leftMs = (untilMs ?? 0) - this.#parts.clock.now();
+    return leftMs > 0 && leftMs <= this.#outlet.retry.pauseMsMax ? untilMs : null;
+  }
+
+  #delayOf([first]: readonly StreamedEvent[]): number {
+    return first ? Math.max(0, this.#parts.clock.now() - first.envelope.timestamp) : 0;
+  }
+
+  #readNext({ position }: StoredRelay): Promise<readonly StreamedEvent[]> {
+    const { source, sink, types } = this.#outlet;
+    return source.read(this.#parts.db.read, { after: position, limit: sink.batchMax, types });
+  }
+
+  async #hold(name: string): Promise<boolean> {
+    const { db, clock, holder } = this.#parts;
+    const nowMs = clock.now();
+    if (this.#heldUntilMs - nowMs > prolongBeforeMs) return true;
+    const untilMs = nowMs + holdMs;
+    const isHeld = await db.note((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
+    this.#heldUntilMs = isHeld ? untilMs : 0;
+    return isHeld;
+  }
+
+  /** One that is refused is dead again, so that it is in nobody's way; for a way out that is unwell it waits like others. */
+  async #deliverLetter(relay: StoredRelay, letter: StoredLetter): Promise<Next> {
+    const { db, metrics } = this.#parts;
+    const query = { after: letter.sequence - 1, limit: 1, types: null };
+    const [event] = await this.#outlet.source.read(db.read, query);
+    const isKept = event?.envelope.sequence === letter.sequence;
+    const lost: SinkFailure = { kind: 'refused', reason: 'the event is no longer kept' };
+    const { failure } = isKept ? await this.#outlet.sink.deliver([event]) : { failure: lost };
+    if (event && failure && failure.kind !== 'refused') {
+      return this.#fail({ relay, position: relay.position, failed: event, failure });
+    }
+    await db.note(async (tx) => {
+      const attempts = letter.attempts + 1;
+      if (failure) return updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason });
+      await deleteLetter(tx, letter.id);
+      if (relay.failing_since !== null) await updateRetryNow(tx, relay.name);
+    });
+    metrics.countRelayed(relay.name, failure ? 'refused' : 'delivered', 1);
+    return again;
+  }
+
+  async #deliverNext(relay: StoredRelay, events: readonly StreamedEvent[]): Promise<Next> {
+    const { delivered, failure } = await this.#outlet.sink.deliver(events);
+    const arrived = events[delivered - 1]?.envelope.sequence ?? relay.position;
+    await this.#advance(relay, arrived, delivered);
+    const failed = events[delivered];
+    if (!(failure && failed)) return again;
+    return this.#fail({ relay, position: arrived, failed, failure });
+  }
+
+  async #advance({ name, position }: StoredRelay, to: number, delivered: number): Promise<void> {
+    if (to <= position) return;
+    const { db, holder, clock, metrics } = this.#parts;
+    const deliveredAt = delivered > 0 ? clock.now() : null;
+    const step = { name, holder, from: position };
+    // Where somebody has moved it meanwhile, that counts, and these events are sent again.
+    const isOurs = await db.note((tx) => updatePosition(tx, step, { to, deliveredAt }));
+    if (!isOurs) this.#heldUntilMs = 0;
+    metrics.countRelayed(name, 'delivered', delivered);
+  }
+
+  /** What the step began with is so no longer, perhaps not even who holds the way out. */
+  #beginAnew(): Next {
+    this.#heldUntilMs = 0;
+    return again;
+  }
+
+  /** Lets others relay from here on, and wakes them. */
+  async release(): Promise<void> {
+    if (this.#heldUntilMs === 0) return;
+    this.#heldUntilMs = 0;
+    await this.#parts.db.transaction((tx) => deleteHold(tx, this.#outlet.name, this.#parts.holder));
+  }
+
+  async #fail({
+    relay,
+    position,
+    failed,
+    failure,
+  }: {
+    readonly relay: StoredRelay;
+    readonly position: number;
+    readonly failed: StreamedEvent;
+    readonly failure: SinkFailure;
+  }): Promise<Next> {
+    const { clock, log, metrics } = this.#parts;
+    const { retry, giveUp } = this.#outlet;
+    const nowMs = clock.now();
+    // What came before it has arrived: then it has failed for the first time.
+    const before = position === relay.position ? relay : { attempts: 0, refusals: 0, failing_since: null };
+    const [attempts, since] = [before.attempts + 1, before.failing_since ?? nowMs];
+    // Only these count towards its being set aside: that a way out was unwell says nothing of the event.
+    const refusals = before.refusals + (failure.kind === 'refused' ? 1 : 0);
+    const step = { name: relay.name, holder: this.#parts.holder, from: position };
+    metrics.countRelayed(relay.name, failure.kind === 'refused' ? 'refused' : 'unwell', 1);
+    if (attempts === 1) log.warn({ relay: relay.name, reason: failure.reason }, 'events could not be delivered');
+    if (failure.kind === 'refused' && refusals >= refusedTriesMax) {
+      return this.#setAside(step, { failed, attempts, reason: failure.reason });
+    }
+    const isOver = failure.kind === 'unwell' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
+    const pauseMs = Math.max(retry.pauseMs(attempts), failure.retryAfterMs ?? 0);
+    const isNoted = await this.#parts.db.note((tx) =>
+      updateFailure(tx, step, {
+        attempts,
+        refusals,
+        next_try_at: nowMs + pauseMs,
+        failing_since: since,
+        last_error: failure.reason,
+      }),
+    );
+    // Where somebody has moved it meanwhile, or wants it tried again at once, this failure is of before that.
+    if (!isNoted) return this.#beginAnew();
+    if (giveUp && (failure.kind === 'gone' || isOver)) {
+      await giveUp(failure.kind === 'gone' ? 'gone' : 'failing', failure.reason);
+      return { kind: 'ended' };
+    }
+    return { kind: 'wait', untilMs: nowMs + pauseMs, seen: null };
+  }
+
+  /** Puts an event among the dead letters and goes on after it, both or neither. */
+  async #setAside(
+    step: { readonly name: string; readonly holder: string; readonly from: number },
+    {
+      failed,
+      attempts,
+      reason,
+    }: { readonly failed: StreamedEvent; readonly attempts: number; readonly reason: string },
+  ): Promise<Next> {
+    const { db, clock, newId, metrics, log } = this.#parts;
+    const { sequence } = failed.envelope;
+    const isOurs = await db.note(async (tx) => {
+      if (!(await updatePosition(tx, step, { to: sequence, deliveredAt: null }))) return false;
+      await upsertLetter(tx, {
+        id: newId(),
+        relay: step.name,
+        sequence,
+        attempts,
+        last_error: reason,
+        created_at: clock.now(),
+        requeued_at: null,
+      });
+      return true;
+    });
+    // Where somebody has moved it meanwhile, that counts, as when events have arrived.
+    if (!isOurs) return this.#beginAnew();
+    metrics.countRelayed(step.name, 'dead', 1);
+    log.error({ relay: step.name, sequence, reason }, 'an event was set aside: an administrator may ask for it again');
+    return again;
+  }
+}

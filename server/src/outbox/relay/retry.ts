@@ -1,0 +1,49 @@
+import { randomInt } from 'node:crypto';
+import { day, hour, minute, second } from '../../base/clock.ts';
+
+/** How long and how often what failed is tried again. */
+export interface RetryPlan {
+  /** The pause after so many failures in a row, 1 for the first. */
+  pauseMs(attempts: number): number;
+  /** No pause is longer. */
+  readonly pauseMsMax: number;
+  /** After failing for so long it is given up; infinite for never. */
+  readonly giveUpAfterMs: number;
+  /**
+   * But not before so many failures in a row: while the service stood still, or its clock was set forward, nothing was
+   * tried. Absent: the time alone decides.
+   */
+  readonly giveUpAfterAttempts?: number;
+}
+
+/** Whether what has failed for so long and so often is not tried again. */
+export function isGivenUp(
+  { giveUpAfterMs, giveUpAfterAttempts = 0 }: RetryPlan,
+  { failingMs, attempts }: { readonly failingMs: number; readonly attempts: number },
+): boolean {
+  return failingMs >= giveUpAfterMs && attempts >= giveUpAfterAttempts;
+}
+
+/** Up to a tenth more, so that what failed together is not tried again together. */
+function spread(ms: number): number {
+  return ms + randomInt(Math.ceil(ms / 10) + 1);
+}
+
+const brokerPauseMsMax = 5 * second;
+
+/** A broker is the operator's own: it is waited for as long as it takes. Rules: EVENT-17, EVENT-23. */
+export const brokerRetry: RetryPlan = {
+  pauseMs: (attempts) => spread(Math.min(brokerPauseMsMax, 100 * 2 ** Math.min(attempts, 10))),
+  pauseMsMax: 2 * brokerPauseMsMax,
+  giveUpAfterMs: Number.POSITIVE_INFINITY,
+};
+
+const webhookPauses = [5 * second, 30 * second, 2 * minute, 10 * minute, 30 * minute];
+
+/** A webhook is somebody else's: it is tried quickly at first, then every hour, for a day. Rule: EVENT-26. */
+export const webhookRetry: RetryPlan = {
+  pauseMs: (attempts) => spread(webhookPauses[attempts - 1] ?? hour),
+  pauseMsMax: 2 * hour,
+  giveUpAfterMs: day,
+  giveUpAfterAttempts: 10,
+};

@@ -1,0 +1,224 @@
+import type { Logger } from 'pino';
+import { authenticator } from '../access/authenticator.ts';
+import { callerConfirmation } from '../access/confirmation.ts';
+import { lastUsed } from '../access/last-used.ts';
+import { type PasswordCost, passwordHasher } from '../access/passwords.ts';
+import { scopedTokenReader } from '../access/scoped-tokens.ts';
+import { countedRefusals } from '../audit-log/counted-refusals.ts';
+import { type Background, background } from '../base/background.ts';
+import { type Clock, second } from '../base/clock.ts';
+import { RefusedError, StartupError } from '../base/errors.ts';
+import { idGenerator } from '../base/ids.ts';
+import type { Config } from '../config/config.ts';
+import type { LiveConfig } from '../config/live-config.ts';
+import { type LiveConnector, liveConnector } from '../connector/live-connector.ts';
+import type { Database } from '../db/database.ts';
+import { holdDataDir, prepareDataDir } from '../db/files/data-dir.ts';
+import { isOrganizationDeleted } from '../db/members/organization.ts';
+import { migrate } from '../db/schema/migrate.ts';
+import { levelRefusals } from '../features/passwords/contract.ts';
+import { findServiceToken } from '../features/service-clients/contract.ts';
+import { findSession, findSessionAgain } from '../features/sessions/contract.ts';
+import { mailSettingsReader, oidcSettingsReader } from '../features/settings/contract.ts';
+import { findToken, findTokenAgain, storeLastUsed } from '../features/tokens/contract.ts';
+import { type App, createApp } from '../http/server/app.ts';
+import { type Encryption, openEncryption } from '../keys/encryption.ts';
+import { settleEncryptionKey } from '../keys/rotate-encryption.ts';
+import { limits } from '../limits/limits.ts';
+import { signInLimits } from '../limits/sign-in-limits.ts';
+import { type MailService, openMailService } from '../mail/mail-service.ts';
+import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import { type LiveOidc, liveOidc } from '../oidc/live-oidc.ts';
+import { openWebhookSender, type WebhookSender } from '../outbox/webhook-delivery/webhook-sender.ts';
+import { routes } from '../routes.gen.ts';
+import type { Services } from '../services.ts';
+import { openEvents } from './compose-events.ts';
+import { openAgents, openPictures, openStore } from './compose-late.ts';
+import { limitCounts, openKeys, startUpkeep } from './compose-nodes.ts';
+
+/** Below the ten seconds after which the process gives up. */
+const closeMsMax = 9 * second;
+
+interface Surroundings {
+  readonly live: LiveConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** What hashes of passwords take; the recommended cost unless it is given. */
+  readonly passwordCost?: PasswordCost;
+  /** How long requests may wait to be read before they are turned away; the usual time unless it is given. */
+  readonly waitMsMax?: number;
+}
+
+/** A service that is composed and not yet listening. */
+export interface Service {
+  readonly app: App;
+  readonly services: Services;
+  /** Finishes requests in flight, writes what is still to be written and closes the store. May be called twice. */
+  close(): Promise<void>;
+}
+
+interface Outgoing {
+  readonly background: Background;
+  readonly oidc: LiveOidc;
+  readonly mail: MailService;
+  readonly webhooks: WebhookSender;
+}
+
+/** What leaves this process behind requests. */
+function openOutgoing(
+  { live, clock, log }: Surroundings,
+  parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
+): Outgoing {
+  const behind = background(log);
+  const reading = { config: () => live.current, ...parts };
+  const settings = mailSettingsReader(reading);
+  return {
+    background: behind,
+    oidc: liveOidc(oidcSettingsReader(reading), clock),
+    mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
+    webhooks: openWebhookSender({ clock, networks: () => live.current.outboundNetworks }),
+  };
+}
+
+/** Reads the configuration anew, for whoever asks over the API; the log says what is wrong with it. Rule: CONFIG-27. */
+function reload({ live, log }: Surroundings): Config {
+  try {
+    return live.reload();
+  } catch (error) {
+    if (!(error instanceof StartupError)) throw error;
+    log.error({ reason: error.message }, 'the old configuration stays');
+    // The reason names files, which are nobody's business.
+    throw new RefusedError('configurationWrong', { params: { variable: error.variable ?? 'something' } });
+  }
+}
+
+async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
+  const { live, clock, passwordCost, waitMsMax } = surroundings;
+  const { dataDir, encryptionKey } = live.current;
+  const db = await openStore(live.current, surroundings.log);
+  try {
+    await migrate(db, clock);
+    if (!encryptionKey) await settleEncryptionKey(db.read, dataDir);
+    const encryption = openEncryption({ dataDir, key: encryptionKey });
+    const metrics = createMetrics();
+    const newId = idGenerator(clock);
+    const keys = await openKeys({ ...surroundings, db, encryption });
+    const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
+    await levelRefusals(db.read, passwords);
+    const limitParts = { isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) };
+    const services: Services = {
+      ...openOutgoing(surroundings, { db, encryption, metrics }),
+      ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
+      mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
+      countedRefusals: countedRefusals(() => services),
+      encryption,
+      metrics,
+      log: surroundings.log,
+      get config() {
+        return live.current;
+      },
+      get connector() {
+        return connector.current;
+      },
+      reloadConfig: () => reload(surroundings),
+      clock,
+      db,
+      newId,
+      keys,
+      passwords,
+      tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
+      pictures: openPictures(),
+      limits: { ...limits(limitParts), ...signInLimits(limitParts) },
+      confirm: callerConfirmation({
+        clock,
+        findToken: (read, id) => findTokenAgain(live.current, read, id),
+        findSession: (read, id) => findSessionAgain({ config: live.current }, read, id),
+      }),
+    };
+    return services;
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+/** What is kept in memory depends on the configuration too: another snapshot is like a commit. */
+function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | 'freshen'> {
+  return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
+}
+
+async function composeOn(services: Services, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
+  const person = authenticator({
+    db: markOf(services.db, live),
+    clock,
+    displayPrefixes: () => live.current.displayPrefixes,
+    find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],
+    onTokenUse: services.tokenUses.touch,
+  });
+  const service = scopedTokenReader({
+    secret: () => live.current.scopedSharedSecret,
+    clock,
+    find: (hash) => findServiceToken(services, hash),
+    isOrganizationDeleted: () => isOrganizationDeleted(services.db),
+  });
+  const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log, waitMsMax });
+  const stopUpkeep = await startUpkeep(services, live);
+  live.onChange(({ logLevel }) => {
+    log.level = logLevel;
+  });
+  const close = async () => {
+    const begunMs = performance.now();
+    stopUpkeep();
+    await app.close();
+    await services.mcp.close();
+    await services.countedRefusals
+      .write()
+      .catch((error: unknown) => log.error({ err: error }, 'refused sign-ins were not recorded'));
+    // A mail server that hangs must not cost what is written behind requests.
+    const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
+    await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);
+    // After everything that may still write events.
+    await services.relays.close(leftMs());
+  };
+  return { app, services, close };
+}
+
+/**
+ * Composes a service out of its parts: opens the store, migrates it, opens the keys and builds the HTTP side. Throws
+ * StartupError for a mistake of the operator.
+ */
+export async function compose(surroundings: Surroundings): Promise<Service> {
+  const { live, clock } = surroundings;
+  const { dataDir } = live.current;
+  prepareDataDir(dataDir);
+  const hold = holdDataDir(dataDir);
+  const connector = liveConnector(live, clock);
+  let services: Services | undefined;
+  const release = async () => {
+    await connector.close();
+    await services?.mail.close();
+    await services?.relays.close();
+    await services?.db.close();
+    hold.release();
+  };
+  try {
+    services = await openServices(surroundings, connector);
+    const service = await composeOn(services, surroundings);
+    let closing: Promise<void> | undefined;
+    const closeAll = async () => {
+      try {
+        await service.close();
+      } finally {
+        await release();
+      }
+    };
+    const close = () => {
+      closing ??= closeAll();
+      return closing;
+    };
+    return { ...service, close };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}

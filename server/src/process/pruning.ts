@@ -1,0 +1,47 @@
+import type { Logger } from 'pino';
+import { hour, minute } from '../base/clock.ts';
+
+/** How long it is until what has ended is removed again. */
+export const pruneEveryMs = hour;
+/** How often a node looks whether that is due, where several share the work. */
+const lookEveryMs = 10 * minute;
+const firstMs = minute;
+
+/**
+ * Removes what ended long ago soon after the start and then now and then; what fails is tried again the next time.
+ * @param removals by what they remove; each answers how much that was
+ * @param claim takes the work of one time for this node alone; `null` where there is no other node. Rule: NODE-6.
+ * @returns what stops it
+ */
+export function startPruning(
+  removals: Readonly<Record<string, () => Promise<number>>>,
+  log: Logger,
+  claim: (() => Promise<boolean>) | null = null,
+): () => void {
+  const isOurs = async () => {
+    try {
+      return claim === null || (await claim());
+    } catch (error) {
+      log.warn({ err: error }, 'it could not be found out whether something is to be removed; it will be tried again');
+      return false;
+    }
+  };
+  const prune = async () => {
+    if (!(await isOurs())) return;
+    const removed: Record<string, number> = {};
+    for (const [what, remove] of Object.entries(removals)) {
+      try {
+        removed[what] = await remove();
+      } catch (error) {
+        log.warn({ err: error, what }, 'what ended long ago could not be removed; it will be tried again');
+      }
+    }
+    if (Object.values(removed).some((count) => count > 0)) log.info(removed, 'removed what ended long ago');
+  };
+  const first = setTimeout(() => void prune(), firstMs).unref();
+  const further = setInterval(() => void prune(), claim ? lookEveryMs : pruneEveryMs).unref();
+  return () => {
+    clearTimeout(first);
+    clearInterval(further);
+  };
+}
