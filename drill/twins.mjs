@@ -49,7 +49,7 @@ const later = 'await new Promise((resolve) => setTimeout(resolve, 150));';
 /** An organization is founded, and then its administrator gets the password. */
 const foundByHalves = [
   {
-    file: 'features/org/contract.js',
+    file: 'features/org/public.js',
     from: 'await setPassword(tx, { userId, passwordHash, nowMs });',
     to: 'globalThis.latchkeyRest = (next) => setPassword(next, { userId, passwordHash, nowMs });',
   },

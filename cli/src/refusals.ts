@@ -1,9 +1,9 @@
 import { RefusedError } from '../../server/src/base/errors.ts';
 import type { Reader } from '../../server/src/db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../server/src/db/members/organization.ts';
-import type { ErasureRefusal } from '../../server/src/features/erasure/contract.ts';
-import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/contract.ts';
-import type { RecoveryRefusal } from '../../server/src/features/recovery/contract.ts';
+import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/public.ts';
+import type { ErasureRefusal } from '../../server/src/operator/erasure/public.ts';
+import type { RecoveryRefusal } from '../../server/src/operator/recovery/public.ts';
 import { CommandError } from './failures.ts';
 
 type Reason =

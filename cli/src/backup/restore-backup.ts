@@ -18,7 +18,7 @@ import {
   type Revoked,
   recordRestored,
   revokeRestored,
-} from '../../../server/src/features/restoring/contract.ts';
+} from '../../../server/src/operator/restoring/public.ts';
 import { operator } from '../operator-store.ts';
 import { type KeyPlan, planKeys, requireSameEncryption, writeKeys } from './backup-keys.ts';
 import { copyPresent, takePresentStore } from './present-store.ts';

@@ -1,6 +1,6 @@
 import type { BackupFacts } from '../../../server/src/db/files/backup-file.ts';
 import { schemaVersion } from '../../../server/src/db/schema/migrate.ts';
-import type { CarryRefusal } from '../../../server/src/features/restoring/contract.ts';
+import type { CarryRefusal } from '../../../server/src/operator/restoring/public.ts';
 import { CommandError } from '../failures.ts';
 
 const texts: Readonly<Record<CarryRefusal, string>> = {

@@ -16,7 +16,7 @@ export const adminRecover = command({
   },
   async run({ dataDir, email, resetSignIn }, surroundings) {
     const { operator, operatorConfig, withStore } = await import('../operator-store.ts');
-    const { recoverAdministrator } = await import('../../../server/src/features/recovery/contract.ts');
+    const { recoverAdministrator } = await import('../../../server/src/operator/recovery/public.ts');
     const { normalizeEmail } = await import('../../../server/src/text/email-address.ts');
     const { refused, requireOrganization } = await import('../refusals.ts');
     const config = operatorConfig(surroundings, dataDir);

@@ -23,7 +23,7 @@ export const orgPurge = command({
   options: { ...storeOptions, yes: flag('do not ask') },
   async run({ dataDir, yes }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { purgeOrganization, readOrganizationState } = await import('../../../server/src/features/org/contract.ts');
+    const { purgeOrganization, readOrganizationState } = await import('../../../server/src/features/org/public.ts');
     const { refused } = await import('../refusals.ts');
     const purged = await withStore(surroundings, dataDir, async (services) => {
       const organization = await readOrganizationState(services.db.read);

@@ -12,7 +12,7 @@ export const orgRestore = command({
   options: storeOptions,
   async run({ dataDir }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { restoreOrganization } = await import('../../../server/src/features/org/contract.ts');
+    const { restoreOrganization } = await import('../../../server/src/features/org/public.ts');
     const { refused } = await import('../refusals.ts');
     const restored = await withStore(surroundings, dataDir, (services) => restoreOrganization(services, operator));
     if (typeof restored === 'string') throw refused(restored);

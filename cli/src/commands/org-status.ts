@@ -10,7 +10,7 @@ export const orgStatus = command({
   options: storeOptions,
   async run({ dataDir }, surroundings) {
     const { withStore } = await import('../operator-store.ts');
-    const { readOrganizationState } = await import('../../../server/src/features/org/contract.ts');
+    const { readOrganizationState } = await import('../../../server/src/features/org/public.ts');
     const organization = await withStore(surroundings, dataDir, ({ db }) => readOrganizationState(db.read));
     if (organization === null) return { data: { state: 'none', organization: null }, words: 'No organization yet' };
     const { slug, registeredName, isDeleted, deletedBy, updatedAt, activeUsers } = organization;

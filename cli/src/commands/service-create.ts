@@ -20,7 +20,7 @@ export const serviceCreate = command({
   },
   async run({ dataDir, name, scopes }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { readClientWish, registerClient } = await import('../../../server/src/features/service-clients/contract.ts');
+    const { readClientWish, registerClient } = await import('../../../server/src/features/service-clients/public.ts');
     const wish = readClientWish({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
     if (!wish)
       throw new CommandError('usage', '--name or --scopes is not right; latchkey service create --help tells more');

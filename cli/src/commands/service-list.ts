@@ -10,7 +10,7 @@ export const serviceList = command({
   options: storeOptions,
   async run({ dataDir }, surroundings) {
     const { withStore } = await import('../operator-store.ts');
-    const { listClients } = await import('../../../server/src/features/service-clients/contract.ts');
+    const { listClients } = await import('../../../server/src/features/service-clients/public.ts');
     const clients = await withStore(surroundings, dataDir, ({ db, clock }) => listClients(db.read, clock.now()));
     const lines = clients.map(({ clientId, name, scopes }) => `${clientId}  ${scopes.join(',')}  ${name}`);
     return { data: { services: clients }, words: lines.join('\n') || 'No service is registered' };

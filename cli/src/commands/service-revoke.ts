@@ -10,7 +10,7 @@ export const serviceRevoke = command({
   options: { ...storeOptions, id: neededText('client id', 'as service list prints it') },
   async run({ dataDir, id }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { endClient } = await import('../../../server/src/features/service-clients/contract.ts');
+    const { endClient } = await import('../../../server/src/features/service-clients/public.ts');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
     const { orRefused } = await import('../refusals.ts');
     const clientId = id.toLowerCase();

@@ -17,7 +17,7 @@ export const tokenList = command({
   },
   async run({ dataDir, status, search, limit }, surroundings) {
     const { withStore } = await import('../operator-store.ts');
-    const { listTokens } = await import('../../../server/src/features/tokens/contract.ts');
+    const { listTokens } = await import('../../../server/src/features/tokens/public.ts');
     const { foldCase } = await import('../../../server/src/text/plain-text.ts');
     const { requireOrganization } = await import('../refusals.ts');
     const { total, tokens } = await withStore(surroundings, dataDir, async ({ db, clock }) => {

@@ -15,7 +15,7 @@ export const tokenRevoke = command({
   },
   async run({ dataDir, id, reason }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { revokeReason, revokeToken } = await import('../../../server/src/features/tokens/contract.ts');
+    const { revokeReason, revokeToken } = await import('../../../server/src/features/tokens/public.ts');
     const { orRefused, requireOrganization } = await import('../refusals.ts');
     const given = revokeReason.safeParse(reason ?? '');
     if (!given.success) throw new CommandError('usage', `--reason ${given.error.issues[0]?.message}`);

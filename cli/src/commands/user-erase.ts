@@ -27,7 +27,7 @@ export const userErase = command({
   },
   async run({ dataDir, user, yes }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { erasePerson, findErasable } = await import('../../../server/src/features/erasure/contract.ts');
+    const { erasePerson, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
     const { refused } = await import('../refusals.ts');
     const userId = user.toLowerCase();
     const erased = await withStore(surroundings, dataDir, async (services) => {

@@ -1,7 +1,7 @@
 import { second, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
-import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/contract.ts';
+import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/public.ts';
 import type { Encryption } from '../../../server/src/keys/encryption.ts';
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
 import { openOidc } from '../../../server/src/oidc/open-oidc.ts';

@@ -1,6 +1,6 @@
-import { joinDefaultGroup } from '../../../server/src/features/groups/contract.ts';
-import { foundImportedOrganization } from '../../../server/src/features/org/contract.ts';
-import { addImportedPeople } from '../../../server/src/features/users/contract.ts';
+import { joinDefaultGroup } from '../../../server/src/features/groups/public.ts';
+import { foundImportedOrganization } from '../../../server/src/features/org/public.ts';
+import { addImportedPeople } from '../../../server/src/features/users/public.ts';
 import { CommandError } from '../failures.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Store } from './pass.ts';

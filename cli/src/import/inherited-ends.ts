@@ -1,5 +1,5 @@
 import type { Reader } from '../../../server/src/db/database.ts';
-import { findTokenEnds } from '../../../server/src/features/imported-tokens/contract.ts';
+import { findTokenEnds } from '../../../server/src/operator/imported-tokens/public.ts';
 import { atOnce } from './pass.ts';
 import type { ImportedToken, Staging } from './staging.ts';
 

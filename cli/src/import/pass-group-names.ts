@@ -1,4 +1,4 @@
-import { addImportedGroup, planImportedGroup } from '../../../server/src/features/groups/contract.ts';
+import { addImportedGroup, planImportedGroup } from '../../../server/src/features/groups/public.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Pass, step } from './pass.ts';

@@ -5,7 +5,7 @@ import {
   findJoining,
   joinImportedGroup,
   planImportedGroup,
-} from '../../../server/src/features/groups/contract.ts';
+} from '../../../server/src/features/groups/public.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Pass, step } from './pass.ts';

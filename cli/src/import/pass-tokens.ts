@@ -3,7 +3,7 @@ import {
   addImportedTokens,
   planTokens,
   revokeImportedToken,
-} from '../../../server/src/features/imported-tokens/contract.ts';
+} from '../../../server/src/operator/imported-tokens/public.ts';
 import { operator } from '../operator-store.ts';
 import { InheritedEnds } from './inherited-ends.ts';
 import { atOnce, type Pass, step } from './pass.ts';

@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { giveBackAddresses } from '../../../server/src/features/addresses/contract.ts';
-import { findJoining, joinImportedGroup } from '../../../server/src/features/groups/contract.ts';
-import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/contract.ts';
+import { giveBackAddresses } from '../../../server/src/features/addresses/public.ts';
+import { findJoining, joinImportedGroup } from '../../../server/src/features/groups/public.ts';
+import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/public.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Pass, step } from './pass.ts';

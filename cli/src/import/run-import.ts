@@ -1,7 +1,7 @@
 import { day } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import { selectActiveOrganization } from '../../../server/src/db/members/organization.ts';
-import { readOrganizationState } from '../../../server/src/features/org/contract.ts';
+import { readOrganizationState } from '../../../server/src/features/org/public.ts';
 import type { Outcome } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { withConfiguredStore } from '../operator-store.ts';

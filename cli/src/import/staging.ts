@@ -1,8 +1,8 @@
 import { type KeptRecord, openScratch } from '../../../server/src/db/files/scratch.ts';
-import type { addImportedGroup } from '../../../server/src/features/groups/contract.ts';
-import type { planTokens } from '../../../server/src/features/imported-tokens/contract.ts';
-import type { foundImportedOrganization } from '../../../server/src/features/org/contract.ts';
-import type { planPeople } from '../../../server/src/features/users/contract.ts';
+import type { addImportedGroup } from '../../../server/src/features/groups/public.ts';
+import type { foundImportedOrganization } from '../../../server/src/features/org/public.ts';
+import type { planPeople } from '../../../server/src/features/users/public.ts';
+import type { planTokens } from '../../../server/src/operator/imported-tokens/public.ts';
 import { type Imported, imported, type Problem, type Report } from './report.ts';
 
 /** A person of a file. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { readAuditEvents, selectAuditEnd } from '../audit-log/audit-events.ts';
 import type { LiveConfig } from '../config/live-config.ts';
-import { closeWebhooks, listWebhookRelays, switchOff } from '../features/webhooks/contract.ts';
+import { closeWebhooks, listWebhookRelays, switchOff } from '../features/webhooks/public.ts';
 import { liveBroker } from '../outbox/brokers/live-broker.ts';
 import { auditStream, entityStream, type StreamName } from '../outbox/envelope.ts';
 import { readEvents, readNewest } from '../outbox/event-log.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { second } from '../../src/base/clock.ts';
-import { makeInvitations, sendInvitations } from '../../src/features/invitations/contract.ts';
+import { makeInvitations, sendInvitations } from '../../src/features/invitations/public.ts';
 import { type MailFaults, MailServer } from '../support/mail-server.ts';
 import { drip, except, RawMailServer } from '../support/raw-mail-server.ts';
 import { type Answer, type Client, type Json, organization, TestApp } from '../support/test-app.ts';

@@ -4,8 +4,8 @@ import { readBearer, unauthorized } from '../../src/access/bearer.ts';
 import type { HeldCredential, Principal } from '../../src/access/principal.ts';
 import { type CredentialHash, hashCredential } from '../../src/base/secret.ts';
 import type { Database } from '../../src/db/database.ts';
-import { findSession } from '../../src/features/sessions/contract.ts';
-import { findToken } from '../../src/features/tokens/contract.ts';
+import { findSession } from '../../src/features/sessions/public.ts';
+import { findToken } from '../../src/features/tokens/public.ts';
 import { nextTurn, secondConnection } from '../support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../support/test-app.ts';
 

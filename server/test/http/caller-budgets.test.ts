@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../../src/base/clock.ts';
-import { noteRefusal } from '../../src/features/sign-in/contract.ts';
+import { noteRefusal } from '../../src/features/sign-in/public.ts';
 import { callTool, send } from '../support/agents.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';

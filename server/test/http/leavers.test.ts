@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { registerClient } from '../../src/features/service-clients/contract.ts';
+import { registerClient } from '../../src/features/service-clients/public.ts';
 import { callTool } from '../support/agents.ts';
 import { Inviting } from '../support/inviting.ts';
 import { registerService } from '../support/service-clients.ts';

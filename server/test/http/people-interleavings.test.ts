@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signTokenPair } from '../../src/access/session-pair.ts';
 import { appendAudit } from '../../src/audit-log/audit-log.ts';
 import { hashCredential } from '../../src/base/secret.ts';
-import { keepTokenPair } from '../../src/features/sessions/contract.ts';
+import { keepTokenPair } from '../../src/features/sessions/public.ts';
+import { signTokenPair } from '../../src/features/sessions/session-pair-actions.ts';
 import { insertSession } from '../../src/features/sessions/session-store.ts';
 import { tokenClaims } from '../../src/features/tokens/token.ts';
 import { insertToken } from '../../src/features/tokens/token-store.ts';
-import { addPerson } from '../../src/features/users/contract.ts';
 import { deleteUser } from '../../src/features/users/delete-user.ts';
+import { addPerson } from '../../src/features/users/public.ts';
 import { restoreUser } from '../../src/features/users/restore-user.ts';
 import { updateUserField } from '../../src/features/users/update-user.ts';
 import type { StoredUser } from '../../src/features/users/user.ts';

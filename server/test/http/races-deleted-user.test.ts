@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setPassword } from '../../src/features/passwords/contract.ts';
+import { setPassword } from '../../src/features/passwords/public.ts';
 import type { Services } from '../../src/services.ts';
 import { type Gate, holdNext } from '../support/gates.ts';
 import { onePixel } from '../support/made-pictures.ts';

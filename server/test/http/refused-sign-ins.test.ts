@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { noteRefusal } from '../../src/features/sign-in/contract.ts';
+import { noteRefusal } from '../../src/features/sign-in/public.ts';
 import { type Client, type Json, password, TestApp } from '../support/test-app.ts';
 
 const email = 'grace@example.com';

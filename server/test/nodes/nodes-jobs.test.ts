@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { hour, minute, second } from '../../src/base/clock.ts';
 import { claimJob } from '../../src/db/job-store.ts';
-import { storeLastUsed } from '../../src/features/tokens/contract.ts';
+import { storeLastUsed } from '../../src/features/tokens/public.ts';
 import type { Client } from '../support/test-app.ts';
 import { TwoNodes } from '../support/two-nodes.ts';
 import { presentClock, WebhookReceiver } from '../support/webhook-receiver.ts';

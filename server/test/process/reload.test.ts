@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/base/clock.ts';
-import { pruneTokens } from '../../src/features/tokens/contract.ts';
+import { pruneTokens } from '../../src/features/tokens/public.ts';
 import { answering, FakeBackend } from '../support/fake-backend.ts';
 import { compactJwt, hmac } from '../support/jwt.ts';
 import { linkIn, MailServer } from '../support/mail-server.ts';

@@ -1,4 +1,4 @@
-import { issueLinks } from '../../src/features/links/contract.ts';
+import { issueLinks } from '../../src/features/links/public.ts';
 import { addressOf } from '../../src/http/endpoint.ts';
 import { isUpload } from '../../src/http/media.ts';
 import { routes } from '../../src/routes.gen.ts';

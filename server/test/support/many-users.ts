@@ -1,4 +1,4 @@
-import { addPeople } from '../../src/features/users/contract.ts';
+import { addPeople } from '../../src/features/users/public.ts';
 import type { TestApp } from './test-app.ts';
 
 interface Made {

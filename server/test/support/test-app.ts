@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { liveConfig } from '../../src/config/live-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { setPassword } from '../../src/features/passwords/contract.ts';
+import { setPassword } from '../../src/features/passwords/public.ts';
 import { compose, type Service } from '../../src/process/compose.ts';
 import { maskCredentials } from '../../src/process/log.ts';
 import type { Services } from '../../src/services.ts';

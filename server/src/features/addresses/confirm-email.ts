@@ -8,9 +8,9 @@ import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { proveCurrentPassword } from '../passwords/contract.ts';
+import { proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
-import { issueConfirmation, requireProof, sendConfirmation, verifyAddress } from './contract.ts';
+import { issueConfirmation, requireProof, sendConfirmation, verifyAddress } from './public.ts';
 
 interface Wish {
   readonly caller: SessionPrincipal;

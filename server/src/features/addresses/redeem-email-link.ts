@@ -7,10 +7,10 @@ import type { Secret } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { requireConfirmation, useUpConfirmation } from '../links/contract.ts';
-import { hasPassword, proveCurrentPassword } from '../passwords/contract.ts';
+import { requireConfirmation, useUpConfirmation } from '../links/public.ts';
+import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
-import { requireProof, verifyAddress } from './contract.ts';
+import { requireProof, verifyAddress } from './public.ts';
 
 /**
  * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a

@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { selectLetters } from '../../outbox/relay/relay-store.ts';
-import { findEvents } from './contract.ts';
+import { findEvents } from './public.ts';
 import { deadLetter, toDeadLetter } from './relay-state.ts';
 
 /** Rule: EVENT-23. */

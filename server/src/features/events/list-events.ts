@@ -3,8 +3,8 @@ import type { Principal, ServicePrincipal } from '../../access/principal.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { StreamedText, streamAnswer } from '../../http/media.ts';
 import { listQuery, queryNumber } from '../../http/schemas.ts';
-import { readingPosition, readOn, streamEvents } from './contract.ts';
 import { asksForStream, envelopeAnswer, sequenceText } from './event.ts';
+import { readingPosition, readOn, streamEvents } from './public.ts';
 
 const limitDefault = 100;
 const limitMax = 1_000;

@@ -6,7 +6,7 @@ import { messageAnswer } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
 import { isOutletOf } from '../../outbox/relay/outlet.ts';
 import { selectRelay, updateReplay } from '../../outbox/relay/relay-store.ts';
-import { readingPosition } from './contract.ts';
+import { readingPosition } from './public.ts';
 
 /** Rules: EVENT-10, EVENT-27. */
 export const replayRelay = endpoint({

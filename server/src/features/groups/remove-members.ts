@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { notifyAdministrators, reviewAnswer, reviewFor, reviewOf } from '../leavers/contract.ts';
+import { notifyAdministrators, reviewAnswer, reviewFor, reviewOf } from '../leavers/public.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
 import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeToDemote } from './membership-change.ts';

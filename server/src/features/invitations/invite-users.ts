@@ -4,9 +4,9 @@ import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { announceGivenBack } from '../addresses/contract.ts';
-import { requireGroups } from '../groups/contract.ts';
-import { bringIn, type InvitingWish, makeInvitations, requireInviting, sendInvitations } from './contract.ts';
+import { announceGivenBack } from '../addresses/public.ts';
+import { requireGroups } from '../groups/public.ts';
+import { bringIn, type InvitingWish, makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
 const emailsMax = 1_000;
 const groupsMax = 100;

@@ -4,10 +4,10 @@ import { toTimestamp } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
-import { issueLinks } from '../links/contract.ts';
-import { hasPassword } from '../passwords/contract.ts';
-import { signsInBy } from '../sign-in/contract.ts';
-import { requirePerson } from '../users/contract.ts';
+import { issueLinks } from '../links/public.ts';
+import { hasPassword } from '../passwords/public.ts';
+import { signsInBy } from '../sign-in/public.ts';
+import { requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
 /**

@@ -3,9 +3,9 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { requirePerson } from '../users/contract.ts';
-import { makeInvitations, requireInviting, sendInvitations } from './contract.ts';
+import { requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
+import { makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
 /** Rules: INVITE-18 to INVITE-22, LEAVER-2. */
 export const resendInvite = endpoint({

@@ -3,8 +3,8 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/contract.ts';
-import { removePerson, requirePerson } from '../users/contract.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/public.ts';
+import { removePerson, requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
 /** Rules: INVITE-25, LEAVER-4, LEAVER-6. Ending the link alone would leave an account that gets in by recovering its password. */

@@ -7,8 +7,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { welcomeMail } from '../../mail/templates.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { address, optionalText, plainText } from '../../text/plain-text.ts';
-import { foundOrganization } from './contract.ts';
 import { organizationRecord, toOrganizationRecord } from './org.ts';
+import { foundOrganization } from './public.ts';
 
 const body = z
   .object({

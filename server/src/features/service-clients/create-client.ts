@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { registerClient } from './contract.ts';
+import { registerClient } from './public.ts';
 import { clientWish } from './service-client.ts';
 
 /** Rules: SERVICE-7, SERVICE-8, SERVICE-18. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { endClient } from './contract.ts';
+import { endClient } from './public.ts';
 
 /** Rule: SERVICE-10. */
 export const deleteClient = endpoint({

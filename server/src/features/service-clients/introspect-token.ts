@@ -9,10 +9,10 @@ import { hashCredential } from '../../base/secret.ts';
 import { isOrganizationDeleted } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
-import { findSession } from '../sessions/contract.ts';
-import { findToken } from '../tokens/contract.ts';
+import { findSession } from '../sessions/public.ts';
+import { findToken } from '../tokens/public.ts';
 import { clientHeaders, tokenBody } from './client-credentials.ts';
-import { findServiceToken, requireClient } from './contract.ts';
+import { findServiceToken, requireClient } from './public.ts';
 
 const answer = z.object({
   active: z.boolean(),

@@ -6,7 +6,7 @@ import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
 import { clientCredentials, clientHeaders, refuseClient } from './client-credentials.ts';
-import { confirmClient, type ProvedClient, presentScopes, requireClient } from './contract.ts';
+import { confirmClient, type ProvedClient, presentScopes, requireClient } from './public.ts';
 import { grantedScopes, serviceTokenMs } from './service-client.ts';
 import { insertServiceToken } from './service-client-store.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { listQuery } from '../../http/schemas.ts';
-import { listClients } from './contract.ts';
+import { listClients } from './public.ts';
 import { clientRecord } from './service-client.ts';
 
 /** Rule: SERVICE-9. */

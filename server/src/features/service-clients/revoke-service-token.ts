@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { clientHeaders, tokenBody } from './client-credentials.ts';
-import { requireClient } from './contract.ts';
+import { requireClient } from './public.ts';
 import { updateServiceTokenRevoked } from './service-client-store.ts';
 
 /** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). What is no token of the client's is none at all. */

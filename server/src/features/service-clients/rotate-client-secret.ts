@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { rotateSecret } from './contract.ts';
+import { rotateSecret } from './public.ts';
 import { rotation } from './service-client.ts';
 
 /** Rules: LEAVER-7, LEAVER-8. */

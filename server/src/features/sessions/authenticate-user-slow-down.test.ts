@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptSignIn } from '../../../test/support/sign-in.ts';
 import { type Answer, password, TestApp } from '../../../test/support/test-app.ts';
-import { clearSlowDown } from '../sign-in/contract.ts';
+import { clearSlowDown } from '../sign-in/public.ts';
 
 const email = 'ada@example.com';
 const minute = 60_000;

@@ -4,7 +4,7 @@ import { claimsOf } from '../../../test/support/sign-in.ts';
 import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Client, password } from '../../../test/support/test-app.ts';
 import { hashCredential } from '../../base/secret.ts';
-import { pruneSignIns } from '../sign-in/contract.ts';
+import { pruneSignIns } from '../sign-in/public.ts';
 
 type Method = 'password' | 'otp' | 'oidc';
 const hour = 3_600_000;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
-import { signTokenPair } from '../../access/session-pair.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/members/people.ts';
@@ -10,10 +9,11 @@ import { needed } from '../../http/schemas.ts';
 import { authProviders } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { trySignIn } from '../known-networks/contract.ts';
-import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/contract.ts';
-import { beginSession, prove } from './contract.ts';
+import { trySignIn } from '../known-networks/public.ts';
+import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/public.ts';
+import { beginSession, prove } from './public.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
+import { signTokenPair } from './session-pair-actions.ts';
 
 const body = z.object({
   method: z

@@ -3,7 +3,6 @@ import { unauthorized } from '../../access/bearer.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
-import { signTokenPair } from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
@@ -11,12 +10,13 @@ import { type Person, selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Services } from '../../services.ts';
-import { endLinks } from '../links/contract.ts';
-import { proveCurrentPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
-import { forgetSignIns, meetsSteps } from '../sign-in/contract.ts';
-import { revokeTokensOf } from '../tokens/contract.ts';
-import { beginSession } from './contract.ts';
+import { endLinks } from '../links/public.ts';
+import { proveCurrentPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
+import { forgetSignIns, meetsSteps } from '../sign-in/public.ts';
+import { revokeTokensOf } from '../tokens/public.ts';
+import { beginSession } from './public.ts';
 import { revokeTokens } from './session.ts';
+import { signTokenPair } from './session-pair-actions.ts';
 import { endSessions, selectSessionState } from './session-store.ts';
 
 interface Change {

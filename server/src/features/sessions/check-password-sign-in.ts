@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { signsInBy } from '../sign-in/contract.ts';
+import { signsInBy } from '../sign-in/public.ts';
 
 /** Rule: PASSWORD-13. */
 export const checkPasswordSignIn = endpoint({

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { openTimes } from './contract.ts';
+import { openTimes } from './public.ts';
 import { endSessions } from './session-store.ts';
 
 /** Rule: AUTH-54. */

@@ -11,7 +11,7 @@ import { id, messageAnswer } from '../../http/schemas.ts';
 import { sessionsEndedMail } from '../../mail/notice-letters.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
-import { openTimes } from './contract.ts';
+import { openTimes } from './public.ts';
 import { endSessions } from './session-store.ts';
 
 const ofUser = id.describe('Of the user');

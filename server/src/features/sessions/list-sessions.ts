@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { sessionEndMs } from '../../access/session-pair.ts';
 import { toTimestamp } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { openTimes } from './contract.ts';
+import { openTimes } from './public.ts';
+import { sessionEndMs } from './session-pair-actions.ts';
 import { selectOpenSessions } from './session-store.ts';
 
 const response = {

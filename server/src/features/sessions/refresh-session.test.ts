@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimsOf } from '../../../test/support/sign-in.ts';
 import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { openSuccessor } from '../../access/session-pair.ts';
 import { hashCredential, Secret } from '../../base/secret.ts';
 import { encryptionWith, makeEncryptionKey } from '../../keys/encryption.ts';
-import { pruneSessions } from './contract.ts';
+import { pruneSessions } from './public.ts';
+import { openSuccessor } from './session-pair-actions.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/refresh/token';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
-import { openSuccessor, type RawPair, sealSuccessor, sessionEndMs, signTokenPair } from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { hashCredential } from '../../base/secret.ts';
@@ -14,9 +13,10 @@ import { sendNotice } from '../../mail/notices.ts';
 import { suspiciousSignInMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
-import { meetsSteps } from '../sign-in/contract.ts';
-import { keepNextTokens, type NextTokens } from './contract.ts';
+import { meetsSteps } from '../sign-in/public.ts';
+import { keepNextTokens, type NextTokens } from './public.ts';
 import { judgeRefresh, type StoredRefreshToken } from './session.ts';
+import { openSuccessor, type RawPair, sealSuccessor, sessionEndMs, signTokenPair } from './session-pair-actions.ts';
 import { endSessions, selectRefreshToken, updateActive } from './session-store.ts';
 
 /** Rules: AUTH-14, AUTH-15, AUTH-17, AUTH-33, SESSION-4 to SESSION-7. */

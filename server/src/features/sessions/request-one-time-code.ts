@@ -7,8 +7,8 @@ import { messageAnswer } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { areCodesOff, issueCode } from '../codes/contract.ts';
-import { behindAnswer, mailingOrganization } from './contract.ts';
+import { areCodesOff, issueCode } from '../codes/public.ts';
+import { behindAnswer, mailingOrganization } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
 interface Wish {

@@ -4,11 +4,11 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
-import { rememberNetwork } from '../known-networks/contract.ts';
-import { requireLink, useUpLink } from '../links/contract.ts';
-import { hasPassword, requireStrongFor, setPassword } from '../passwords/contract.ts';
-import { forgetSignIns } from '../sign-in/contract.ts';
-import { revokeTokensOf } from '../tokens/contract.ts';
+import { rememberNetwork } from '../known-networks/public.ts';
+import { requireLink, useUpLink } from '../links/public.ts';
+import { hasPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
+import { forgetSignIns } from '../sign-in/public.ts';
+import { revokeTokensOf } from '../tokens/public.ts';
 import { revokeTokens } from './session.ts';
 import { endSessions } from './session-store.ts';
 

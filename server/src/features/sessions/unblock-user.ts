@@ -4,7 +4,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { clearSlowDown } from '../sign-in/contract.ts';
+import { clearSlowDown } from '../sign-in/public.ts';
 
 /** Rule: SESSION-10. */
 export const unblockUser = endpoint({

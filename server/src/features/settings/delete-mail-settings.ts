@@ -6,9 +6,9 @@ import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { dependsOn } from '../sign-in/contract.ts';
+import { dependsOn } from '../sign-in/public.ts';
 import { auditedMailSettings } from './audited-settings.ts';
-import { decryptMailSettings } from './contract.ts';
+import { decryptMailSettings } from './public.ts';
 import { deleteSetting, selectSetting } from './setting-store.ts';
 
 interface Removal {

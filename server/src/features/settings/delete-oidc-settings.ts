@@ -6,9 +6,9 @@ import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { dependsOn } from '../sign-in/contract.ts';
+import { dependsOn } from '../sign-in/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
-import { decryptOidcSettings } from './contract.ts';
+import { decryptOidcSettings } from './public.ts';
 import { deleteSetting, selectSetting } from './setting-store.ts';
 
 interface Removal {

@@ -3,7 +3,7 @@ import { nextTurn, secondConnection } from '../../../test/support/second-connect
 import { dropSharedKeys } from '../../../test/support/stored-keys.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { Secret } from '../../base/secret.ts';
-import { encryptMailSettings } from './contract.ts';
+import { encryptMailSettings } from './public.ts';
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';

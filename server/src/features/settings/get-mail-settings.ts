@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { describeMailSettings, mailSettingsAnswer } from './contract.ts';
+import { describeMailSettings, mailSettingsAnswer } from './public.ts';
 
 /** Rules: AUDIT-4, AUDIT-5, MAIL-1. */
 export const getMailSettings = endpoint({

@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { describeOidcSettings, oidcSettingsAnswer } from './contract.ts';
+import { describeOidcSettings, oidcSettingsAnswer } from './public.ts';
 
 /** Rules: AUDIT-4, AUDIT-5, AUTH-48, AUTH-58. */
 export const getOidcSettings = endpoint({

@@ -12,7 +12,7 @@ import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { auditedMailSettings } from './audited-settings.ts';
-import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './contract.ts';
+import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './public.ts';
 import { selectSetting, upsertSetting } from './setting-store.ts';
 
 const portMax = 65_535;

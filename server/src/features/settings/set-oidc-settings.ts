@@ -11,9 +11,9 @@ import { id } from '../../http/schemas.ts';
 import type { OidcSettings } from '../../oidc/oidc.ts';
 import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
-import { requireGroups } from '../groups/contract.ts';
+import { requireGroups } from '../groups/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
-import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './contract.ts';
+import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './public.ts';
 import { selectSetting, upsertSetting } from './setting-store.ts';
 
 const listMax = 100;

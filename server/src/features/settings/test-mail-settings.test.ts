@@ -4,7 +4,7 @@ import { except, RawMailServer } from '../../../test/support/raw-mail-server.ts'
 import { nextTurn, secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { minute } from '../../base/clock.ts';
-import { encryptMailSettings } from './contract.ts';
+import { encryptMailSettings } from './public.ts';
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';

@@ -8,7 +8,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { signInStepsChangedMail } from '../../mail/notice-letters.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
-import { hasPassword } from '../passwords/contract.ts';
+import { hasPassword } from '../passwords/public.ts';
 import { selectSignInConfig, updateSteps } from './step-store.ts';
 import { methodsOf, type SignInMethod, type SignInStep, signInMethods, signInSteps } from './steps.ts';
 

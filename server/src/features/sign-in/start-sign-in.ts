@@ -4,7 +4,7 @@ import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { authProviders } from '../../oidc/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
-import { firstMethods } from './contract.ts';
+import { firstMethods } from './public.ts';
 import { signInMs } from './steps.ts';
 
 /** Rules: AUTH-3 to AUTH-5. Nothing is stored for somebody who only begins: what is known travels in the header. */

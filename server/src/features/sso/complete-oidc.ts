@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { OidcError, oidcRedirectUri } from '../../oidc/oidc.ts';
-import { receiveArrival } from './contract.ts';
 import { backToSignIn, flowOf, readFlowCookie, returnUrl } from './oidc-flow.ts';
+import { receiveArrival } from './public.ts';
 
 /** Rules: AUTH-48, AUTH-49, AUTH-55, AUTH-56. */
 export const completeOidc = endpoint({

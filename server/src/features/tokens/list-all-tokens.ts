@@ -3,7 +3,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { pageMax } from '../../http/paging.ts';
 import { id, listQuery, queryNumber } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
-import { listTokens } from './contract.ts';
+import { listTokens } from './public.ts';
 import { adminTokenItem } from './token.ts';
 
 const limitMax = 100;

@@ -4,7 +4,7 @@ import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { revokeReason, revokeToken } from './contract.ts';
+import { revokeReason, revokeToken } from './public.ts';
 
 const reason = revokeReason
   .optional()

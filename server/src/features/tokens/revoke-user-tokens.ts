@@ -3,7 +3,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { revokeReason, revokeTokensOf } from './contract.ts';
+import { revokeReason, revokeTokensOf } from './public.ts';
 
 const reason = revokeReason
   .optional()

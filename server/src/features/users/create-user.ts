@@ -5,8 +5,8 @@ import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
-import { announceGivenBack, giveBackAddresses } from '../addresses/contract.ts';
-import { addPerson } from './contract.ts';
+import { announceGivenBack, giveBackAddresses } from '../addresses/public.ts';
+import { addPerson } from './public.ts';
 import { auditedUser, toUserRecord, userRecord } from './user.ts';
 import { selectHolderOfEmail } from './user-store.ts';
 

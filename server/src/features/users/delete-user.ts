@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/contract.ts';
-import { removePerson, requirePerson } from './contract.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/public.ts';
+import { removePerson, requirePerson } from './public.ts';
 
 /** Rules: LEAVER-4, LEAVER-6, USER-34 to USER-38. */
 export const deleteUser = endpoint({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
-import { setPassword } from '../passwords/contract.ts';
+import { setPassword } from '../passwords/public.ts';
 
 const unknown = 'f'.repeat(24);
 

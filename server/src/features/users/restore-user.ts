@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { restorePerson } from './contract.ts';
+import { restorePerson } from './public.ts';
 import { toUserRecord, userRecord } from './user.ts';
 import { selectAnyUserById } from './user-store.ts';
 

@@ -14,8 +14,8 @@ import {
   prepareMove,
   requireProof,
   sendConfirmation,
-} from '../addresses/contract.ts';
-import { changePerson } from './contract.ts';
+} from '../addresses/public.ts';
+import { changePerson } from './public.ts';
 import { recordFor, toUserRecord, userRecord } from './user.ts';
 import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById } from './user-store.ts';

@@ -6,7 +6,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { readSpan } from '../../outbox/event-log.ts';
 import { insertRelay } from '../../outbox/relay/relay-store.ts';
 import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
-import { encryptWebhookSecret, relayOf, requireAfter, requireUrl, requireWebhook } from './contract.ts';
+import { encryptWebhookSecret, relayOf, requireAfter, requireUrl, requireWebhook } from './public.ts';
 import {
   eventFilter,
   recordedOf,

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { removeWebhook, requireWebhook } from './contract.ts';
+import { removeWebhook, requireWebhook } from './public.ts';
 import { recordedOf } from './webhook.ts';
 
 /** Rule: EVENT-18. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { requireWebhook } from './contract.ts';
+import { requireWebhook } from './public.ts';
 import { toWebhookRecord, webhookRecord } from './webhook.ts';
 
 /** Rules: EVENT-18, EVENT-25. */

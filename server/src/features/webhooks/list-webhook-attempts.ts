@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer, listQuery, queryNumber } from '../../http/schemas.ts';
-import { requireWebhook } from './contract.ts';
+import { requireWebhook } from './public.ts';
 import { attemptRecord, toAttemptRecord } from './webhook.ts';
 import { selectAttempts } from './webhook-store.ts';
 

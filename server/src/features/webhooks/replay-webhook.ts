@@ -7,7 +7,7 @@ import { id, messageAnswer } from '../../http/schemas.ts';
 import { readEventById, readSpan } from '../../outbox/event-log.ts';
 import { selectRelay, updateReplay, updateRetryNow, upsertLetter } from '../../outbox/relay/relay-store.ts';
 import type { Services } from '../../services.ts';
-import { relayOf, requireAfter, requireWebhook } from './contract.ts';
+import { relayOf, requireAfter, requireWebhook } from './public.ts';
 import { sequence } from './webhook.ts';
 
 const body = z

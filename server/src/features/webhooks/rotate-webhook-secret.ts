@@ -4,7 +4,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
 import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
-import { encryptWebhookSecret, requireMaker, requireWebhook } from './contract.ts';
+import { encryptWebhookSecret, requireMaker, requireWebhook } from './public.ts';
 import { earlierSecretMs } from './webhook.ts';
 import { updateWebhook } from './webhook-store.ts';
 

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { toMessage } from '../../outbox/envelope.ts';
-import { recordAttempt, requireWebhook, targetOf } from './contract.ts';
+import { recordAttempt, requireWebhook, targetOf } from './public.ts';
 import { attemptRecord, testEventType } from './webhook.ts';
 
 /** Rules: EVENT-24, EVENT-27. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 import { toTimestamp } from '../../base/clock.ts';
-import { switchOff } from './contract.ts';
+import { switchOff } from './public.ts';
 
 const url = 'https://example.invalid/';
 let app: TestApp;

@@ -4,7 +4,7 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { updateRetryNow } from '../../outbox/relay/relay-store.ts';
-import { relayOf, requireMaker, requireUrl, requireWebhook } from './contract.ts';
+import { relayOf, requireMaker, requireUrl, requireWebhook } from './public.ts';
 import {
   eventFilter,
   recordedOf,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { Secret } from '../../base/secret.ts';
-import { decryptMailSettings, encryptMailSettings } from './contract.ts';
+import { decryptMailSettings, encryptMailSettings } from './public.ts';
 
 const path = '/settings/smtp';
 const wish = { host: 'mail.example.com', from: 'Example <hello@example.com>' };

@@ -6,8 +6,8 @@ import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectNames } from '../../db/members/people.ts';
 import { administratorLeftMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
-import { listClientsOf } from '../service-clients/contract.ts';
-import { listWebhooksOf } from '../webhooks/contract.ts';
+import { listClientsOf } from '../service-clients/public.ts';
+import { listWebhooksOf } from '../webhooks/public.ts';
 import { isEmpty, type NeedsReview, needsReview } from './review.ts';
 
 /** How many administrators get a notice, and how many users and things it names. */

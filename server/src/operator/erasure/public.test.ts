@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { secondConnection, storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, password, TestApp } from '../../../test/support/test-app.ts';
 import { verifyAudit } from '../../audit-log/verify-audit.ts';
-import { erasePerson, findErasable } from './contract.ts';
+import { erasePerson, findErasable } from './public.ts';
 
 const origin = { requestId: 'operator', network: 'local' };
 const email = 'grace-4711@example.com';

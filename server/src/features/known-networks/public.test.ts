@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { isKnownNetwork, pruneNetworks, rememberNetwork } from './contract.ts';
+import { isKnownNetwork, pruneNetworks, rememberNetwork } from './public.ts';
 
 const day = 86_400_000;
 

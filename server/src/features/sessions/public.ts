@@ -1,12 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { HeldCredential } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
-import {
-  type RawPair,
-  type SessionTokenPair,
-  type SignedAccessToken,
-  sessionEndMs,
-} from '../../access/session-pair.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { day } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
@@ -17,13 +11,14 @@ import { type Organization, selectActiveOrganization } from '../../db/members/or
 import type { Person } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
-import { forgetCodes, tryCode, useUpCode } from '../codes/contract.ts';
-import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/contract.ts';
-import { forgetNetworks, rememberNetwork } from '../known-networks/contract.ts';
-import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/contract.ts';
-import { provePassword, takePassword } from '../passwords/contract.ts';
-import { forgetSignIns, signsInBy } from '../sign-in/contract.ts';
+import { forgetCodes, tryCode, useUpCode } from '../codes/public.ts';
+import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/public.ts';
+import { forgetNetworks, rememberNetwork } from '../known-networks/public.ts';
+import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/public.ts';
+import { provePassword, takePassword } from '../passwords/public.ts';
+import { forgetSignIns, signsInBy } from '../sign-in/public.ts';
 import { endedKeptMs, rotationGraceMs } from './session.ts';
+import { type RawPair, type SessionTokenPair, type SignedAccessToken, sessionEndMs } from './session-pair-actions.ts';
 import {
   clearSuccessors,
   deleteOldTokens,

@@ -5,10 +5,10 @@ import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { type Person, selectActivePersonByEmail } from '../../db/members/people.ts';
+import { findFirstAdministrator, isInDefaultGroup } from '../../features/groups/public.ts';
+import { issueLinks } from '../../features/links/public.ts';
+import { resetSignInSteps, signsInBy } from '../../features/sign-in/public.ts';
 import type { Services } from '../../services.ts';
-import { findFirstAdministrator, isInDefaultGroup } from '../groups/contract.ts';
-import { issueLinks } from '../links/contract.ts';
-import { resetSignInSteps, signsInBy } from '../sign-in/contract.ts';
 
 type OperatorServices = Pick<Services, 'db' | 'clock' | 'newId'> & {
   readonly config: Pick<Services['config'], 'frontendUrl'>;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 import { day, hour } from '../../base/clock.ts';
-import { addTokensWithoutHolder, pruneTokens, revokeTokensOf } from './contract.ts';
+import { addTokensWithoutHolder, pruneTokens, revokeTokensOf } from './public.ts';
 
 describe('pruneTokens', () => {
   let app: TestApp;

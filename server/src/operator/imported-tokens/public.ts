@@ -4,8 +4,8 @@ import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { revokeToken } from '../../features/tokens/public.ts';
 import type { Services } from '../../services.ts';
-import { revokeToken } from '../tokens/contract.ts';
 import { auditedToken, type ImportedToken, importedTokenRow, planToken, type TokenPlan } from './imported-token.ts';
 import {
   insertImportedTokens,

@@ -8,11 +8,11 @@ import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
 import { domainOf, vouchedEmail } from '../../text/email-address.ts';
 import { plainText } from '../../text/plain-text.ts';
-import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/contract.ts';
-import { joinExistingGroups } from '../groups/contract.ts';
-import { findOwner, issueTicket, linkIdentity } from '../identities/contract.ts';
-import { signsInBy } from '../sign-in/contract.ts';
-import { addPerson, findHoldersOfEmails, requirePerson } from '../users/contract.ts';
+import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/public.ts';
+import { joinExistingGroups } from '../groups/public.ts';
+import { findOwner, issueTicket, linkIdentity } from '../identities/public.ts';
+import { signsInBy } from '../sign-in/public.ts';
+import { addPerson, findHoldersOfEmails, requirePerson } from '../users/public.ts';
 import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
 import type { OidcProblem } from './oidc-flow.ts';
 

@@ -1,8 +1,8 @@
 import { createHmac, hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeIn, otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
-import { clearSlowDown } from '../sign-in/contract.ts';
-import { pruneCodes } from './contract.ts';
+import { clearSlowDown } from '../sign-in/public.ts';
+import { pruneCodes } from './public.ts';
 
 const all = 1_000_000;
 const hour = 3_600_000;

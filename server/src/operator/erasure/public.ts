@@ -2,8 +2,8 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { eraseAuditContent } from '../../audit-log/erase-audit.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Reader } from '../../db/database.ts';
+import { revokeTokensOf } from '../../features/tokens/public.ts';
 import type { Services } from '../../services.ts';
-import { revokeTokensOf } from '../tokens/contract.ts';
 import {
   deleteOwnRows,
   selectErasable,

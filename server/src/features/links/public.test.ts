@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { day, hour, minute } from '../../base/clock.ts';
-import { endLinks, issueLinks, pruneLinks } from './contract.ts';
 import { judgeLink, type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink } from './link.ts';
+import { endLinks, issueLinks, pruneLinks } from './public.ts';
 
 describe('the secret of a link', () => {
   it('is 256 random bits after a mark, and shown by nothing but its address (LINK-1)', () => {

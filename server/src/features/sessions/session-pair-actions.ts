@@ -1,8 +1,8 @@
-import { day, hour, second } from '../base/clock.ts';
-import { Secret } from '../base/secret.ts';
-import type { Person } from '../db/members/people.ts';
-import { encryptionWith } from '../keys/encryption.ts';
-import type { Services } from '../services.ts';
+import { day, hour, second } from '../../base/clock.ts';
+import { Secret } from '../../base/secret.ts';
+import type { Person } from '../../db/members/people.ts';
+import { encryptionWith } from '../../keys/encryption.ts';
+import type { Services } from '../../services.ts';
 
 /** How long a session token is good for. Rule: AUTH-12. */
 const accessTokenMs = 24 * hour;

@@ -3,7 +3,7 @@ import { storedRows } from '../../../test/support/second-connection.ts';
 import { issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { hashCredential } from '../../base/secret.ts';
-import { findServiceToken, listClients, pruneServiceTokens, readClientWish } from './contract.ts';
+import { findServiceToken, listClients, pruneServiceTokens, readClientWish } from './public.ts';
 
 const hourMs = 3_600_000;
 

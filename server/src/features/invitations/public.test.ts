@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Inviting } from '../../../test/support/inviting.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { type Invitations, makeInvitations, requireInviting, sendInvitations } from './contract.ts';
 import { requestMsMax } from './invitation.ts';
+import { type Invitations, makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
 /** Adds people, and makes an invitation for each that is not yet sent. */
 async function made(app: TestApp, admin: Client, emails: readonly string[]): Promise<Invitations> {

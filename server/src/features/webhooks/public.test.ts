@@ -4,7 +4,7 @@ import { type Client, type Json, TestApp } from '../../../test/support/test-app.
 import { presentClock, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
-import { listWebhookRelays, pruneAttempts, pruneWebhooks, switchOff } from './contract.ts';
+import { listWebhookRelays, pruneAttempts, pruneWebhooks, switchOff } from './public.ts';
 
 const url = 'https://example.invalid/';
 let app: TestApp;

@@ -9,12 +9,12 @@ import type { Reader, Tx } from '../../db/database.ts';
 import { countActivePeople, selectActivePeople } from '../../db/members/people.ts';
 import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
 import type { Services } from '../../services.ts';
-import { createDefaultGroups, joinDefaultGroup } from '../groups/contract.ts';
-import { setPassword } from '../passwords/contract.ts';
-import { endSessionsOfOrg } from '../sessions/contract.ts';
-import { createSignInSteps } from '../sign-in/contract.ts';
-import { revokeTokensOf } from '../tokens/contract.ts';
-import { addPerson } from '../users/contract.ts';
+import { createDefaultGroups, joinDefaultGroup } from '../groups/public.ts';
+import { setPassword } from '../passwords/public.ts';
+import { endSessionsOfOrg } from '../sessions/public.ts';
+import { createSignInSteps } from '../sign-in/public.ts';
+import { revokeTokensOf } from '../tokens/public.ts';
+import { addPerson } from '../users/public.ts';
 import {
   auditedOrganization,
   newOrganizationRow,

@@ -2,10 +2,10 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
+import { endSessionsOfOrg } from '../../features/sessions/public.ts';
+import { revokeTokensOf } from '../../features/tokens/public.ts';
 import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
 import type { Services } from '../../services.ts';
-import { endSessionsOfOrg } from '../sessions/contract.ts';
-import { revokeTokensOf } from '../tokens/contract.ts';
 import {
   carriedTables,
   countSessions,

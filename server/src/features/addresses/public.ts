@@ -10,9 +10,9 @@ import { confirmEmailMail } from '../../mail/templates.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
 import { updatedPayload } from '../../outbox/updated-user.ts';
 import type { Services } from '../../services.ts';
-import { forgetCodes } from '../codes/contract.ts';
-import { endLinks, type IssuedLink, issueLinks } from '../links/contract.ts';
-import { hasPassword, proveCurrentPassword } from '../passwords/contract.ts';
+import { forgetCodes } from '../codes/public.ts';
+import { endLinks, type IssuedLink, issueLinks } from '../links/public.ts';
+import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress, selectUnverifiedHolders, updateToLastVerified, updateVerified } from './address-store.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {

@@ -7,7 +7,7 @@ import { hashCredential } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
-import { forgetWrongCodes } from '../codes/contract.ts';
+import { forgetWrongCodes } from '../codes/public.ts';
 import {
   advanceProgress,
   deleteOldProgress,

@@ -11,11 +11,11 @@ import type { Mail } from '../../mail/mail.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { invitationMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
-import { type GivenBack, giveBackAddresses } from '../addresses/contract.ts';
-import { findAdministratorsAmong, joinGroups } from '../groups/contract.ts';
-import { type IssuedLink, issueLinks, noteDeliveries } from '../links/contract.ts';
-import { signsInBy } from '../sign-in/contract.ts';
-import { addPeople, findHoldersOfEmails, restorePerson } from '../users/contract.ts';
+import { type GivenBack, giveBackAddresses } from '../addresses/public.ts';
+import { findAdministratorsAmong, joinGroups } from '../groups/public.ts';
+import { type IssuedLink, issueLinks, noteDeliveries } from '../links/public.ts';
+import { signsInBy } from '../sign-in/public.ts';
+import { addPeople, findHoldersOfEmails, restorePerson } from '../users/public.ts';
 import { nameOf, requestMsMax, sortGuests } from './invitation.ts';
 import { selectUnreached } from './invitation-store.ts';
 
