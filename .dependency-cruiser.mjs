@@ -4,35 +4,41 @@ import { kinds } from './scripts/file-kinds.mjs';
 
 const src = '^server/src/';
 const cli = '^cli/src/';
-const features = `${src}features/`;
-const ownFeature = `${features}$1/`;
+const features = `${src}(?:features|operator)/`;
+const eachFeature = `${src}((?:features|operator)/[^/]+)/`;
+const ownFeature = `${src}$1/`;
 const folders = [
   'access',
-  'audit',
+  'audit-log',
+  'base',
   'config',
   'connector',
   'db',
-  'events',
   'http',
   'images',
+  'keys',
+  'limits',
   'mail',
   'mcp',
   'metrics',
-  'sso',
+  'oidc',
+  'outbound',
+  'outbox',
   'text',
-  'webhooks',
 ];
-const platform = [`${src}(?:${folders.join('|')})/`, `${src}(?!main\\.|compose[-.]|routes\\.gen\\.)[^/]+\\.ts$`];
-const basics = `${src}(?:errors|refusals|clock|ids|secret)\\.ts$`;
+const platform = [`${src}(?:${folders.join('|')})/`, `${src}process/(?!compose)`, `${src}services\\.ts$`];
+const basics = `${src}base/(?:errors|refusals|clock|ids|secret)\\.ts$`;
 /** Pure as well: the schemas and texts that nouns are made of. */
 const vocabulary = `${src}(?:text/|http/(?:schemas|media)\\.ts$)`;
+/** Stores of the platform: of the limits and keys that nodes share. */
+const platformStore = `${src}(?:keys|limits)/[^/.]+-store\\.ts$`;
 const queries = '^node_modules/(?:kysely|better-sqlite3|pg)/';
 
 /** Node.js modules that reach outside the process: what uses them is not pure. */
 const reaching = ['child_process', 'cluster', 'dgram', 'dns', 'fs', 'http', 'http2', 'https', 'net', 'process', 'tls'];
 const outside = `^(?:node:)?(?:${reaching.join('|')}|worker_threads)(?:/|$)`;
 
-const notNouns = [kinds.endpoint, kinds.contract, kinds.store, kinds.test];
+const notNouns = [kinds.endpoint, kinds.public, kinds.actions, kinds.store, kinds.test];
 const noun = { path: features, pathNot: notNouns };
 const pure = { path: [features, vocabulary], pathNot: notNouns };
 const product = { path: [src, cli], pathNot: kinds.test };
@@ -67,8 +73,9 @@ const general = [
   },
   {
     name: 'routes-belong-to-composition',
-    comment: 'Only the composition root and http/ see the table of all endpoints; features see contracts.',
-    from: { path: src, pathNot: [`${src}(?:main|compose(?:-events)?)\\.ts$`, `${src}http/`, kinds.test] },
+    comment:
+      'Only the composition root and http/ see the table of all endpoints; features see public.ts of each other.',
+    from: { path: src, pathNot: [`${src}(?:main|process/compose(?:-events)?)\\.ts$`, `${src}http/`, kinds.test] },
     to: { path: `${src}routes\\.gen\\.ts$` },
   },
 ];
@@ -76,15 +83,21 @@ const general = [
 const layers = [
   {
     name: 'platform-knows-no-feature',
-    comment: 'Features build on the platform; compose.ts hands the platform what it needs of them.',
+    comment: 'Features build on the platform; process/compose.ts hands the platform what it needs of them.',
     from: { path: platform },
     to: { path: features },
   },
   {
-    name: 'features-meet-at-contracts',
-    comment: "Another feature's contract.ts is all that a feature may import of it.",
-    from: { path: `${features}([^/]+)/` },
-    to: { path: features, pathNot: [ownFeature, kinds.contract] },
+    name: 'features-meet-at-public',
+    comment: "Another feature's public.ts is all that a feature may import of it.",
+    from: { path: eachFeature },
+    to: { path: features, pathNot: [ownFeature, kinds.public] },
+  },
+  {
+    name: 'operator-belongs-to-the-command',
+    comment: 'What operator/ holds is for the command alone; the server runs without it.',
+    from: { path: '^server/src/', pathNot: [`${src}operator/`, kinds.test] },
+    to: { path: `${src}operator/` },
   },
   {
     name: 'fastify-stays-in-http',
@@ -94,8 +107,8 @@ const layers = [
   },
   {
     name: 'only-stores-query',
-    comment: 'SQL lives in *-store.ts, db/, events/ and audit/: there one looks for it.',
-    from: { path: [src, cli], pathNot: [kinds.store, kinds.test, `${src}(?:db|events|audit)/`] },
+    comment: 'SQL lives in *-store.ts, db/, outbox/ and audit-log/: there one looks for it.',
+    from: { path: [src, cli], pathNot: [kinds.store, kinds.test, `${src}(?:db|outbox|audit-log)/`, platformStore] },
     to: { path: queries },
   },
 ];
@@ -108,31 +121,31 @@ const command = [
     to: { path: '^cli/' },
   },
   {
-    name: 'command-uses-contracts',
-    comment: "The command does what contracts and the platform offer; endpoints and stores are the server's own.",
+    name: 'command-uses-public',
+    comment: "The command does what public.ts and the platform offer; endpoints and stores are the server's own.",
     from: { path: cli, pathNot: kinds.test },
-    to: { path: [features, `${src}http/`, `${src}(?:main|routes\\.gen)\\.ts$`], pathNot: kinds.contract },
+    to: { path: [features, `${src}http/`, `${src}(?:main|routes\\.gen)\\.ts$`], pathNot: kinds.public },
   },
 ];
 
 const kindsOfFile = [
   {
     name: 'endpoints-stand-alone',
-    comment: 'What two endpoints share belongs to the noun, the store or the contract.',
-    from: { path: [kinds.endpoint, kinds.contract, kinds.store] },
+    comment: 'What two endpoints share belongs to the noun, the store or the actions.',
+    from: { path: [kinds.endpoint, kinds.public, kinds.actions, kinds.store] },
     to: { path: kinds.endpoint },
   },
   {
     name: 'stores-hold-sql',
-    comment: 'A store imports db/, events/, audit/ and the nouns of its folder, and calls nobody else.',
-    from: { path: `${features}([^/]+)/[^/.]+-store\\.ts$` },
-    to: { ...value, path: src, pathNot: [`${src}(?:db|events|audit)/`, basics, ownFeature] },
+    comment: 'A store imports db/, outbox/, audit-log/ and the nouns of its folder, and calls nobody else.',
+    from: { path: `${eachFeature}[^/.]+-store\\.ts$` },
+    to: { ...value, path: src, pathNot: [`${src}(?:db|outbox|audit-log)/`, basics, ownFeature] },
   },
   {
     name: 'nouns-are-pure',
     comment:
       'A noun holds types and rules that need no service: the basics, the vocabulary and the nouns of its folder.',
-    from: { path: `${features}([^/]+)/`, pathNot: notNouns },
+    from: { path: eachFeature, pathNot: notNouns },
     to: { ...value, path: src, pathNot: [basics, vocabulary, ownFeature] },
   },
   {
@@ -143,9 +156,9 @@ const kindsOfFile = [
   },
   {
     name: 'nouns-import-nouns',
-    comment: 'A noun imports neither the endpoints nor the store nor the contract of its folder.',
+    comment: 'A noun imports no endpoint, no store, no actions and no public.ts.',
     from: noun,
-    to: { ...value, path: [kinds.endpoint, kinds.contract, kinds.store] },
+    to: { ...value, path: [kinds.endpoint, kinds.public, kinds.actions, kinds.store] },
   },
   {
     name: 'nouns-reach-nowhere',

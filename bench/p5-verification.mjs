@@ -29,8 +29,8 @@ async function loadVerification() {
     tokens,
     sessions,
   ] = await Promise.all(
-    ['compose', 'config/load-config', 'config/live-config', 'log', 'clock', 'access/authenticator', 'access/last-used']
-      .concat(['features/tokens/contract', 'features/sessions/contract'])
+    ['process/compose', 'config/load-config', 'config/live-config', 'process/log', 'base/clock']
+      .concat(['access/authenticator', 'access/last-used', 'features/tokens/public', 'features/sessions/public'])
       .map(fromServer),
   );
   const environment = { DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };

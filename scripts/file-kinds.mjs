@@ -64,18 +64,19 @@ const verbs = [
 /** Verbs of two words, which may also stand alone: log-out.ts. */
 const doubleVerbs = ['log-in', 'log-out', 'sign-in', 'sign-out'];
 
-const feature = '^server/src/features/[^/]+/';
+const feature = '^server/src/(?:features|operator)/[^/]+/';
 
 /** Patterns (sources of regular expressions) over paths from the root. */
 export const kinds = {
-  endpoint: `${feature}(?:(?:${[...verbs, ...doubleVerbs].join('|')})-[^/.]+|${doubleVerbs.join('|')})(?<!-store)\\.ts$`,
-  contract: `${feature}contract\\.ts$`,
+  endpoint: `${feature}(?:(?:${[...verbs, ...doubleVerbs].join('|')})-[^/.]+|${doubleVerbs.join('|')})(?<!-(?:store|actions))\\.ts$`,
+  public: `${feature}public\\.ts$`,
+  actions: `${feature}[^/.]+-actions\\.ts$`,
   store: `${feature}[^/.]+-store\\.ts$`,
   test: '\\.test\\.ts$',
 };
 
-/** What a file of a feature folder is: `endpoint`, `contract`, `store`, `test` or, when it is none of these, `noun`. */
+/** What a file of a feature folder is: `endpoint`, `public`, `actions`, `store`, `test` or, when it is none of these, `noun`. */
 export function kindOf(path) {
-  const order = ['test', 'contract', 'store', 'endpoint'];
+  const order = ['test', 'public', 'actions', 'store', 'endpoint'];
   return order.find((kind) => new RegExp(kinds[kind]).test(path)) ?? 'noun';
 }

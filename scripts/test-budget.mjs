@@ -9,11 +9,10 @@ const budgetFile = join(root, 'docs/test-budget.md');
 
 /** Which area a test file belongs to: the first whose pattern fits. A feature, and a folder of the platform, is an area. */
 const areas = [
-  [/^server\/src\/(features\/[^/]+)\//, (name) => name],
+  [/^server\/src\/((?:features|operator)\/[^/]+)\//, (name) => name],
   [/^server\/src\/([^/]+)\//, (name) => name],
-  [/^server\/src\//, () => 'server'],
   [/^server\/test\/outside-clients\//, () => 'outside clients'],
-  [/^server\/test\/(abuse|nodes|mcp|drill)\b/, (name) => `whole: ${name}`],
+  [/^server\/test\/[^/]+\/(abuse|nodes|mcp|drill)\b/, (name) => `whole: ${name}`],
   [/^server\/test\//, () => 'whole: others'],
   [/^cli\//, () => 'command'],
 ];

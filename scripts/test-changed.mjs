@@ -5,8 +5,8 @@ import { reachedBy, testStores } from './test-stores.mjs';
 
 /** What puts everything together: by these each test reaches all there is, so nothing is concluded from that. */
 const hubs = [
-  /^server\/src\/(?:compose[\w-]*|main|serve|services|routes\.gen)\.ts$/,
-  /^server\/test\/(?:test-app|contract-check)\.ts$/,
+  /^server\/src\/(?:process\/(?:compose[\w-]*|serve)|main|services|routes\.gen)\.ts$/,
+  /^server\/test\/support\/(?:test-app|contract-check)\.ts$/,
   /^cli\/src\/(?:commands|command-line|main)\.ts$/,
 ];
 const isHub = (file) => hubs.some((pattern) => pattern.test(file));
@@ -39,7 +39,7 @@ export function testsOf(changed) {
   // Names that others have too say nothing.
   const names = changed
     .map((file) => basename(file))
-    .filter((name) => !/^(?:contract|README|package(?:-lock)?|tsconfig)\b/.test(name));
+    .filter((name) => !/^(?:public|README|package(?:-lock)?|tsconfig)\b/.test(name));
   return all.filter((test) => {
     if (changed.includes(test) || folders.has(dirname(test))) return true;
     if (isSource && acrossAll.some((name) => basename(test) === `${name}.test.ts`)) return true;

@@ -9,7 +9,7 @@ const chosenFile = join(root, 'scripts/postgres-files.json');
 
 /** Code whose statements PostgreSQL never gets, and why. */
 const embeddedOnly = [
-  { code: 'server/src/features/restoring/', why: 'puts a back-up in the place of an embedded store' },
+  { code: 'server/src/operator/restoring/', why: 'puts a back-up in the place of an embedded store' },
   { code: 'server/src/db/schema/migrations/', why: 'data of stores of earlier releases, which were SQLite' },
   { code: 'server/src/db/schema/migrate.ts isCompatible', why: 'asks about releases that came after this one' },
   { code: 'server/src/db/move/moved.ts', why: 'an embedded store that was moved to PostgreSQL' },

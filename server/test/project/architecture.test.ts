@@ -80,7 +80,7 @@ describe('architecture', () => {
   it('the rules without a test are the listed ones: the list only gets shorter', async () => {
     const named = new Set(tests.flatMap((name) => [...namedRules(read(name))]));
     const untested = rules.filter((rule) => !named.has(rule));
-    const list = `# Rules without a test\n\nEach line is a rule of ../../../docs/rules.md that no test names yet.\n\n${untested.join('\n')}\n`;
+    const list = `# Rules without a test\n\nEach line is a rule of ../../../../docs/rules.md that no test names yet.\n\n${untested.join('\n')}\n`;
     await expect(list).toMatchFileSnapshot('snapshots/untested-rules.md');
   });
 });

@@ -22,7 +22,7 @@ declare module 'vitest' {
 const root = resolve(import.meta.dirname, '../../..');
 /** What runs the statements of others, and so is never where one comes from. */
 const carriers =
-  /^server\/src\/db\/(?:statement|database|batches|batch-reader|sqlite|postgres[\w-]*|kept|write-health)\.ts$/;
+  /^server\/src\/db\/(?:(?:statement|database|batches|kept|write-health)|sqlite\/(?:batch-reader|sqlite)|postgres\/[\w-]+)\.ts$/;
 
 interface Recording {
   statements: Set<string>;
