@@ -17,6 +17,8 @@ export async function bundle(dist) {
     input: { server: join(dist, 'server/src/main.js'), latchkey: join(dist, 'cli/src/main.js') },
     external: (id) => id.startsWith('node:') || outside.test(id),
     platform: 'node',
+    // Files that a module reads by its own place (pages of the server) go with it.
+    experimental: { resolveNewUrlToAsset: true },
   });
   await bundler.write({
     dir: join(dist, 'bin'),

@@ -1,28 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../support/test-app.ts';
+import { launchChromium, type VisitedPage, visitPage } from '../support/visited-page.ts';
 
-/** Debian's Chromium; the rest keeps it from asking its maker's hosts for anything. */
-const launch = {
-  executablePath: '/usr/bin/chromium',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ],
-};
 const chosen = 'Brand-New-Horse-8';
 const route = '/api/v1/userAccount/password/reset/token';
 const started = 'http.server.request.start';
 const ownFiles = ['GET /reset-password', 'GET /reset-password/page.css', 'GET /reset-password/page.js'];
-/** What a browser says by itself of an answer that is a refusal. */
-const refusedByServer = /^Failed to load resource: the server responded with a status of (\d+)/;
 
 /** What the most eager scanner runs in a page that it opened. */
 const scanner = `addEventListener('load', () => {
@@ -43,9 +29,7 @@ describe('the page behind links in mails, in a browser', () => {
   let app: TestApp;
   let admin: Client;
   let browser: Browser;
-  let context: BrowserContext | null = null;
-  let complaints: string[] = [];
-  let foreign: string[] = [];
+  let visited: VisitedPage | null = null;
   /** What the service was asked, by whomever. */
   let arrived: Arrived[] = [];
   const links: string[] = [];
@@ -62,15 +46,15 @@ describe('the page behind links in mails, in a browser', () => {
   beforeAll(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
-    browser = await chromium.launch(launch);
+    browser = await launchChromium();
     subscribe(started, note);
   });
   afterEach(async () => {
-    await context?.close();
-    context = null;
+    await visited?.context.close();
+    const complaints = visited?.complaints ?? [];
+    visited = null;
     const leaks = links.flatMap((link) => placesOf(secretOf(link)));
-    if (complaints.length + foreign.length + leaks.length > 0)
-      throw new Error(JSON.stringify({ complaints, foreign, leaks }));
+    if (complaints.length + leaks.length > 0) throw new Error(JSON.stringify({ complaints, leaks }));
   });
   afterAll(async () => {
     unsubscribe(started, note);
@@ -102,25 +86,11 @@ describe('the page behind links in mails, in a browser', () => {
     return `#token=${secretOf(body.link)}`;
   }
 
-  /** A browser of its own that opens the page; `expected` are the statuses of refusals that it may complain of. */
+  /** Opens the page in a new profile; `expected` are the statuses of refusals that may show. */
   async function visit(fragment: string, expected: readonly number[] = [], script = ''): Promise<Page> {
-    await context?.close();
-    context = await browser.newContext();
-    const page = await context.newPage();
-    await page.addInitScript({ content: script });
-    complaints = [];
-    foreign = [];
-    page.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(`${app.url}/`) && !url.startsWith('data:')) foreign.push(url);
-    });
-    page.on('console', (message) => {
-      const status = Number(refusedByServer.exec(message.text())?.[1]);
-      if (message.type() === 'error' && !expected.includes(status)) complaints.push(message.text());
-    });
-    page.on('pageerror', (error) => complaints.push(error.message));
-    await page.goto(`${app.url}/reset-password${fragment}`);
-    return page;
+    await visited?.context.close();
+    visited = await visitPage(browser, { url: `${app.url}/reset-password${fragment}`, expected, script });
+    return visited.page;
   }
 
   async function choose(page: Page, first: string, again = first): Promise<void> {
@@ -171,7 +141,7 @@ describe('the page behind links in mails, in a browser', () => {
     await headed(first, 'Your password is set');
     const again = await visit(fragment, [410]);
     await choose(again, 'Another-Horse-9');
-    await headed(again, 'This link does not work any more');
+    await headed(again, 'This link no longer works');
     await again.getByText('ask for a new link').waitFor();
     expect(await again.getByLabel('New password').isVisible()).toBe(false);
     expect((await app.signInTokens('used@example.com', chosen)).status).toBe(200);
@@ -235,11 +205,11 @@ describe('the page behind links in mails, in a browser', () => {
 
   it('without a connection, or while the service cannot answer, one may try again', async () => {
     const page = await visit(await invited('patient@example.com'), [503, 429]);
-    await context?.setOffline(true);
+    await visited?.context.setOffline(true);
     await choose(page, chosen);
-    await told(page, 'The service could not be reached.');
-    complaints = complaints.filter((text) => !text.includes('ERR_INTERNET_DISCONNECTED'));
-    await context?.setOffline(false);
+    await told(page, 'The server could not be reached.');
+    expect(visited?.complaints.splice(0)).toEqual([expect.stringContaining('ERR_INTERNET_DISCONNECTED')]);
+    await visited?.context.setOffline(false);
     for (const [status, later, text] of [
       [503, '7', 'That did not work. Please try again in 7 seconds.'],
       [429, '600', 'There were too many attempts. Please try again in 10 minutes.'],

@@ -6,29 +6,8 @@ import { RefusedError } from '../../base/errors.ts';
 import type { Services } from '../../services.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
-import { addConfirmPage } from '../pages/confirm-page.ts';
-import { addResetPage } from '../pages/reset-page.ts';
+import { addLinkPages } from '../pages/link-pages.ts';
 
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Latchkey API</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="api"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
-</body>
-</html>
-`;
-const start = `window.ui = SwaggerUIBundle({
-  url: '/api/v1/openapi.json', dom_id: '#api', deepLinking: true, validatorUrl: null, persistAuthorization: false,
-});
-`;
 /** Only this origin may be asked for anything; the viewer sets styles on its elements. */
 const contentPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -44,8 +23,8 @@ function addDocs(app: FastifyInstance): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   // Read once and sent from the same memory, however many ask without reading what they asked for.
   const files: readonly (readonly [string, string, Buffer])[] = [
-    ['/docs', html, Buffer.from(page)],
-    ['/docs/start.js', script, Buffer.from(start)],
+    ['/docs', html, readFileSync(new URL('../pages/docs.html', import.meta.url))],
+    ['/docs/start.js', script, readFileSync(new URL('../pages/docs.js', import.meta.url))],
     ['/docs/swagger-ui.css', style, readFileSync(join(viewer, 'swagger-ui.css'))],
     ['/docs/swagger-ui-bundle.js', script, readFileSync(join(viewer, 'swagger-ui-bundle.js'))],
   ];
@@ -82,7 +61,7 @@ function addMetrics(app: FastifyInstance, services: Services): void {
 }
 
 /**
- * The addresses that aren't operations: documentation, metrics and the page behind links in mails. Rules: RUN-5, RUN-8.
+ * The addresses that aren't operations: documentation, metrics and the pages behind links in mails. Rules: RUN-5, RUN-8.
  * @returns those that take GET from everybody
  */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
@@ -94,5 +73,5 @@ export function addOpenRoutes(app: FastifyInstance, services: Services, endpoint
     return document;
   });
   addMetrics(app, services);
-  return [description, ...addDocs(app), ...addResetPage(app), ...addConfirmPage(app)];
+  return [description, ...addDocs(app), ...addLinkPages(app)];
 }

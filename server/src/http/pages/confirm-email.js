@@ -1,0 +1,27 @@
+{
+  const part = document.getElementById('secret');
+  const password = document.getElementById('password');
+
+  openLinkPage({
+    url: 'api/v1/userAccount/email/confirm/token',
+    missing: 'To confirm an address',
+    gone: 'It was used already, was replaced by a newer one, has expired, or your address or password has changed since.',
+    reset() {
+      part.hidden = true;
+    },
+    problem: () => (!part.hidden && password.value === '' ? ['Please type your password.', password] : null),
+    body: () => (part.hidden ? {} : { currentPassword: password.value }),
+    onResponse(status, error, page) {
+      if (status === 200) {
+        const text = 'Mail about your account goes to this address from now on. You can close this page.';
+        page.finish('Your address is confirmed', text);
+      } else if (status === 400) {
+        part.hidden = false;
+        page.complain(['Please type the password of your account: the address was entered without it.'], password);
+      } else if (status === 401 && error?.code === 'UNAUTHORIZED' && !part.hidden) {
+        page.complain(['This is not the password of your account.'], password);
+      } else return false;
+      return true;
+    },
+  });
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+
+/** Only this origin is fetched from, the browser itself submits no form, and no page may frame it. */
+const contentPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";
+const pageHeaders = {
+  'content-security-policy': contentPolicy,
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-robots-tag': 'noindex',
+};
+
+/** Each is read once and sent from the same memory to every caller. */
+const style = readFileSync(new URL('./link.css', import.meta.url));
+const link = readFileSync(new URL('./link.js', import.meta.url));
+const pages = {
+  'reset-password': {
+    page: readFileSync(new URL('./reset-password.html', import.meta.url)),
+    script: readFileSync(new URL('./reset-password.js', import.meta.url)),
+  },
+  'confirm-email': {
+    page: readFileSync(new URL('./confirm-email.html', import.meta.url)),
+    script: readFileSync(new URL('./confirm-email.js', import.meta.url)),
+  },
+};
+
+/**
+ * Serves the pages where links in mails lead as long as no other front end answers there: an invited or forgetful user
+ * chooses a password, or a user confirms an address. A GET changes nothing. The secret of the link stands in the address
+ * after `#` and reaches the server only as the credential of the request. Rules: PASSWORD-11, PASSWORD-14, ADDRESS-5.
+ * @returns their addresses, which take GET from every caller
+ */
+export function addLinkPages(app: FastifyInstance): string[] {
+  const files = Object.entries(pages).flatMap(([name, { page, script }]) => [
+    { url: `/${name}`, type: 'text/html', caching: 'no-store', content: page },
+    { url: `/${name}/page.js`, type: 'text/javascript', caching: 'no-cache', content: Buffer.concat([link, script]) },
+    { url: `/${name}/page.css`, type: 'text/css', caching: 'no-cache', content: style },
+  ]);
+  for (const { url, type, caching, content } of files) {
+    app.get(url, { config: { open: 'page' } }, async (_, reply) => {
+      reply.type(`${type}; charset=utf-8`).headers({ ...pageHeaders, 'cache-control': caching });
+      return content;
+    });
+  }
+  return files.map(({ url }) => url);
+}
