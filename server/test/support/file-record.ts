@@ -26,23 +26,38 @@ const carriers =
 
 interface Recording {
   statements: Set<string>;
+  /** Origins and texts whose shapes are in `statements` already. */
+  known: Set<string>;
 }
 
 /** Shared by all test files of this process, as the compiler of queries is. */
 const shared = globalThis as { statementRecording?: Recording };
 
-/** The file of a stack frame, from the root; `null` for what is no file of this project. */
-function fileOf(frame: NodeJS.CallSite): string | null {
-  const name = frame.getFileName() ?? '';
-  if (name.startsWith('node:')) return null;
+const ownFile = 'server/test/support/file-record.ts';
+const paths = new Map<string, string | null>();
+
+/** Path of a file from the root; `null` for what is no file of this project, and for what only carries statements. */
+function pathOf(name: string): string | null {
+  if (name === '' || name.startsWith('node:')) return null;
   const path = relative(root, name.startsWith('file:') ? fileURLToPath(name) : name).replaceAll(sep, '/');
-  return path.startsWith('..') || path.includes('node_modules/') || path === '' ? null : path;
+  const isForeign = path.startsWith('..') || path.includes('node_modules/') || path === '';
+  return isForeign || path === ownFile || carriers.test(path) ? null : path;
 }
 
-function framesHere(): NodeJS.CallSite[] {
+/** The same from memory: this is asked for each frame of each statement. */
+function knownPathOf(name: string): string | null {
+  let path = paths.get(name);
+  if (path === undefined) {
+    path = pathOf(name);
+    paths.set(name, path);
+  }
+  return path;
+}
+
+function framesHere(limit: number): NodeJS.CallSite[] {
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {
-    Error.stackTraceLimit = 40;
+    Error.stackTraceLimit = limit;
     Error.prepareStackTrace = (_, frames) => frames;
     return new Error('where').stack as unknown as NodeJS.CallSite[];
   } finally {
@@ -51,15 +66,18 @@ function framesHere(): NodeJS.CallSite[] {
   }
 }
 
-const ownFile = 'server/test/support/file-record.ts';
+/** Frames that nearly every statement is found within, and those that are enough for each. */
+const frameLimits = [14, 40];
 
 /** The file and function of the product that a statement comes from; `null` where a test made it. */
 function origin(): string | null {
-  for (const frame of framesHere()) {
-    const file = fileOf(frame);
-    if (file === null || file === ownFile || carriers.test(file)) continue;
-    if (file.endsWith('.test.ts') || /^(?:server|cli)\/test\//.test(file)) return null;
-    return `${file} ${frame.getFunctionName() ?? ''}`.trimEnd();
+  for (const limit of frameLimits) {
+    for (const frame of framesHere(limit)) {
+      const file = knownPathOf(frame.getFileName() ?? '');
+      if (file === null) continue;
+      if (file.endsWith('.test.ts') || /^(?:server|cli)\/test\//.test(file)) return null;
+      return `${file} ${frame.getFunctionName() ?? ''}`.trimEnd();
+    }
   }
   return null;
 }
@@ -81,8 +99,15 @@ function shapeOf(sql: string): readonly string[] {
 /** One compiler for both stores: the dialects' own differences would hide those of the statements. */
 const compiler = new SqliteQueryCompiler();
 
+function note(recording: Recording, from: string, sql: string): void {
+  const key = `${from}\n${sql}`;
+  if (recording.known.has(key)) return;
+  recording.known.add(key);
+  for (const shape of shapeOf(sql)) recording.statements.add(`${from}: ${shape}`);
+}
+
 function startRecording(): Recording {
-  const recording: Recording = { statements: new Set() };
+  const recording: Recording = { statements: new Set(), known: new Set() };
   const executor: Pick<DefaultQueryExecutor, 'transformQuery'> = Object.getPrototypeOf(DefaultQueryExecutor.prototype);
   const { transformQuery } = executor;
   executor.transformQuery = function <T extends RootOperationNode>(
@@ -90,9 +115,7 @@ function startRecording(): Recording {
     ...args: [T, { readonly queryId: string }]
   ) {
     const from = origin();
-    if (from !== null) {
-      for (const shape of shapeOf(compiler.compileQuery(...args).sql)) recording.statements.add(`${from}: ${shape}`);
-    }
+    if (from !== null) note(recording, from, compiler.compileQuery(...args).sql);
     return transformQuery.apply(this, args) as T;
   };
   return recording;
@@ -118,6 +141,7 @@ function cpuMs(): number {
 shared.statementRecording ??= startRecording();
 const recording = shared.statementRecording;
 recording.statements = new Set();
+recording.known = new Set();
 const cpuMsBefore = cpuMs();
 
 // biome-ignore lint/correctness/noEmptyPattern: Vitest takes nothing else for a context that is not used
