@@ -10,14 +10,19 @@ beforeAll(async () => {
   script = (await latchkey(['completion', 'bash'])).stdout;
 });
 
-/** What bash offers when the cursor is at the end of a line. */
-function offered(line: string, cwd = '/'): readonly string[] {
-  const words = line.split(' ');
+/** What bash offers when the cursor is at the end of each line, all in one shell. */
+function offeredForEach(lines: readonly string[], cwd = '/'): readonly (readonly string[])[] {
   const program = `${script}
-COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _latchkey; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const said = execFileSync('bash', ['-c', program, 'bash', ...words], { cwd, encoding: 'utf8' });
-  return said.split('\n').filter(Boolean).sort();
+while IFS= read -r line; do
+  mapfile -t -d ' ' COMP_WORDS <<< "$line "; unset 'COMP_WORDS[-1]'
+  COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); COMPREPLY=(); _latchkey; printf '%s\\n' "\${COMPREPLY[@]}" --
+done`;
+  const input = lines.map((line) => `${line}\n`).join('');
+  const texts = execFileSync('bash', ['-c', program], { cwd, input, encoding: 'utf8' }).split(/^--\n/m);
+  return lines.map((_, index) => (texts[index] ?? '').split('\n').filter(Boolean).sort());
 }
+
+const offered = (line: string, cwd?: string) => offeredForEach([line], cwd)[0];
 
 describe('latchkey completion bash', () => {
   it('is a script that bash reads without a word', () => {
@@ -29,13 +34,16 @@ describe('latchkey completion bash', () => {
   it('offers each command at its place, and each option of the command (CLI-23)', () => {
     const first = new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''));
     expect(offered('latchkey ')).toEqual([...first, '--help', '--json'].sort());
-    for (const { name, options } of commands) {
+    const asked = commands.map(({ name }) => {
       const [noun = '', verb] = name.split(' ');
-      expect(offered(verb === undefined ? 'latchkey ' : `latchkey ${noun} `), name).toContain(verb ?? noun);
-      const flags = Object.keys(options).map(
-        (key) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
-      );
-      expect(offered(`latchkey ${name} --`), name).toEqual(['--help', '--json', ...flags].sort());
+      return { name, place: verb === undefined ? 'latchkey ' : `latchkey ${noun} `, word: verb ?? noun };
+    });
+    const places = offeredForEach(asked.map(({ place }) => place));
+    const options = offeredForEach(asked.map(({ name }) => `latchkey ${name} --`));
+    for (const [index, { name, options: own }] of commands.entries()) {
+      const flags = Object.keys(own).map((key) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+      expect(places[index], name).toContain(asked[index]?.word);
+      expect(options[index], name).toEqual(['--help', '--json', ...flags].sort());
     }
   });
 
