@@ -90,7 +90,7 @@ describe('a relay that ends at any point', () => {
     const property = fc.asyncProperty(lives, async (acts) => {
       expect(await playAll(acts)).toEqual([]);
     });
-    await fc.assert(property, { numRuns: tries(25, 8) });
+    await fc.assert(property, { numRuns: tries(25) });
   }, 120_000);
 });
 
@@ -151,7 +151,7 @@ describe('two relays of one way out at once, while events come and are asked for
     const property = fc.asyncProperty(together, async (given) => {
       expect(await playTogether(given)).toEqual([]);
     });
-    await fc.assert(property, { numRuns: tries(25, 8) });
+    await fc.assert(property, { numRuns: tries(25) });
   }, 120_000);
 });
 
