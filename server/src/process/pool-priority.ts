@@ -1,10 +1,10 @@
 import { pbkdf2 } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import { promisify } from 'node:util';
 
 const tasks = '/proc/self/task';
-/** Of 19, which is the most that can be given way. */
+/** By so much they give way to the process, of the 19 that there are. */
 const niceness = 10;
 const sizeDefault = 4;
 const sizeMax = 1_024;
@@ -67,7 +67,8 @@ export async function lowerPoolPriority(size: string | undefined): Promise<reado
   if (process.platform !== 'linux') return [];
   try {
     const threads = await poolThreads(poolSize(size));
-    for (const id of threads) setPriority(id, niceness);
+    const priority = Math.min(getPriority() + niceness, constants.priority.PRIORITY_LOW);
+    for (const id of threads) setPriority(id, priority);
     return threads;
   } catch {
     // No such files, or a system that refuses: everything is as fast as it was.
