@@ -7,9 +7,9 @@ import { routes } from '../../src/routes.gen.ts';
 const guide = join(import.meta.dirname, '../../../docs/guides/mcp.md');
 const table = /(<!-- tools: [^\n]+ -->\n)[\s\S]*(<!-- end of tools -->)/;
 const who: Readonly<Record<string, string>> = {
-  member: 'anybody',
+  member: 'any user',
   admin: 'an administrator',
-  adminOrSelf: 'oneself, or an administrator',
+  adminOrSelf: 'the user concerned, or an administrator',
 };
 
 function rowOf({ name, declaration, endpoint }: Tool): string {
