@@ -4,7 +4,7 @@
 #   docker run --read-only --tmpfs /tmp -v latchkey:/data -p 127.0.0.1:3000:3000 -e BASE_URL=https://id.example.com latchkey
 #   docker run --rm --read-only --tmpfs /tmp -v latchkey:/data latchkey doctor
 #
-# Node's headers come with the image, so that nothing but registry packages and Debian's is fetched.
+# The image contains Node's headers, so the build downloads only npm and Debian packages.
 
 FROM node:22-bookworm-slim AS build
 RUN apt-get update \
@@ -28,12 +28,12 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist/bin dist/bin
-# The store, and nothing else, is written: the root file system may be read-only.
+# The server writes to /data only: the root file system can be read-only.
 RUN install -d -o node -g node -m 700 /data
 USER node
 VOLUME /data
 EXPOSE 3000
-# It stops within ten seconds of this, with every request that was under way answered.
+# The server answers the requests in flight and exits within ten seconds.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
