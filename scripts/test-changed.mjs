@@ -13,6 +13,8 @@ const isHub = (file) => hubs.some((pattern) => pattern.test(file));
 
 /** What looks at all endpoints, rules and files, and so may change its mind with any of them. */
 const acrossAll = ['architecture', 'access-matrix', 'openapi', 'refusals', 'mcp-tools'];
+/** Tests that compare the documents with the source: a change of either can break them. */
+const ofDocuments = /^document-[\w-]+\.test\.ts$/;
 
 async function git(...args) {
   const { code, output } = await run('git', args);
@@ -35,6 +37,7 @@ export async function changedFiles(since) {
 export function testsOf(changed) {
   const { all } = testStores(true);
   const isSource = changed.some((file) => /^(?:server|cli)\/src\/.*(?<!\.test)\.ts$/.test(file));
+  const isDocumented = isSource || changed.some((file) => /\.md$|^scripts\/|package\.json$/.test(file));
   const folders = new Set(changed.filter((file) => /^(?:server|cli)\/src\/.+\//.test(file)).map(dirname));
   // Names that others have too say nothing.
   const names = changed
@@ -43,6 +46,7 @@ export function testsOf(changed) {
   return all.filter((test) => {
     if (changed.includes(test) || folders.has(dirname(test))) return true;
     if (isSource && acrossAll.some((name) => basename(test) === `${name}.test.ts`)) return true;
+    if (isDocumented && ofDocuments.test(basename(test))) return true;
     const reached = reachedBy(test, isHub);
     if (changed.some((file) => reached.has(file))) return true;
     const text = readFileSync(join(root, test), 'utf8');

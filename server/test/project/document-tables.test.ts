@@ -102,6 +102,26 @@ describe('errors', () => {
     expect(parts.filter((part) => !isSaid(part))).toEqual([]);
   });
 
+  it('and messages that are quoted elsewhere are those of the product', () => {
+    const quotes = documents
+      .filter(({ path }) => path.startsWith('docs/guides/'))
+      .flatMap(({ path, text }) => codeIn(text).map((quote) => ({ path, quote })))
+      .filter(
+        ({ quote }) =>
+          /^…? ?[A-Z]?[a-z]+(?: [a-z]+){3}[a-zA-Z_ ,.:<>…"-]*$/.test(quote) && !quote.startsWith('latchkey '),
+      )
+      .filter(({ quote }) => !quote.startsWith('Cannot read properties of null'));
+    expect(quotes.length).toBeGreaterThan(8);
+    const partsOf = (quote: string) => quote.split(/…|<\w+>/).map((part) => part.trim());
+    // A message may be made of a name and the rest.
+    const isSaid = (part: string) =>
+      source.includes(part) ||
+      [...part.matchAll(/ /g)].some(
+        ({ index }) => index > 8 && source.includes(part.slice(0, index)) && source.includes(part.slice(index)),
+      );
+    expect(quotes.filter(({ quote }) => !partsOf(quote).every(isSaid))).toEqual([]);
+  });
+
   it('of agents are what their guide quotes', () => {
     const texts = rowsOf(sectionOf('docs/guides/mcp.md', '## 5. Troubleshooting')).flatMap(([symptom = '']) =>
       codeIn(symptom),
@@ -136,6 +156,21 @@ describe('tables of the guides', () => {
       ([fault = '']) => codeIn(fault),
     );
     expect(named.sort()).toEqual(Object.keys(auditFaults).sort());
+  });
+
+  it('name actions that the audit log records', () => {
+    const file = /\.(?:ts|mjs|json|jsonl|md|db|js|service|yaml|txt|csv|lkb|partial|next|toml|lock|com|net|org|id|gen)$/;
+    const named = documents
+      .filter(({ path }) => path.startsWith('docs/guides/'))
+      .flatMap(({ path, text }) => codeIn(text).map((action) => ({ path, action })))
+      .filter(
+        ({ action }) =>
+          /^[a-z]+(?:-[a-z]+)*\.[a-z]+(?:-[a-z]+)*$/.test(action) &&
+          !/^(?:r|error|moved|latchkey|entity-events)\./.test(action) &&
+          !file.test(action),
+      );
+    expect(named.length).toBeGreaterThan(12);
+    expect(named.filter(({ action }) => !source.includes(`'${action}'`))).toEqual([]);
   });
 
   it('name every check of the doctor', () => {

@@ -83,6 +83,7 @@ describe('npm test -- --changed', () => {
     expect(of).toContain('server/test/http/access-matrix.test.ts');
     expect(of.length).toBeLessThan(testStores(true).all.length / 4);
     expect(testsOf(['docs/guides/mcp.md'])).toContain('server/test/project/mcp-guide.test.ts');
+    expect(testsOf(['README.md'])).toContain('server/test/project/document-links.test.ts');
     expect(testsOf(['server/test/project/gate.test.ts'])).toEqual(['server/test/project/gate.test.ts']);
   });
 });
