@@ -58,11 +58,12 @@ function describe(block, where) {
 
 function describePolicy(text) {
   const who = /\bwho:\s*'([^']+)'/.exec(text)?.[1];
-  if (who === undefined) return { who: text.replace(/\s+/g, ' '), needs: '' };
+  if (who === undefined) return { who: text.replace(/\s+/g, ' '), needs: '', writes: '' };
   const scope = /\bscope:\s*'([^']+)'/.exec(text)?.[1] ?? '';
   const words = { sessionOnly: 'session only', anyScope: 'any scope' };
   const [flag] = Object.keys(words).filter((name) => new RegExp(`\\b${name}:\\s*true`).test(text));
-  return { who, needs: words[flag] ?? scope };
+  const by = /\bwritesBy:\s*'([^']+)'/.exec(text)?.[1];
+  return { who, needs: words[flag] ?? scope, writes: by === undefined ? '' : `writes by ${by}` };
 }
 
 /** Two files must not declare the same name or the same route. */
@@ -108,8 +109,9 @@ function tableOf(endpoints) {
       path,
       policy.who,
       policy.needs,
+      policy.writes,
     ]);
-  const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => row[column].length)));
+  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(0, ...rows.map((row) => row[column].length)));
   return rows.map((row) => {
     const [entry, ...shown] = row.map((cell, column) => cell.padEnd(widths[column] ?? 0));
     return `  ${entry} // ${shown.join('  ')}`.trimEnd();

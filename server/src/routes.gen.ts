@@ -129,12 +129,12 @@ export const routes: readonly AnyEndpoint[] = [
   checkLive,               // GET     /health/live                                anyone
   checkReady,              // GET     /health/ready                               anyone
   introspectToken,         // POST    /oauth2/introspect                          anyone
-  revokeServiceToken,      // POST    /oauth2/revoke                              anyone
-  issueToken,              // POST    /oauth2/token                               anyone
+  revokeServiceToken,      // POST    /oauth2/revoke                              anyone                        writes by clientSecret
+  issueToken,              // POST    /oauth2/token                               anyone                        writes by clientSecret
   deleteOrg,               // DELETE  /org                                        admin        org:admin
   getOrg,                  // GET     /org                                        member       org:read
   updateOrg,               // PATCH   /org                                        admin        org:write
-  createOrg,               // POST    /org                                        anyone
+  createOrg,               // POST    /org                                        anyone                        writes by emptySystem
   replaceOrg,              // PUT     /org                                        admin        org:write
   checkOrgExists,          // GET     /org/exists                                 anyone
   removeLogo,              // DELETE  /org/logo                                   admin        org:write
@@ -168,19 +168,19 @@ export const routes: readonly AnyEndpoint[] = [
   updateTeam,              // PUT     /teams/:id                                  member       team:write
   listTeamMembers,         // GET     /teams/:id/users                            member       team:read
   listOwnTeams,            // GET     /teams/user/teams                           member       team:read
-  authenticateUser,        // POST    /userAccount/authenticate                   anyone
+  authenticateUser,        // POST    /userAccount/authenticate                   anyone                        writes by signInProof
   confirmEmail,            // POST    /userAccount/email/confirm                  member       session only
-  redeemEmailLink,         // POST    /userAccount/email/confirm/token            holder
+  redeemEmailLink,         // POST    /userAccount/email/confirm/token            holder                        writes by link
   startSignIn,             // POST    /userAccount/initAuth                       anyone
   checkPasswordSignIn,     // GET     /userAccount/internal/password/check        service      FETCH_CONFIG
-  requestOneTimeCode,      // POST    /userAccount/login/otp/generate             anyone
-  logOut,                  // POST    /userAccount/logout/manual                  member       session only
-  completeOidc,            // GET     /userAccount/oidc/callback                  anyone
+  requestOneTimeCode,      // POST    /userAccount/login/otp/generate             anyone                        writes by mailbox
+  logOut,                  // POST    /userAccount/logout/manual                  member       session only     writes by signingOut
+  completeOidc,            // GET     /userAccount/oidc/callback                  anyone                        writes by providerAnswer
   startOidc,               // GET     /userAccount/oidc/start                     anyone
-  requestPasswordReset,    // POST    /userAccount/password/forgot                anyone
+  requestPasswordReset,    // POST    /userAccount/password/forgot                anyone                        writes by mailbox
   changePassword,          // POST    /userAccount/password/reset                 member       session only
-  resetPassword,           // POST    /userAccount/password/reset/token           holder
-  refreshSession,          // POST    /userAccount/refresh/token                  holder
+  resetPassword,           // POST    /userAccount/password/reset/token           holder                        writes by link
+  refreshSession,          // POST    /userAccount/refresh/token                  holder                        writes by refreshToken
   listSessions,            // GET     /userAccount/sessions                       member       session only
   deleteSession,           // DELETE  /userAccount/sessions/:id                   member       session only
   listGroups,              // GET     /userGroups                                 member       usergroup:read
@@ -221,7 +221,7 @@ export const routes: readonly AnyEndpoint[] = [
   getInternalUser,         // GET     /users/internal/:id                         service      USER_LOOKUP
   listInvitations,         // GET     /users/invitations                          admin        user:read
   listTeamsOfUser,         // GET     /users/teams/list                           member       team:read
-  reloadConfig,            // POST    /users/updateAppConfig                      service      FETCH_CONFIG
+  reloadConfig,            // POST    /users/updateAppConfig                      service      FETCH_CONFIG     writes by scopedToken
   listWebhooks,            // GET     /webhooks                                   admin        org:admin
   createWebhook,           // POST    /webhooks                                   admin        org:admin
   deleteWebhook,           // DELETE  /webhooks/:webhookId                        admin        org:admin

@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
-import type { ConfirmCaller } from './access/confirmation.ts';
+import type { Reauthorize } from './access/confirmation.ts';
 import type { LastUsed } from './access/last-used.ts';
 import type { PasswordHasher } from './access/passwords.ts';
+import type { AuditRecord } from './audit-log/audit-log.ts';
 import type { CountedRefusals } from './audit-log/counted-refusals.ts';
 import type { Background } from './base/background.ts';
 import type { Clock } from './base/clock.ts';
 import type { NewId } from './base/ids.ts';
 import type { Config } from './config/config.ts';
 import type { Connector } from './connector/connector.ts';
-import type { Database } from './db/database.ts';
+import type { Database, ReadableDatabase, Tx } from './db/database.ts';
 import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { Encryption } from './keys/encryption.ts';
 import type { SigningKeys } from './keys/keys.ts';
@@ -22,7 +23,13 @@ import type { LogWatch } from './outbox/log-watch.ts';
 import type { Relays } from './outbox/relay/relays.ts';
 import type { WebhookSender } from './outbox/webhook-delivery/webhook-sender.ts';
 
-/** What handlers work with. A handler takes what it needs and nothing else reaches it. */
+/** What came of sending mails, or of calling a webhook: it has happened, whatever has become of the caller. */
+type Outcome = 'delivery' | 'webhookCall';
+
+/**
+ * What handlers work with. A handler takes what it needs and nothing else reaches it. Nothing here opens a transaction:
+ * that is `write`, which each handler is given by its own policy.
+ */
 export interface Services {
   /** The present configuration: a snapshot, which is exchanged whole. */
   readonly config: Config;
@@ -30,7 +37,11 @@ export interface Services {
   readonly reloadConfig: () => Config;
   readonly clock: Clock;
   readonly newId: NewId;
-  readonly db: Database;
+  readonly db: ReadableDatabase;
+  /** Records an outcome in a transaction of its own, in which `work` changes nothing else. */
+  readonly recordOutcome: <T>(outcome: Outcome, work: (tx: Tx) => Promise<T>) => Promise<T>;
+  /** Adds the audit record of an attempt that was refused, or that changes nothing, in a transaction of its own. */
+  readonly recordAttempt: (record: AuditRecord) => Promise<void>;
   readonly keys: SigningKeys;
   readonly passwords: PasswordHasher;
   /** Noted where a token counts for someone: at each request, and where a service asks about it. */
@@ -47,9 +58,17 @@ export interface Services {
   readonly countedRefusals: CountedRefusals;
   readonly pictures: PictureCompressor;
   readonly limits: Limits & SignInLimits;
-  readonly confirm: ConfirmCaller;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** The connector backend; `null` where the built-in team directory stands in for it. */
   readonly connector: Connector | null;
+}
+
+/**
+ * The services with what opens transactions that no caller is asked for in: for upkeep, and for the endpoints whose policy
+ * says by what they write instead (`writesBy`).
+ */
+export interface AllServices extends Services {
+  readonly db: Database;
+  readonly reauthorize: Reauthorize;
 }

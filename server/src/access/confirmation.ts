@@ -1,36 +1,50 @@
 import type { Clock } from '../base/clock.ts';
-import type { Reader } from '../db/database.ts';
+import type { Reader, Tx } from '../db/database.ts';
 import { judge } from './authenticator.ts';
 import { unauthorized } from './bearer.ts';
-import { requireAdministrator, requireAdministratorOrSelf } from './policy.ts';
+import { admit, type Policy } from './policy.ts';
 import type { HeldCredential, Principal } from './principal.ts';
 
+/** What an operation demands of its caller: its policy, and the raw path parameters that the policy speaks of. */
+interface Demand {
+  readonly policy: Policy;
+  readonly params: Readonly<Record<string, string>>;
+}
+
 /**
- * Asks again, as a rule inside a transaction, whether an admitted caller may still act: between admission and the transaction a
- * body arrived and others wrote. Throws the refusal for whoever was revoked, signed out, deleted or, where an
- * administrator is needed, demoted meanwhile. Every transaction that writes for a caller begins with it, and so does
- * what reads for the sake of a body. Returns the caller as of now.
+ * Admits a caller again, by the state that `read` sees: between admission and a transaction a body arrived and others
+ * wrote. Throws what admission would throw now: the 401 of a credential that was revoked or signed out, expired or lost
+ * its owner, and else the refusal of the policy. Returns the caller as of now.
  */
-export type ConfirmCaller = (read: Reader, caller: Principal, who: Confirmed) => Promise<Principal>;
+export type Reauthorize = (read: Reader, caller: Principal, demand: Demand) => Promise<Principal>;
 
-/** Who the caller has to be still: a member, an administrator, or one of those and this very user. */
-type Confirmed = 'member' | 'admin' | { readonly adminOrSelf: string };
+/**
+ * Runs `work` in one transaction that begins by admitting the caller again; see `Database.transaction`. The only way to
+ * write for a caller. Rules: AUTH-27, STORE-7.
+ * @param work is given the caller as of this transaction
+ */
+export type Write = <T>(work: (tx: Tx, caller: Principal) => Promise<T>) => Promise<T>;
 
-interface ConfirmationParts {
+/** A caller and what is written with for the caller, as a handler hands them on. */
+export interface ForCaller<C extends Principal = Principal> {
+  readonly caller: C;
+  readonly write: Write;
+}
+
+interface ReauthorizationParts {
   readonly clock: Clock;
   readonly findToken: (read: Reader, id: string) => Promise<HeldCredential | null>;
   readonly findSession: (read: Reader, id: string) => Promise<HeldCredential | null>;
 }
 
-/** Makes the confirmation out of the look-ups of both kinds of credential. Rules: AUTH-27, STORE-7. */
-export function callerConfirmation({ clock, findToken, findSession }: ConfirmationParts): ConfirmCaller {
-  return async (read, caller, who) => {
+/** Makes the reauthorization out of the look-ups of both kinds of credential. Rules: AUTH-27, STORE-7. */
+export function reauthorization({ clock, findToken, findSession }: ReauthorizationParts): Reauthorize {
+  return async (read, caller, { policy, params }) => {
     const held =
       caller.kind === 'token' ? await findToken(read, caller.tokenId) : await findSession(read, caller.sessionId);
     if (!held) throw unauthorized.invalid();
     const present = judge(held, clock.now());
-    if (who === 'admin') requireAdministrator(present);
-    if (typeof who === 'object') requireAdministratorOrSelf(present, who.adminOrSelf);
+    admit(policy, present, params);
     return present;
   };
 }

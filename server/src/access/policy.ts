@@ -8,6 +8,25 @@ import type { ScopeName } from './scopes.ts';
 type Who = 'member' | 'admin' | 'adminOrSelf';
 
 /**
+ * By what an endpoint writes that cannot ask its caller's credential again in the transaction; each is checked there instead
+ * where it can change. An endpoint that does not say it opens no transaction, save for a caller by `write`.
+ * - `emptySystem`: there is no organization yet, and so no one to ask.
+ * - `signInProof`: a password, code or ticket, which is consumed.
+ * - `providerAnswer`: the answer of the provider of single sign-on to a request of ours.
+ * - `mailbox`: nothing is proved, and what is made goes to the mailbox of its owner alone.
+ * - `clientSecret`: id and secret of a service client.
+ * - `link`, `refreshToken`: the bearer value, which is used up.
+ * - `scopedToken`: what a service was admitted with; it changes nothing that belongs to anyone.
+ * - `signingOut`: ending one's own sessions, which a caller whose session has just ended may do too.
+ */
+interface WritesBy {
+  readonly anyone: 'emptySystem' | 'signInProof' | 'providerAnswer' | 'mailbox' | 'clientSecret';
+  readonly holder: 'link' | 'refreshToken';
+  readonly service: 'scopedToken';
+  readonly sessionOnly: 'signingOut';
+}
+
+/**
  * Who may call an endpoint, and with what. Every endpoint has one; nothing else decides.
  * - `anyone`: no credential is asked for, and none is looked at.
  * - `holder`: the endpoint consumes the bearer value itself, such as a refresh token.
@@ -16,12 +35,12 @@ type Who = 'member' | 'admin' | 'adminOrSelf';
  *   of services too, a scoped token that has that.
  */
 export type Policy =
-  | { readonly who: 'anyone' }
-  | { readonly who: 'holder' }
-  | { readonly who: 'service'; readonly scope: ServiceScope }
-  | { readonly who: Who; readonly sessionOnly: true }
+  | { readonly who: 'anyone'; readonly writesBy?: WritesBy['anyone'] }
+  | { readonly who: 'holder'; readonly writesBy?: WritesBy['holder'] }
+  | { readonly who: 'service'; readonly scope: ServiceScope; readonly writesBy?: WritesBy['service'] }
+  | { readonly who: Who; readonly sessionOnly: true; readonly writesBy?: WritesBy['sessionOnly'] }
   /** Takes any personal access token: what it may do is decided later, or is nobody else's business. */
-  | { readonly who: Who; readonly anyScope: true }
+  | { readonly who: Who; readonly anyScope: true; readonly writesBy?: never }
   | {
       readonly who: Who;
       readonly scope: ScopeName;
@@ -31,6 +50,7 @@ export type Policy =
       readonly selfParam?: string;
       /** Takes a scoped token of a service as well, which needs this scope. Rule: EVENT-15. */
       readonly orService?: ServiceScope;
+      readonly writesBy?: never;
     };
 
 function isItself(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): boolean {

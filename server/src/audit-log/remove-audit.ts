@@ -5,12 +5,12 @@ import type { Reader } from '../db/database.ts';
 import { auditStream } from '../outbox/envelope.ts';
 import { isOutletOf } from '../outbox/relay/outlet.ts';
 import { selectRelays } from '../outbox/relay/relay-store.ts';
-import type { Services } from '../services.ts';
+import type { AllServices, Services } from '../services.ts';
 import { selectAuditEnd } from './audit-events.ts';
 import { appendAudit } from './audit-log.ts';
 import { type CheckpointKey, signCheckpoint, upsertCheckpoint } from './checkpoint.ts';
 
-type Parts = Pick<Services, 'db' | 'clock' | 'newId'> & {
+type Parts = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly encryption: CheckpointKey;
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
@@ -70,7 +70,7 @@ export async function removeAudit(parts: Parts, upTo: number, origin: Origin): P
  * Removes records that are older than `AUDIT_RETENTION_DAYS`; answers how many. What has not gone out yet on a way that is in
  * use is kept for as long as that takes. Rule: AUDIT-19.
  */
-export async function pruneAudit(services: Services): Promise<number> {
+export async function pruneAudit(services: AllServices): Promise<number> {
   const { db, clock, config, relays } = services;
   const days = config.auditRetentionDays;
   if (days === null || !relays.isAlive()) return 0;

@@ -1,16 +1,24 @@
+import type { Write } from '../access/confirmation.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Forwarded, PassedAnswer } from '../http/endpoint.ts';
 import type { Services } from '../services.ts';
 import type { ConnectorAnswer, ConnectorRequest } from './connector.ts';
 
 /** An operation as the connector backend has it. */
-export interface BackendOperation extends Pick<ConnectorRequest, 'method' | 'path' | 'query' | 'body'> {
+interface Operation extends Pick<ConnectorRequest, 'path' | 'query' | 'body'> {
   /** Makes our answer of the backend's, or refuses it. */
   readonly pass: (answer: ConnectorAnswer) => PassedAnswer;
 }
 
+/** An operation of the backend; one that changes something comes with what the endpoint writes with. */
+export type BackendOperation = Operation &
+  (
+    | { readonly method: 'GET'; readonly write?: undefined }
+    | { readonly method: Exclude<ConnectorRequest['method'], 'GET'>; readonly write: Write }
+  );
+
 /** Who asks, and the services that it takes. */
-interface Asking extends Pick<Services, 'connector' | 'db' | 'confirm'> {
+interface Asking extends Pick<Services, 'connector'> {
   readonly caller: Principal;
   readonly forwarded: Forwarded;
 }
@@ -21,11 +29,11 @@ interface Asking extends Pick<Services, 'connector' | 'db' | 'confirm'> {
  * AUTH-27.
  */
 export async function backendOrOwn<T>(
-  { connector, db, confirm, caller, forwarded }: Asking,
-  { pass, ...operation }: BackendOperation,
+  { connector, caller, forwarded }: Asking,
+  { pass, write, ...operation }: BackendOperation,
   own: () => Promise<T>,
 ): Promise<T | PassedAnswer> {
   if (!connector) return own();
-  if (operation.method !== 'GET') await db.transaction((tx) => confirm(tx, caller, 'member'));
+  await write?.(async () => {});
   return pass(await connector.exchange({ ...operation, ...forwarded, sender: caller.userId }));
 }

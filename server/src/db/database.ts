@@ -1,8 +1,11 @@
 import type { Compilable, Kysely, RawBuilder, Transaction } from 'kysely';
 import type { Tables } from './schema/tables.ts';
 
-/** Where a read may run: on the committed state, or inside a transaction that sees its own writes. */
-export type Reader = Kysely<Tables>;
+/** Where a read may run: on the committed state, or inside a transaction that sees its own writes. It writes nothing itself. */
+export type Reader = Pick<
+  Kysely<Tables>,
+  'selectFrom' | 'selectNoFrom' | 'with' | 'withRecursive' | 'fn' | 'dynamic' | 'getExecutor'
+>;
 /** An open transaction. */
 export type Tx = Transaction<Tables>;
 
@@ -22,23 +25,12 @@ export interface HotQuery<A extends Arguments, T> {
   readonly keep: boolean;
 }
 
-/** The store, the same for both engines. */
-export interface Database {
+/** The store as far as it opens no transaction, the same for both engines. */
+export interface ReadableDatabase {
   /** Whether several processes may serve from it at once. */
   readonly isShared: boolean;
   /** Sees committed state only; a read after an answered write sees that write. */
   readonly read: Reader;
-  /**
-   * Runs `work` in one transaction: everything in it is kept, durably, or nothing is. Never wait in `work` for anything
-   * but the transaction's own queries, and turns of the event loop.
-   */
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /**
-   * The same for what is noted behind requests. It stands in nobody's way: where the store is shared, it waits for no other
-   * transaction and none for it, and `commitMark` need not tell of it. So only for what no `keptQuery` reads and no rule
-   * compares, by statements that hold whatever runs beside them.
-   */
-  note<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
    * Runs a query that is compiled and prepared once and answers its first row's value. For the path of every request;
    * elsewhere use `read`.
@@ -61,6 +53,23 @@ export interface Database {
   commitMark(): number;
   /** Throws when the store cannot be read, and while it does not write although it was asked to. Rule: STORE-15. */
   check(): Promise<void>;
+}
+
+/** The store, the same for both engines. */
+export interface Database extends ReadableDatabase {
+  /** The same state, with all that may be done to it. */
+  readonly read: Kysely<Tables>;
+  /**
+   * Runs `work` in one transaction: everything in it is kept, durably, or nothing is. Never wait in `work` for anything
+   * but the transaction's own queries, and turns of the event loop.
+   */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * The same for what is noted behind requests. It stands in nobody's way: where the store is shared, it waits for no other
+   * transaction and none for it, and `commitMark` need not tell of it. So only for what no `keptQuery` reads and no rule
+   * compares, by statements that hold whatever runs beside them.
+   */
+  note<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 

@@ -1,10 +1,12 @@
 import type { z } from 'zod';
+import type { Write } from '../access/confirmation.ts';
 import type { Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/principal.ts';
 import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../base/origin.ts';
 import type { Secret } from '../base/secret.ts';
-import type { Services } from '../services.ts';
+import type { AllServices, Services } from '../services.ts';
+import type { IfWriting, ServicesOf } from './writing.ts';
 import type { WrittenAnswer } from './written-answer.ts';
 
 /** The methods that endpoints have. */
@@ -37,6 +39,7 @@ type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
           : Principal;
 
 interface Shape {
+  readonly method: Method;
   readonly policy: Policy;
   readonly forwardsCredential?: true | undefined;
   readonly params?: z.ZodType | undefined;
@@ -63,6 +66,10 @@ interface HandlerInput<S extends Shape> {
   readonly headers: Parsed<S['headers']>;
   readonly body: Parsed<S['body']>;
   readonly origin: Origin;
+  /** Writes for the caller, whom the policy admits again in the transaction. There where a caller's request may change something. */
+  readonly write: IfWriting<S['method'], S['policy'], Write>;
+  /** Admits the caller again and returns the caller as of now, for what only reads for the sake of a body. There with `write`. */
+  readonly reauthorize: IfWriting<S['method'], S['policy'], () => Promise<Principal>>;
   /** There where the declaration says `forwardsCredential`. */
   readonly forwarded: [NonNullable<S['forwardsCredential']>] extends [never] ? undefined : Forwarded;
 }
@@ -91,7 +98,6 @@ export interface ToolDeclaration {
 }
 
 interface Description {
-  readonly method: Method;
   /** Below `/api/v1`, or below the root where `root` is set; parameters as `:name`. */
   readonly path: `/${string}`;
   /** True for the few addresses outside `/api/v1`. */
@@ -134,14 +140,14 @@ type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends
 type Spec<S extends Shape> = Description &
   S & {
     handle(
-      services: Services,
+      services: ServicesOf<S['policy']>,
       input: HandlerInput<S>,
     ): Promise<Answer<Body<S>> | RecordInBatches<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
   };
 
 /** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
 export interface AnyEndpoint extends Description, Shape {
-  handle(services: Services, input: never): Promise<unknown>;
+  handle(services: AllServices, input: never): Promise<unknown>;
 }
 
 /** A body together with response headers that are part of the contract. */
@@ -204,6 +210,7 @@ export class RecordInBatches<T> extends InBatches<T> {
  * OpenAPI document, the access matrix and the generated table all read this one declaration.
  */
 export function endpoint<
+  const M extends Method,
   const P extends Policy,
   R extends Response,
   Params extends z.ZodType | undefined = undefined,
@@ -213,6 +220,7 @@ export function endpoint<
   Forwards extends true | undefined = undefined,
 >(
   spec: Spec<{
+    readonly method: M;
     readonly policy: P;
     readonly forwardsCredential?: Forwards;
     readonly params?: Params;

@@ -5,10 +5,12 @@ import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import { type InputProblem, refuseInput } from '../base/errors.ts';
 import type { Origin } from '../base/origin.ts';
 import { Secret } from '../base/secret.ts';
+import type { AllServices } from '../services.ts';
 import { closestName } from '../text/closest.ts';
 import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
+import { writerOf } from './writing.ts';
 
 const parts = ['params', 'query', 'headers', 'body'] as const;
 type Part = (typeof parts)[number];
@@ -141,27 +143,38 @@ function takesAnything(part: Part, schema: z.ZodType): boolean {
   return part === 'headers' && schema instanceof z.ZodObject && Object.values(schema.shape).every(isAnyText);
 }
 
+/** What reading the input of an operation takes of the services. */
+type InputServices = Pick<AllServices, 'db' | 'reauthorize'> & {
+  readonly config: Pick<AllServices['config'], 'displayPrefixes'>;
+};
+
 /** Reads the input of an operation. */
 export type ReadInput = (raw: RawInput) => never;
 
 /**
  * What turns what an admitted caller sends into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
- * @param displayPrefixes what may stand before a personal access token
  */
-export function inputReader(endpoint: AnyEndpoint, displayPrefixes: () => readonly string[]): ReadInput {
+export function inputReader(endpoint: AnyEndpoint, services: () => InputServices): ReadInput {
   const { policy, forwardsCredential } = endpoint;
+  const writer = writerOf(endpoint, services);
   const declared = parts.flatMap((part) => {
     const schema = endpoint[part];
     return schema ? [{ part, schema, isRead: !takesAnything(part, schema) }] : [];
   });
 
-  return (raw) => {
-    checkQuery(raw.query);
+  function begin(raw: RawInput): Record<string, unknown> {
     const input: Record<string, unknown> = {
       caller: policy.who === 'holder' ? new Secret(readBearer(authorizationOf(raw.headers), [])) : raw.caller,
       origin: raw.origin,
     };
-    if (forwardsCredential) input['forwarded'] = forwardedOf(raw, displayPrefixes());
+    if (writer) Object.assign(input, writer(raw));
+    if (forwardsCredential) input['forwarded'] = forwardedOf(raw, services().config.displayPrefixes);
+    return input;
+  }
+
+  return (raw) => {
+    checkQuery(raw.query);
+    const input = begin(raw);
     let problems: InputProblem[] | undefined;
     for (const { part, schema, isRead } of declared) {
       if (!isRead) {

@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { Database, Reader, Tx } from '../db/database.ts';
+import type { Database, Tx } from '../db/database.ts';
 import type { LimitCounts } from '../db/schema/tables.ts';
 
 /** What was counted by a key, as the nodes of a shared store have it in common. */
@@ -87,7 +87,7 @@ export async function changeCounts(
 }
 
 /** Removes counts that hold nobody back any more; answers how many there were. */
-export async function deleteCountsBefore(read: Reader, beforeMs: number): Promise<number> {
+export async function deleteCountsBefore(read: Database['read'], beforeMs: number): Promise<number> {
   const { numDeletedRows } = await read
     .deleteFrom('limit_counts')
     .where('until_at', '<', beforeMs)

@@ -6,6 +6,8 @@ import type { WrittenAnswer } from '../http/written-answer.ts';
 /** Who calls tools, and what came with the request that calls them. */
 export interface AgentCall {
   readonly caller: Principal;
+  /** Admits the caller again to the endpoint that the request came to; returns the caller as of now. */
+  readonly reauthorize: () => Promise<Principal>;
   readonly origin: Origin;
   /** The Authorization header, for operations that pass the credential on. */
   readonly authorization: string | undefined;

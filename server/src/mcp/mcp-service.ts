@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import type { AnyEndpoint } from '../http/endpoint.ts';
 import { inputReader, type ReadInput } from '../http/input.ts';
 import { WrittenAnswer } from '../http/written-answer.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
 import { type AgentCall, type McpHeaders, type McpService, readHeaders } from './agents.ts';
 import { answerEarlier, isEarlierCall } from './earlier-revisions.ts';
@@ -21,7 +21,7 @@ import { callTool } from './tool-call.ts';
 export interface McpParts {
   readonly endpoints: readonly AnyEndpoint[];
   /** Asked for once everything is composed. */
-  readonly services: () => Services;
+  readonly services: () => AllServices;
   readonly log: Logger;
 }
 
@@ -77,7 +77,7 @@ async function writtenAnswer(response: Response): Promise<WrittenAnswer> {
 export function openMcp({ endpoints, services, log }: McpParts): McpService {
   const tools = makeTools(endpoints);
   const readers = new Map<string, ReadInput>(
-    [...tools.values()].map((tool) => [tool.name, inputReader(tool.endpoint, () => services().config.displayPrefixes)]),
+    [...tools.values()].map((tool) => [tool.name, inputReader(tool.endpoint, services)]),
   );
   const readInput = (tool: Tool): ReadInput => {
     const read = readers.get(tool.name);
@@ -91,8 +91,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     ),
     admitAnew: async () => {
       await setImmediate();
-      const { confirm, db } = services();
-      return serve({ ...call, caller: await confirm(db.read, call.caller, 'member') });
+      return serve({ ...call, caller: await call.reauthorize() });
     },
   });
 

@@ -7,7 +7,7 @@ import { rowsCharged, spending } from '../http/budgets.ts';
 import { PassedAnswer, RecordInBatches, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
 import { describeFault } from '../http/server/answers.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 import { closestName } from '../text/closest.ts';
 import type { AgentCall } from './agents.ts';
 import type { Part, Tool } from './tool.ts';
@@ -154,7 +154,7 @@ function toRefusal({ message, code, details, headers }: RefusedError): ToolResul
 
 /** What calling tools needs. */
 export interface ToolCallParts {
-  readonly services: Services;
+  readonly services: AllServices;
   readonly log: Logger;
   readonly readInput: (tool: Tool) => ReadInput;
 }

@@ -10,7 +10,7 @@ import { type LogWatch, logWatch } from '../outbox/log-watch.ts';
 import type { EventSource } from '../outbox/relay/outlet.ts';
 import { type Relays, startRelays } from '../outbox/relay/relays.ts';
 import { webhookRetry } from '../outbox/relay/retry.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 
 /** The logs whose events go out. */
 const sources: Readonly<Record<StreamName, EventSource>> = {
@@ -30,8 +30,8 @@ interface Events {
  */
 export function openEvents(
   { live, log }: { readonly live: LiveConfig; readonly log: Logger },
-  parts: Pick<Services, 'db' | 'clock' | 'newId' | 'metrics'>,
-  services: () => Services,
+  parts: Pick<AllServices, 'db' | 'clock' | 'newId' | 'metrics'>,
+  services: () => AllServices,
 ): Events {
   const broker = liveBroker({ live, log, sources, db: parts.db });
   const eventWatch = logWatch(parts.db, log);

@@ -22,7 +22,7 @@ import { countsInMemory, type LimitCounts } from '../limits/limit-counts.ts';
 import { countsInStore, pruneLimits } from '../limits/limit-sharing.ts';
 import { allowanceOf } from '../limits/limits.ts';
 import { pruneEvents } from '../outbox/relay/prune-events.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 import { pruneEveryMs, startPruning } from './pruning.ts';
 
 interface Node {
@@ -58,7 +58,7 @@ export function limitCounts(db: Database): LimitCounts {
  * Begins what is done by itself, now and then: by one node for all, or by each for itself. Rules: NODE-5, NODE-6.
  * @returns what stops it
  */
-export async function startUpkeep(services: Services, live: LiveConfig): Promise<() => void> {
+export async function startUpkeep(services: AllServices, live: LiveConfig): Promise<() => void> {
   const { db, clock, log } = services;
   const removals = {
     tokens: () => pruneTokens(services),

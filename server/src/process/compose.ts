@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import { authenticator } from '../access/authenticator.ts';
-import { callerConfirmation } from '../access/confirmation.ts';
+import { reauthorization } from '../access/confirmation.ts';
 import { lastUsed } from '../access/last-used.ts';
 import { type PasswordCost, passwordHasher } from '../access/passwords.ts';
 import { scopedTokenReader } from '../access/scoped-tokens.ts';
+import { appendAudit } from '../audit-log/audit-log.ts';
 import { countedRefusals } from '../audit-log/counted-refusals.ts';
 import { type Background, background } from '../base/background.ts';
 import { type Clock, second } from '../base/clock.ts';
@@ -31,7 +32,7 @@ import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { type LiveOidc, liveOidc } from '../oidc/live-oidc.ts';
 import { openWebhookSender, type WebhookSender } from '../outbox/webhook-delivery/webhook-sender.ts';
 import { routes } from '../routes.gen.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 import { openEvents } from './compose-events.ts';
 import { openAgents, openPictures, openStore } from './compose-late.ts';
 import { limitCounts, openKeys, startUpkeep } from './compose-nodes.ts';
@@ -52,7 +53,7 @@ interface Surroundings {
 /** A service that is composed and not yet listening. */
 export interface Service {
   readonly app: App;
-  readonly services: Services;
+  readonly services: AllServices;
   /** Finishes requests in flight, writes what is still to be written and closes the store. May be called twice. */
   close(): Promise<void>;
 }
@@ -92,7 +93,7 @@ function reload({ live, log }: Surroundings): Config {
   }
 }
 
-async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<Services> {
+async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<AllServices> {
   const { live, clock, passwordCost, waitMsMax } = surroundings;
   const { dataDir, encryptionKey } = live.current;
   const db = await openStore(live.current, surroundings.log);
@@ -106,7 +107,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
     await levelRefusals(db.read, passwords);
     const limitParts = { isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) };
-    const services: Services = {
+    const services: AllServices = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
       mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
@@ -129,7 +130,9 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
       pictures: openPictures(),
       limits: { ...limits(limitParts), ...signInLimits(limitParts) },
-      confirm: callerConfirmation({
+      recordOutcome: (outcome, work) => (outcome === 'webhookCall' ? db.note(work) : db.transaction(work)),
+      recordAttempt: (record) => db.transaction((tx) => appendAudit(tx, services, record)),
+      reauthorize: reauthorization({
         clock,
         findToken: (read, id) => findTokenAgain(live.current, read, id),
         findSession: (read, id) => findSessionAgain({ config: live.current }, read, id),
@@ -147,7 +150,7 @@ function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | '
   return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
 }
 
-async function composeOn(services: Services, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
+async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
   const person = authenticator({
     db: markOf(services.db, live),
     clock,
@@ -193,7 +196,7 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
   prepareDataDir(dataDir);
   const hold = holdDataDir(dataDir);
   const connector = liveConnector(live, clock);
-  let services: Services | undefined;
+  let services: AllServices | undefined;
   const release = async () => {
     await connector.close();
     await services?.mail.close();

@@ -108,7 +108,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
   });
 
   it('while its handler waits: it keeps the body until the handler has ended', async () => {
-    const gate = holdNext(app.services, 'confirm');
+    const gate = holdNext(app.services, 'reauthorize');
     const connection = await send(large('/userGroups', admin.credential));
     await gate.arrived;
     await hangUp(connection);

@@ -3,11 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inviteUsers } from '../../src/features/invitations/invite-users.ts';
 import { deleteUser } from '../../src/features/users/delete-user.ts';
 import type { Mailer } from '../../src/mail/mailer.ts';
-import type { Services } from '../../src/services.ts';
 import { tries } from '../support/effort.ts';
 import {
   type Forgotten,
-  forgetful,
+  forgetfulInput,
   Interleaver,
   looseTransactions,
   pickedTransactions,
@@ -213,11 +212,7 @@ describe('a broken twin of that is found out', () => {
   ];
   it.each(twins.map(([name, ...twin]) => [name, twin] as const))('%s', async (_, [kind, endpoint, forgotten]) => {
     const { handle } = endpoint;
-    endpoint.handle = (services: Services, input: never) => {
-      const transaction: typeof services.db.transaction = (work) =>
-        services.db.transaction((tx) => work(forgetful(tx, forgotten)));
-      return handle({ ...services, db: { ...services.db, transaction } }, input);
-    };
+    endpoint.handle = (services, input) => handle(services, forgetfulInput(input, forgotten));
     try {
       expect(await missed([kind])).toEqual([]);
     } finally {

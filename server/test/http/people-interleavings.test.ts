@@ -12,11 +12,11 @@ import { addPerson } from '../../src/features/users/public.ts';
 import { restoreUser } from '../../src/features/users/restore-user.ts';
 import { updateUserField } from '../../src/features/users/update-user.ts';
 import type { StoredUser } from '../../src/features/users/user.ts';
-import type { Services } from '../../src/services.ts';
+import type { AllServices } from '../../src/services.ts';
 import { tries } from '../support/effort.ts';
 import {
   type Forgotten,
-  forgetful,
+  forgetfulInput,
   Interleaver,
   looseTransactions,
   pickedTransactions,
@@ -209,11 +209,7 @@ describe('a broken twin of that is found out', () => {
   ];
   it.each(twins.map(([name, ...twin]) => [name, twin] as const))('%s', async (_, [kind, endpoint, forgotten]) => {
     const { handle } = endpoint;
-    endpoint.handle = (services: Services, input: never) => {
-      const transaction: typeof services.db.transaction = (work) =>
-        services.db.transaction((tx) => work(forgetful(tx, forgotten)));
-      return handle({ ...services, db: { ...services.db, transaction } }, input);
-    };
+    endpoint.handle = (services, input) => handle(services, forgetfulInput(input, forgotten));
     try {
       expect(await missed([kind])).toEqual([]);
     } finally {
@@ -222,13 +218,13 @@ describe('a broken twin of that is found out', () => {
   });
 
   it('that asks nobody again who was admitted', async () => {
-    const services: { confirm: Services['confirm'] } = app.services;
-    const { confirm } = services;
-    services.confirm = async (_, caller) => caller;
+    const services: { reauthorize: AllServices['reauthorize'] } = app.services;
+    const { reauthorize } = services;
+    services.reauthorize = async (_, caller) => caller;
     try {
       expect(await missed(['answer', 'credential'])).toEqual([]);
     } finally {
-      services.confirm = confirm;
+      services.reauthorize = reauthorize;
     }
   });
 });

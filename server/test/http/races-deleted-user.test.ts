@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setPassword } from '../../src/features/passwords/public.ts';
-import type { Services } from '../../src/services.ts';
+import type { AllServices } from '../../src/services.ts';
 import { type Gate, holdNext } from '../support/gates.ts';
 import { onePixel } from '../support/made-pictures.ts';
 import { secondConnection } from '../support/second-connection.ts';
@@ -177,22 +177,22 @@ describe('N7: a user is deleted while that user does something', () => {
   });
 
   it('a broken twin that asks nobody again lets all of them through but those who prove a password or a session', async () => {
-    const services: { confirm: Services['confirm'] } = app.services;
-    const { confirm } = services;
+    const services: { reauthorize: AllServices['reauthorize'] } = app.services;
+    const { reauthorize } = services;
     const asked = cases.filter(
       ([, , { name }]) => !['refreshes', 'signs in', 'edits a field', 'edits everything'].includes(name),
     );
     try {
       for (const [name, kind, doing] of asked) {
         // Its own deletion needs no one to be asked again either.
-        services.confirm = async (_, caller) => caller;
+        services.reauthorize = async (_, caller) => caller;
         const hold = () => holdNext(app.services.db, 'transaction');
         const { status, before, after } = await around(hold, { doing, kind }, remove);
         expect([name, status]).toEqual([name, doing.done]);
         expect(after).not.toEqual(before);
       }
     } finally {
-      services.confirm = confirm;
+      services.reauthorize = reauthorize;
     }
   });
 });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, type KyselyPlugin, SqliteDialect } from 'kysely';
+import type { Write } from '../../src/access/confirmation.ts';
 import type { Database, Tx } from '../../src/db/database.ts';
 import type { Tables } from '../../src/db/schema/tables.ts';
 import type { TestApp } from './test-app.ts';
@@ -117,4 +118,11 @@ export function forgetful(tx: Tx, [statement, table]: Forgotten): Tx {
         name === statement && args[0] === table ? nothing : Reflect.apply(value, target, args);
     },
   });
+}
+
+/** The input of a handler whose transactions forget one kind of statement on one table. */
+export function forgetfulInput(input: never, forgotten: Forgotten): never {
+  const given: { readonly write: Write } = input;
+  const write: Write = (work) => given.write((tx, caller) => work(forgetful(tx, forgotten), caller));
+  return { ...given, write } as never;
 }

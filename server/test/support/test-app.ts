@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load-config.ts';
 import { setPassword } from '../../src/features/passwords/public.ts';
 import { compose, type Service } from '../../src/process/compose.ts';
 import { maskCredentials } from '../../src/process/log.ts';
-import type { Services } from '../../src/services.ts';
+import type { AllServices } from '../../src/services.ts';
 import { checkAgainstContract } from './contract-check.ts';
 import { compactJwt, hmac } from './jwt.ts';
 import { mailedSecrets } from './mailed-secrets.ts';
@@ -201,7 +201,7 @@ export class TestApp {
     return new TestApp({ service, clock, dataDir, logLines, environment: given });
   }
 
-  get services(): Services {
+  get services(): AllServices {
     return this.#service.services;
   }
 

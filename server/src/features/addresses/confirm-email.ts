@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword } from '../../access/password-rules.ts';
-import { requireAdministratorOrSelf } from '../../access/policy.ts';
+import { requireAdministrator, requireAdministratorOrSelf } from '../../access/policy.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
@@ -12,16 +13,15 @@ import { proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
 import { issueConfirmation, requireProof, sendConfirmation, verifyAddress } from './public.ts';
 
-interface Wish {
-  readonly caller: SessionPrincipal;
+interface Wish extends ForCaller<SessionPrincipal> {
   readonly currentPassword: string | undefined;
   readonly origin: Origin;
 }
 
 /** Verifies the address of another user, by the word of an administrator. */
-async function confirmOther(services: Services, userId: string, { caller, origin }: Wish): Promise<void> {
-  await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+async function confirmOther(services: Services, userId: string, { caller, write, origin }: Wish): Promise<void> {
+  await write(async (tx, present) => {
+    requireAdministrator(present);
     const person = await selectActivePerson(tx, userId);
     if (person?.orgId !== caller.orgId) throw new RefusedError('notFound');
     await verifyAddress(tx, services, { userId, by: caller, origin, how: 'administrator' });
@@ -29,18 +29,18 @@ async function confirmOther(services: Services, userId: string, { caller, origin
 }
 
 /** Mails the caller a new link where the own address is unverified; answers whether it is. */
-async function sendOwnLink(services: Services, { caller, currentPassword: given, origin }: Wish): Promise<boolean> {
+async function sendOwnLink(
+  services: Services,
+  { caller, write, currentPassword: given, origin }: Wish,
+): Promise<boolean> {
   const { userId } = caller;
-  // Since admission a body has arrived.
-  await services.confirm(services.db.read, caller, 'member');
   const person = await selectAddress(services.db.read, userId);
   if (!person || person.lastVerified === null) return false;
   if (!(await services.mail.settings())) throw new RefusedError('mailNotConfigured');
   await services.limits.count('confirmationMail', userId);
   const proving = { person, actor: caller, action: 'user.updated', origin } as const;
   const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });
-  const made = await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'member');
+  const made = await write(async (tx) => {
     await requireProof(tx, proof);
     return issueConfirmation(tx, services, { userId, by: caller, isProved: proof !== null });
   });
@@ -68,14 +68,16 @@ export const confirmEmail = endpoint({
     })
     .optional(),
   response: { 200: messageAnswer },
-  async handle(services, { caller, body, origin }) {
+  async handle(services, { caller, write, reauthorize, body, origin }) {
     const userId = body?.userId ?? caller.userId;
     requireAdministratorOrSelf(caller, userId);
-    const wish = { caller, currentPassword: body?.currentPassword, origin };
+    const wish = { caller, write, currentPassword: body?.currentPassword, origin };
     if (userId !== caller.userId) {
       await confirmOther(services, userId, wish);
       return { message: 'E-mail address confirmed' };
     }
+    // Since admission a body has arrived.
+    await reauthorize();
     const isSent = await sendOwnLink(services, wish);
     return { message: isSent ? 'A mail with a link to confirm the address is on its way' : 'E-mail address confirmed' };
   },

@@ -37,7 +37,7 @@ export const redeemEmailLink = endpoint({
   path: '/userAccount/email/confirm/token',
   tag: 'Sign-in',
   summary: 'Verify an e-mail address with the token of the link that was mailed there, sent as bearer',
-  policy: { who: 'holder' },
+  policy: { who: 'holder', writesBy: 'link' },
   async precondition(services, held) {
     if (held) await requireConfirmation(services.db.read, services, held);
   },

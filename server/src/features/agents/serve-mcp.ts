@@ -30,11 +30,11 @@ export const serveMcp = endpoints(prefixes, (prefix) =>
       examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }],
     }),
     response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }) },
-    async handle({ mcp, config }, { caller, headers, body, origin }) {
+    async handle({ mcp, config }, { caller, reauthorize, headers, body, origin }) {
       const { origin: page, authorization } = headers;
       const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');
       if (page !== undefined && !isKnown()) throw new RefusedError('originForeign');
-      return mcp.answer({ call: { caller, origin, authorization }, headers, message: body });
+      return mcp.answer({ call: { caller, reauthorize, origin, authorization }, headers, message: body });
     },
   }),
 );

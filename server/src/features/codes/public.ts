@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Encryption } from '../../keys/encryption.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { areOff, codeForm, codeMs, isOpen, mintRawCode, withWrongCode } from './code.ts';
 import {
   deleteCode,
@@ -36,7 +36,7 @@ export async function issueCode(tx: Tx, { clock, encryption }: Services, userId:
  * in a day none is right for 24 hours. Rule: AUTH-71.
  * @param userId `null` for nobody, who has no code
  */
-export async function tryCode(services: Services, userId: string | null, given: string): Promise<boolean> {
+export async function tryCode(services: AllServices, userId: string | null, given: string): Promise<boolean> {
   const { db, clock, encryption } = services;
   if (userId === null || !codeForm.test(given)) return false;
   return db.transaction(async (tx) => {
@@ -80,6 +80,6 @@ export async function forgetWrongCodes(tx: Tx, userId: string): Promise<void> {
 }
 
 /** Forgets wrong codes that count no longer; returns of how many users. */
-export function pruneCodes({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export function pruneCodes({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldWrongCodes(tx, clock.now()));
 }

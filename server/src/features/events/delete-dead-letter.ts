@@ -14,9 +14,8 @@ export const deleteDeadLetter = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ letterId: id }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { letterId }, origin }) {
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+  async handle(services, { caller, write, params: { letterId }, origin }) {
+    return write(async (tx) => {
       if (!(await deleteLetter(tx, letterId))) throw new RefusedError('notFound');
       await appendAudit(tx, services, {
         action: 'dead-letter.deleted',

@@ -27,9 +27,8 @@ export const replayRelay = endpoint({
       .meta({ examples: [0] }),
   }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, body: { relay, after }, origin }) {
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+  async handle(services, { caller, write, body: { relay, after }, origin }) {
+    return write(async (tx) => {
       const before = await selectRelay(tx, relay);
       if (!before) throw new RefusedError('notFound');
       // The audit log is kept whole.

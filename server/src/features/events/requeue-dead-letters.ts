@@ -22,9 +22,8 @@ export const requeueDeadLetters = endpoint({
   response: {
     200: z.object({ requeued: z.int().describe('How many are sent again; what is no dead letter is left out') }),
   },
-  async handle(services, { caller, body, origin }) {
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+  async handle(services, { caller, write, body, origin }) {
+    return write(async (tx) => {
       const requeued = await updateRequeued(tx, { ...body, nowMs: services.clock.now() });
       if (requeued > 0) {
         await appendAudit(tx, services, {

@@ -22,10 +22,9 @@ export const addMembers = endpoint({
   },
   body: membershipBody,
   response: { 200: messageAnswer },
-  async handle(services, { caller, body: { userIds, groupIds }, origin }) {
+  async handle(services, { caller, write, body: { userIds, groupIds }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       const groups = await selectGroupsByIds(tx, orgId, groupIds);
       requireSessionToPromote(groups, caller);
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });

@@ -23,10 +23,9 @@ export const createGroup = endpoint({
     type: z.enum(['standard', 'custom']).meta({ examples: ['custom'] }),
   }),
   response: { 201: groupRecord },
-  async handle(services, { caller, body: { name, type }, origin }) {
+  async handle(services, { caller, write, body: { name, type }, origin }) {
     const { orgId } = caller;
-    const group = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const group = await write(async (tx) => {
       if (await selectGroupByName(tx, orgId, foldCase(name))) throw new RefusedError('groupNameTaken');
       const slug = await nextSlug(tx, 'usergroup');
       const made = newGroupRow({ id: services.newId(), orgId, slug, name, type }, services.clock.now());

@@ -16,10 +16,9 @@ export const deleteGroup = endpoint({
   tool: { name: 'delete_group', title: 'Delete a group' },
   params: z.object({ groupId: id.describe('Of the group') }),
   response: { 200: groupRecord },
-  async handle(services, { caller, params: { groupId }, origin }) {
+  async handle(services, { caller, write, params: { groupId }, origin }) {
     const { orgId } = caller;
-    const group = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const group = await write(async (tx) => {
       const before = requireChangeable(await selectGroup(tx, orgId, groupId));
       const after = { ...before, is_deleted: 1 as const, updated_at: services.clock.now() };
       await updateGroup(tx, after);

@@ -23,11 +23,10 @@ export const removeMembers = endpoint({
   },
   body: membershipBody,
   response: { 200: reviewAnswer },
-  async handle(services, { caller, body: { userIds, groupIds }, origin }) {
+  async handle(services, { caller, write, body: { userIds, groupIds }, origin }) {
     const { orgId } = caller;
-    const { demoted, review } = await services.db.transaction(async (tx) => {
+    const { demoted, review } = await write(async (tx) => {
       const demoted: string[] = [];
-      await services.confirm(tx, caller, 'admin');
       const groups = await selectGroupsByIds(tx, orgId, groupIds);
       requireScopeToDemote(groups, caller);
       requireAllKnown({ userIds, groupIds }, { userIds: await selectActiveIds(tx, orgId, userIds), groups });

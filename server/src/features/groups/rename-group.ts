@@ -24,10 +24,9 @@ export const renameGroup = endpoint({
       .meta({ examples: ['Research'] }),
   }),
   response: { 200: groupRecord },
-  async handle(services, { caller, params: { groupId }, body: { name }, origin }) {
+  async handle(services, { caller, write, params: { groupId }, body: { name }, origin }) {
     const { orgId } = caller;
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    return write(async (tx) => {
       const before = requireChangeable(await selectGroup(tx, orgId, groupId));
       const name_key = foldCase(name);
       const namesake = await selectGroupByName(tx, orgId, name_key);

@@ -1,7 +1,7 @@
 import { hashCredential, type Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { OidcIdentity } from '../../oidc/oidc.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import {
   deleteIdentities,
   deleteOldTickets,
@@ -82,6 +82,6 @@ export async function useUpTicket(tx: Tx, services: Pick<Services, 'clock'>, sho
 }
 
 /** Forgets tickets that nobody used; answers how many. */
-export function pruneTickets({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export function pruneTickets({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldTickets(tx, clock.now()));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Write } from '../../access/confirmation.ts';
 import { RefusedError, refuseScope } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
@@ -27,11 +28,10 @@ const body = z.strictObject({
 });
 
 /** Makes accounts and invitations, all or none. */
-async function prepare(services: Services, wish: InvitingWish) {
+async function prepare(services: Services, write: Write, wish: InvitingWish) {
   const { caller, groupIds } = wish;
   const { orgId } = caller;
-  return services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  return write(async (tx) => {
     await requireGroups(tx, { orgId, groupIds, caller });
     const { guests, givenBack } = await bringIn(tx, services, wish);
     if (guests.length === 0) throw new RefusedError('everybodyActive');
@@ -52,13 +52,18 @@ export const inviteUsers = endpoint({
   body,
   errorMessages: [409],
   response: { 200: messageAnswer },
-  async handle(services, { caller, body: { emails, groupIds }, origin }) {
+  async handle(services, { caller, write, body: { emails, groupIds }, origin }) {
     const startedMs = performance.now();
     // Rule: INVITE-16.
     const mayGroup = caller.kind === 'session' || caller.scopes.has('usergroup:write');
     if (groupIds !== undefined && !mayGroup) throw refuseScope(['usergroup:write']);
     await services.limits.count('invite', caller.userId);
-    const { invitations, givenBack } = await prepare(services, { caller, emails, groupIds: groupIds ?? [], origin });
+    const { invitations, givenBack } = await prepare(services, write, {
+      caller,
+      emails,
+      groupIds: groupIds ?? [],
+      origin,
+    });
     await announceGivenBack(services, givenBack);
     await sendInvitations(services, invitations, startedMs);
     return { message: 'Invite sent successfully' };

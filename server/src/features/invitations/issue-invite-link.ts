@@ -30,11 +30,10 @@ export const issueInviteLink = endpoint({
       expiresAt: timestamp.nullable().describe('null: the link leads to the sign-in page, and never expires'),
     }),
   },
-  async handle(services, { caller, params: { id }, origin }) {
+  async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId, userId } = caller;
     await services.limits.count('invite', userId);
-    const link = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const link = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
       // `hasLoggedIn` alone can be written by hand, and must unlock nothing. Rule: USER-31.
       const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await hasPassword(tx, id));

@@ -19,12 +19,11 @@ export const resendInvite = endpoint({
   precondition: requireInviting,
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { id }, origin }) {
+  async handle(services, { caller, write, params: { id }, origin }) {
     const startedMs = performance.now();
     const { orgId, userId } = caller;
     await services.limits.count('invite', userId);
-    const invitations = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const invitations = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
       if (user.has_logged_in === 1) throw new RefusedError('inviteAccepted');
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });

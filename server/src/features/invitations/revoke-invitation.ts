@@ -17,10 +17,9 @@ export const revokeInvitation = endpoint({
   tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: reviewAnswer },
-  async handle(services, { caller, params: { id }, origin }) {
+  async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
-    const review = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const review = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
       const invitation = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       if (!invitation) throw new RefusedError('notFound');

@@ -4,7 +4,7 @@ import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { SignInAttempt } from '../../limits/sign-in-limits.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { deleteNetworks, deleteOldNetworks, selectIsKnown, upsertNetwork } from './known-network-store.ts';
 
 /** How long a network stays known after a sign-in from it. Rule: AUTH-70. */
@@ -39,7 +39,7 @@ export async function forgetNetworks(tx: Tx, userId: string): Promise<void> {
 }
 
 /** Forgets networks that no one signed in from for 90 days, in batches; returns how many. */
-export function pruneNetworks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export function pruneNetworks({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - knownMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldNetworks(tx, beforeMs, batchRows)));
 }

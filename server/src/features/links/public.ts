@@ -4,7 +4,7 @@ import { RefusedError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import {
   endedLinkKeptMs,
   judgeLink,
@@ -184,17 +184,17 @@ export async function endLinksOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; n
 
 /** Notes which of the mails with links went out. */
 export async function noteDeliveries(
-  { db }: Pick<Services, 'db'>,
+  { recordOutcome }: Pick<Services, 'recordOutcome'>,
   { sent, failed }: { readonly sent: readonly string[]; readonly failed: readonly string[] },
 ): Promise<void> {
-  await db.transaction(async (tx) => {
+  await recordOutcome('delivery', async (tx) => {
     if (sent.length > 0) await updateDelivery(tx, sent, 'sent');
     if (failed.length > 0) await updateDelivery(tx, failed, 'failed');
   });
 }
 
 /** Forgets links that ended long ago, in batches; answers how many. */
-export async function pruneLinks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export async function pruneLinks({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - endedLinkKeptMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldLinks(tx, beforeMs, batchRows)));
 }

@@ -44,7 +44,7 @@ export const createOrg = endpoint({
   path: '/org',
   tag: 'Organization',
   summary: 'Set the system up: its organization and first administrator. Works once',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'emptySystem' },
   async precondition({ db }) {
     if (await selectOrganizationExists(db.read)) throw new RefusedError('organizationExists');
   },

@@ -20,11 +20,10 @@ export const deleteOrg = endpoint({
       data: z.object({ _id: idAnswer, isDeleted: z.boolean(), deletedByUser: idAnswer, updatedAt: timestamp }),
     }),
   },
-  async handle(services, { caller, origin }) {
+  async handle(services, { caller, write, origin }) {
     const { orgId, userId } = caller;
     const nowMs = services.clock.now();
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       const organization = await selectOrganization(tx, orgId);
       await updateOrganization(tx, deletedOrganization(organization, userId, nowMs));
       await appendEvents(tx, services, [{ eventType: 'orgDeleted', payload: { orgId } }]);

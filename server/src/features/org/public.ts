@@ -8,7 +8,7 @@ import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { countActivePeople, selectActivePeople } from '../../db/members/people.ts';
 import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { createDefaultGroups, joinDefaultGroup } from '../groups/public.ts';
 import { setPassword } from '../passwords/public.ts';
 import { endSessionsOfOrg } from '../sessions/public.ts';
@@ -33,7 +33,7 @@ import {
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
-type OperatorServices = WritingServices & Pick<Services, 'db'>;
+type OperatorServices = WritingServices & Pick<AllServices, 'db'>;
 
 interface Founding {
   readonly profile: OrganizationProfile;

@@ -14,10 +14,9 @@ export const setOnboardingStatus = endpoint({
   policy: { who: 'admin', scope: 'org:write' },
   body: z.object({ status: onboardingStatus.meta({ examples: ['configured'] }) }),
   response: { 200: z.object({ message: z.string(), status: onboardingStatus }) },
-  async handle(services, { caller, body: { status }, origin }) {
+  async handle(services, { caller, write, body: { status }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       const organization = await selectOrganization(tx, orgId);
       const updated_at = services.clock.now();
       await updateOrganization(tx, { ...organization, onboarding_status: status, updated_at });

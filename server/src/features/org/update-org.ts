@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { toTimestamp } from '../../base/clock.ts';
@@ -10,8 +10,7 @@ import { auditedOrganization } from './org.ts';
 import { applyOrgChange, type OrgChange, orgChangeAnswer, orgChangeBody } from './org-change.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
 
-interface Edit {
-  readonly caller: Principal;
+interface Edit extends ForCaller {
   readonly body: OrgChange | undefined;
   readonly origin: Origin;
 }
@@ -20,11 +19,10 @@ const body = orgChangeBody.optional();
 const response = { 200: orgChangeAnswer };
 
 /** Changes what is given, and tells of it; without anything given, nothing happens. Rules: ORG-21, ORG-22. */
-async function edit(services: Services, { caller, body: change = {}, origin }: Edit) {
+async function edit(services: Services, { caller, write, body: change = {}, origin }: Edit) {
   const { orgId } = caller;
   const fields = Object.keys(change);
-  const organization = await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  const organization = await write(async (tx) => {
     const before = await selectOrganization(tx, orgId);
     if (fields.length === 0) return before;
     const after = applyOrgChange(before, change, services.clock.now());

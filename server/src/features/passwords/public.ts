@@ -1,7 +1,6 @@
 import { requireStrong, wordsOf } from '../../access/password-strength.ts';
 import type { Principal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
-import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Services } from '../../services.ts';
@@ -55,7 +54,7 @@ function askerOf(actor: Proving['actor']): string {
  * the transaction of the change. Throws what a wrong password does at sign-in. Rules: ADDRESS-4, AUTH-43.
  */
 export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
-  const { limits, db } = services;
+  const { limits } = services;
   const { person, actor, action, given, origin } = proving;
   // Whoever found a session open, or stole a token, must not learn its owner's password by trying.
   const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
@@ -67,7 +66,7 @@ export async function proveCurrentPassword(services: Services, proving: Proving)
   if (!proof) {
     const record = { action, outcome: 'failure', orgId: person.orgId, actor, subjectId: person.id, origin } as const;
     const details = { reason: 'wrong-password' };
-    await db.transaction((tx) => appendAudit(tx, services, { ...record, details }));
+    await services.recordAttempt({ ...record, details });
     throw (await attempt.failed()) ?? refuseSignIn();
   }
   await attempt.succeeded();

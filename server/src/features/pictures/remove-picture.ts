@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -8,17 +8,14 @@ import type { Services } from '../../services.ts';
 import { auditedPicture } from './picture.ts';
 import { clearPicture, selectPicture } from './picture-store.ts';
 
-interface Removal {
-  readonly caller: Principal;
+interface Removal extends ForCaller {
   readonly ownerId: string;
-  readonly who: 'member' | 'admin';
   readonly origin: Origin;
 }
 
 /** Takes a picture away; where there is none, nothing happens. Rules: PICTURE-4, PICTURE-7. */
-async function remove(services: Services, { caller, ownerId, who, origin }: Removal): Promise<void> {
-  await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, who);
+async function remove(services: Services, { caller, write, ownerId, origin }: Removal): Promise<void> {
+  await write(async (tx) => {
     const before = await selectPicture(tx, ownerId);
     if (!(await clearPicture(tx, ownerId, services.clock.now()))) return;
     const record = { action: 'picture.removed', orgId: caller.orgId, actor: caller, subjectId: ownerId } as const;
@@ -35,9 +32,9 @@ export const removeDisplayPicture = endpoint({
   summary: "Remove the caller's own picture",
   policy: { who: 'member', scope: 'user:write' },
   response: { 200: z.object({ userId: idAnswer, orgId: idAnswer, pic: z.null(), mimeType: z.null() }) },
-  async handle(services, { caller, origin }) {
+  async handle(services, { caller, write, origin }) {
     const { userId, orgId } = caller;
-    await remove(services, { caller, ownerId: userId, who: 'member', origin });
+    await remove(services, { caller, write, ownerId: userId, origin });
     return { userId, orgId, pic: null, mimeType: null };
   },
 });
@@ -50,9 +47,9 @@ export const removeLogo = endpoint({
   summary: "Remove the organization's logo",
   policy: { who: 'admin', scope: 'org:write' },
   response: { 200: z.object({ orgId: idAnswer, logo: z.null(), logoUrl: z.null(), mimeType: z.null() }) },
-  async handle(services, { caller, origin }) {
+  async handle(services, { caller, write, origin }) {
     const { orgId } = caller;
-    await remove(services, { caller, ownerId: orgId, who: 'admin', origin });
+    await remove(services, { caller, write, ownerId: orgId, origin });
     return { orgId, logo: null, logoUrl: null, mimeType: null };
   },
 });

@@ -91,7 +91,7 @@ describe('an upload whose sender ends while the picture is worked on (AUTH-27, S
   });
 
   it('without the second look the picture would be stored: a broken twin is caught', async () => {
-    Object.assign(app.services, { confirm: async () => {} });
+    Object.assign(app.services, { reauthorize: async () => {} });
     expect(await uploadAround(sender, '/users/dp', removeSender)).toEqual({ status: 201, isStored: true });
   });
 

@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -6,24 +6,21 @@ import type { Services } from '../../services.ts';
 import { auditedPicture, pictureAnswer, pictureBody, pictureType } from './picture.ts';
 import { selectPicture, upsertPicture } from './picture-store.ts';
 
-interface Upload {
-  readonly caller: Principal;
+interface Upload extends ForCaller {
   readonly bytes: Uint8Array;
   readonly ownerId: string;
-  readonly who: 'member' | 'admin';
   readonly origin: Origin;
 }
 
 const response = { 201: pictureAnswer };
 
 /** Stores what becomes of an uploaded picture, in place of the one before. Rules: PICTURE-8 to PICTURE-17. */
-async function store(services: Services, { caller, bytes, ownerId, who, origin }: Upload): Promise<Uint8Array> {
+async function store(services: Services, { caller, write, bytes, ownerId, origin }: Upload): Promise<Uint8Array> {
   const { orgId } = caller;
   await services.limits.count('upload', caller.userId);
   const picture = await services.pictures.compress(bytes, caller.userId);
   const content = picture.toString('base64');
-  await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, who);
+  await write(async (tx) => {
     const updated_at = services.clock.now();
     const before = await selectPicture(tx, ownerId);
     await upsertPicture(tx, { owner_id: ownerId, org_id: orgId, content, mime_type: pictureType, updated_at });
@@ -44,8 +41,8 @@ export const uploadDisplayPicture = endpoint({
   policy: { who: 'member', scope: 'user:write' },
   body: pictureBody,
   response,
-  handle: (services, { caller, body: bytes, origin }) =>
-    store(services, { caller, bytes, ownerId: caller.userId, who: 'member', origin }),
+  handle: (services, { caller, write, body: bytes, origin }) =>
+    store(services, { caller, write, bytes, ownerId: caller.userId, origin }),
 });
 
 /** Rule: PICTURE-5. */
@@ -57,6 +54,6 @@ export const uploadLogo = endpoint({
   policy: { who: 'admin', scope: 'org:write' },
   body: pictureBody,
   response,
-  handle: (services, { caller, body: bytes, origin }) =>
-    store(services, { caller, bytes, ownerId: caller.orgId, who: 'admin', origin }),
+  handle: (services, { caller, write, body: bytes, origin }) =>
+    store(services, { caller, write, bytes, ownerId: caller.orgId, origin }),
 });

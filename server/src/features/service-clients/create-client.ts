@@ -21,10 +21,9 @@ export const createClient = endpoint({
       createdAt: timestamp,
     }),
   },
-  async handle(services, { caller, body, origin }) {
+  async handle(services, { caller, write, body, origin }) {
     const { orgId } = caller;
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    return write(async (tx) => {
       return registerClient(tx, services, { ...body, orgId, actor: caller, origin });
     });
   },

@@ -12,10 +12,9 @@ export const deleteClient = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ clientId: id }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { clientId }, origin }) {
+  async handle(services, { caller, write, params: { clientId }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       await endClient(tx, services, { clientId, orgId, actor: caller, origin });
     });
     return { message: 'Service client deleted successfully' };

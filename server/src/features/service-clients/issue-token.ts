@@ -26,7 +26,7 @@ export const issueToken = endpoint({
   path: '/oauth2/token',
   tag: 'Services',
   summary: 'Get a scoped token, as a registered service: client credentials grant, as a form or as JSON',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'clientSecret' },
   isOAuth: true,
   headers: clientHeaders,
   body: z.object({

@@ -12,7 +12,7 @@ import { type CredentialHash, hashCredential } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { selectIsOrganizationDeleted } from '../../db/members/organization.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { readCredentials, refuseClient } from './client-credentials.ts';
 import { clientWish, endedServiceTokenKeptMs, mintRawClientSecret, toClientRecord } from './service-client.ts';
 import {
@@ -228,7 +228,7 @@ export async function listClientsOf(read: Reader, userIds: readonly string[], no
 }
 
 /** Forgets tokens of services that ended a while ago, in batches; answers how many. */
-export async function pruneServiceTokens({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export async function pruneServiceTokens({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - endedServiceTokenKeptMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldServiceTokens(tx, beforeMs, batchRows)));
 }

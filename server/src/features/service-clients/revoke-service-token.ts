@@ -12,7 +12,7 @@ export const revokeServiceToken = endpoint({
   path: '/oauth2/revoke',
   tag: 'Services',
   summary: 'End a scoped token that the same service got; the answer is the same for any other token',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'clientSecret' },
   isOAuth: true,
   headers: clientHeaders,
   body: tokenBody,

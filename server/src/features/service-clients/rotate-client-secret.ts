@@ -14,10 +14,9 @@ export const rotateClientSecret = endpoint({
   params: z.object({ clientId: id }),
   body: rotation,
   response: { 200: z.object({ clientSecret: z.string() }) },
-  async handle(services, { caller, params: { clientId }, body, origin }) {
+  async handle(services, { caller, write, params: { clientId }, body, origin }) {
     const graceSeconds = body?.graceSeconds ?? 0;
-    return services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    return write(async (tx) => {
       return rotateSecret(tx, services, { clientId, graceSeconds, actor: caller, origin });
     });
   },

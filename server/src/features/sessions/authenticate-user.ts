@@ -7,7 +7,7 @@ import { type Person, selectActivePerson, selectActivePersonByEmail } from '../.
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import { authProviders } from '../../oidc/oidc.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { trySignIn } from '../known-networks/public.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/public.ts';
@@ -48,7 +48,7 @@ function refuseLate(services: Services, { person, method, origin }: Stage) {
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
-async function goOn(services: Services, stage: Stage) {
+async function goOn(services: AllServices, stage: Stage) {
   const { signIn, person, proof, method } = stage;
   const isDone = await services.db.transaction(
     async (tx) =>
@@ -67,7 +67,7 @@ async function goOn(services: Services, stage: Stage) {
 }
 
 /** Begins the session when the last step is done. Rules: AUTH-7, AUTH-11. */
-async function finish(services: Services, stage: Stage, accountType: string) {
+async function finish(services: AllServices, stage: Stage, accountType: string) {
   const { signIn, person, proof, method, origin } = stage;
   const pair = await signTokenPair(services, { person, accountType });
   await services.db.transaction(async (tx) => {
@@ -86,7 +86,7 @@ export const authenticateUser = endpoint({
   path: '/userAccount/authenticate',
   tag: 'Sign-in',
   summary: 'Sign in, or take one of several steps to it',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'signInProof' },
   headers: z.object({
     'x-session-token': needed(
       z.string().describe('The header of this name in the answer of initAuth, good for an hour. Without it: 401'),

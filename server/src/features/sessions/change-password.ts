@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
@@ -19,8 +20,7 @@ import { revokeTokens } from './session.ts';
 import { signTokenPair } from './session-pair-actions.ts';
 import { endSessions, selectSessionState } from './session-store.ts';
 
-interface Change {
-  readonly caller: SessionPrincipal;
+interface Change extends ForCaller<SessionPrincipal> {
   readonly person: Person;
   readonly proof: Proof;
   readonly passwordHash: string;
@@ -40,15 +40,17 @@ async function successorOf(services: Services, { sessionId, orgId }: SessionPrin
 }
 
 /** Puts the new password in place of the one that was proved, and begins a new session in place of all. Rules: SESSION-1, SESSION-2. */
-async function change(services: Services, { caller, person, proof, passwordHash, revokeTokens, origin }: Change) {
+async function change(
+  services: Services,
+  { caller, write, person, proof, passwordHash, revokeTokens, origin }: Change,
+) {
   const { db, clock } = services;
   const { userId, orgId } = caller;
   const organization = await selectActiveOrganization(db.read);
   if (!organization) throw unauthorized.invalid();
   const next = await successorOf(services, caller);
   const pair = await signTokenPair(services, { person, accountType: organization.accountType, ...next });
-  await db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'member');
+  await write(async (tx) => {
     if (!(await proof.holds(tx))) throw refuseSignIn();
     const nowMs = clock.now();
     await setPassword(tx, { userId, passwordHash, nowMs });
@@ -75,7 +77,10 @@ export const changePassword = endpoint({
   costs: 'nothing',
   body: z.object({ currentPassword: givenPassword, newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
-  async handle(services, { caller, body: { currentPassword, newPassword: wanted, revokeTokens = false }, origin }) {
+  async handle(
+    services,
+    { caller, write, body: { currentPassword, newPassword: wanted, revokeTokens = false }, origin },
+  ) {
     const { read } = services.db;
     const person = await selectActivePerson(read, caller.userId);
     // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
@@ -84,7 +89,7 @@ export const changePassword = endpoint({
     const proving = { person, actor: caller, action: 'password.changed', origin } as const;
     const proof = await proveCurrentPassword(services, { ...proving, given: currentPassword });
     const passwordHash = await services.passwords.hash(wanted);
-    const pair = await change(services, { caller, person, proof, passwordHash, revokeTokens, origin });
+    const pair = await change(services, { caller, write, person, proof, passwordHash, revokeTokens, origin });
     tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
     return { data: 'password reset', ...pair };
   },

@@ -16,10 +16,9 @@ export const deleteSession = endpoint({
   costs: 'nothing',
   params: z.object({ id }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { id: sessionId }, origin }) {
+  async handle(services, { caller, write, params: { id: sessionId }, origin }) {
     const { userId, orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'member');
+    await write(async (tx) => {
       const open = openTimes(services);
       const [ended] = await endSessions(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason: 'logout' });
       if (ended === undefined) throw new RefusedError('notFound');

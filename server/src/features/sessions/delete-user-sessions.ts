@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
@@ -16,8 +16,7 @@ import { endSessions } from './session-store.ts';
 
 const ofUser = id.describe('Of the user');
 
-interface Ending {
-  readonly caller: Principal;
+interface Ending extends ForCaller {
   readonly userId: string;
   /** `null`: all of the user's sessions. */
   readonly sessionId: string | null;
@@ -25,11 +24,10 @@ interface Ending {
 }
 
 /** Ends sessions of a user for an administrator, and tells the user; answers how many. Throws `notFound`. Rule: SESSION-8. */
-async function end(services: Services, { caller, userId, sessionId, origin }: Ending): Promise<number> {
+async function end(services: Services, { caller, write, userId, sessionId, origin }: Ending): Promise<number> {
   const { orgId } = caller;
   const open = openTimes(services);
-  const ended = await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  const ended = await write(async (tx) => {
     const person = await selectActivePerson(tx, userId);
     if (person?.orgId !== orgId) throw new RefusedError('notFound');
     const reason = 'administrator';
@@ -61,8 +59,8 @@ export const deleteUserSessions = endpoint({
   tool: { name: 'revoke_user_sessions', title: 'End all sessions of a user' },
   params: z.object({ id: ofUser }),
   response: { 200: z.object({ ended: z.int().describe('How many sessions this ended') }) },
-  async handle(services, { caller, params: { id: userId }, origin }) {
-    return { ended: await end(services, { caller, userId, sessionId: null, origin }) };
+  async handle(services, { caller, write, params: { id: userId }, origin }) {
+    return { ended: await end(services, { caller, write, userId, sessionId: null, origin }) };
   },
 });
 
@@ -76,8 +74,8 @@ export const deleteUserSession = endpoint({
   tool: { name: 'revoke_user_session', title: 'End one session of a user' },
   params: z.object({ id: ofUser, sessionId: id.describe('Of the session') }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { id: userId, sessionId }, origin }) {
-    await end(services, { caller, userId, sessionId, origin });
+  async handle(services, { caller, write, params: { id: userId, sessionId }, origin }) {
+    await end(services, { caller, write, userId, sessionId, origin });
     return { message: 'Session ended' };
   },
 });

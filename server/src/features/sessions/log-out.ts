@@ -10,7 +10,7 @@ export const logOut = endpoint({
   path: '/userAccount/logout/manual',
   tag: 'Sign-in',
   summary: 'End this session, or all of the caller’s with `all`',
-  policy: { who: 'member', sessionOnly: true },
+  policy: { who: 'member', sessionOnly: true, writesBy: 'signingOut' },
   costs: 'nothing',
   body: z
     .object({

@@ -10,7 +10,7 @@ import type { Reader, Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
 import type { Person } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { forgetCodes, tryCode, useUpCode } from '../codes/public.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/public.ts';
 import { forgetNetworks, rememberNetwork } from '../known-networks/public.ts';
@@ -97,7 +97,7 @@ const wrongCodeMs = 100;
  * Whether a code is the one that somebody got by mail; `null` when not, in the same time for everybody. Rule: AUTH-9.
  * @param userId `null` for nobody
  */
-async function proveCode(services: Services, userId: string | null, given: string): Promise<Proof | null> {
+async function proveCode(services: AllServices, userId: string | null, given: string): Promise<Proof | null> {
   const late = pause(wrongCodeMs);
   if (userId !== null && (await tryCode(services, userId, given))) {
     return { holds: (tx) => useUpCode(tx, services, { userId, given }) };
@@ -128,7 +128,7 @@ interface Shown {
 
 /** Whether somebody is who they say; `null` for every way of being wrong, alike. Rule: AUTH-9. */
 export function prove(
-  services: Services,
+  services: AllServices,
   userId: string | null,
   { method, signInId, password = '', otp = '', oidc = '' }: Shown,
 ): Promise<Proof | null> {
@@ -232,7 +232,7 @@ export async function keepNextTokens(
 }
 
 /** Forgets session tokens that ended long ago, in batches, and the sealed answers of exchanges; answers how many tokens. */
-export async function pruneSessions({ db, clock }: Services): Promise<number> {
+export async function pruneSessions({ db, clock }: AllServices): Promise<number> {
   const nowMs = clock.now();
   const rotatedUntilMs = nowMs - rotationGraceMs;
   await removeInBatches(() => db.transaction((tx) => clearSuccessors(tx, { rotatedUntilMs }, batchRows)));

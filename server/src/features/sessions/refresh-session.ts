@@ -25,7 +25,7 @@ export const refreshSession = endpoint({
   path: '/userAccount/refresh/token',
   tag: 'Sign-in',
   summary: 'Exchange the refresh token, sent as bearer, for the next pair of tokens',
-  policy: { who: 'holder' },
+  policy: { who: 'holder', writesBy: 'refreshToken' },
   response: {
     200: z.object({
       user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: emailAnswer, fullName: z.string() }),

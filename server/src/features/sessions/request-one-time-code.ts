@@ -5,7 +5,7 @@ import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { areCodesOff, issueCode } from '../codes/public.ts';
 import { behindAnswer, mailingOrganization } from './public.ts';
@@ -17,7 +17,7 @@ interface Wish {
   readonly origin: Origin;
 }
 
-async function makeCode(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
+async function makeCode(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
     if (!person) return null;
@@ -28,7 +28,7 @@ async function makeCode(services: Services, { organization: { id: orgId }, email
 }
 
 /** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-71. */
-async function sendCode(services: Services, email: string, origin: Origin): Promise<void> {
+async function sendCode(services: AllServices, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'otp');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
@@ -48,7 +48,7 @@ export const requestOneTimeCode = endpoint({
   path: '/userAccount/login/otp/generate',
   tag: 'Sign-in',
   summary: 'Have a one-time code mailed to sign in with; all addresses get the same answer',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'mailbox' },
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {

@@ -5,7 +5,7 @@ import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { passwordResetMail } from '../../mail/templates.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { issueLinks } from '../links/public.ts';
 import { behindAnswer, mailingOrganization } from './public.ts';
@@ -18,7 +18,7 @@ interface Wish {
 }
 
 /** Makes a link for whoever has the address, if anybody has; answers it with whom it is for and where it goes. */
-async function makeLink(services: Services, { organization: { id: orgId }, email, origin }: Wish) {
+async function makeLink(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
     if (!person) return null;
@@ -32,7 +32,7 @@ async function makeLink(services: Services, { organization: { id: orgId }, email
 }
 
 /** Sends a link to whoever has an address, and to nobody else. Rules: AUTH-49, PASSWORD-8. */
-async function recover(services: Services, email: string, origin: Origin): Promise<void> {
+async function recover(services: AllServices, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'password');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
@@ -55,7 +55,7 @@ export const requestPasswordReset = endpoint({
   path: '/userAccount/password/forgot',
   tag: 'Sign-in',
   summary: 'Have a link mailed with which a password can be set; all addresses get the same answer',
-  policy: { who: 'anyone' },
+  policy: { who: 'anyone', writesBy: 'mailbox' },
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {

@@ -18,7 +18,7 @@ export const resetPassword = endpoint({
   path: '/userAccount/password/reset/token',
   tag: 'Sign-in',
   summary: 'Set a password with the token of a reset or invitation link, sent as bearer; ends all sessions of the user',
-  policy: { who: 'holder' },
+  policy: { who: 'holder', writesBy: 'link' },
   async precondition(services, held) {
     if (held) await requireLink(services.db.read, services, held);
   },

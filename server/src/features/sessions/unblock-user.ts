@@ -16,10 +16,9 @@ export const unblockUser = endpoint({
   tool: { name: 'unblock_user', title: 'Lift the sign-in slow-down of a user', destructive: false },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { id: userId }, origin }) {
+  async handle(services, { caller, write, params: { id: userId }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       const found = await selectActivePerson(tx, userId);
       if (found?.orgId !== orgId) throw new RefusedError('notFound');
       await appendAudit(tx, services, { action: 'sign-in.unblocked', orgId, actor: caller, subjectId: userId, origin });

@@ -1,4 +1,4 @@
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { RefusedError } from '../../base/errors.ts';
@@ -11,19 +11,17 @@ import { auditedOidcSettings } from './audited-settings.ts';
 import { decryptOidcSettings } from './public.ts';
 import { deleteSetting, selectSetting } from './setting-store.ts';
 
-interface Removal {
-  readonly caller: Principal;
+interface Removal extends ForCaller {
   readonly origin: Origin;
 }
 
 /** Forgets the stored settings; answers whether they were still those that the audit log is told of. */
-async function forget(services: Services, { caller, origin }: Removal): Promise<boolean> {
+async function forget(services: Services, { caller, write, origin }: Removal): Promise<boolean> {
   const { db, encryption } = services;
   const { orgId } = caller;
   const earlier = await selectSetting(db.read, 'oidc');
   const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
-  return db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  return write(async (tx) => {
     if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
     const lacking = services.config.mailServer || (await selectSetting(tx, 'smtp')) !== null ? null : 'otp';
     const isNeeded = !services.config.oidc && (await dependsOn(tx, orgId, { method: 'oidc', lacking }));
@@ -44,9 +42,9 @@ export const deleteOidcSettings = endpoint({
   summary: 'Forget the stored provider of single sign-on',
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageAnswer },
-  async handle(services, { caller, origin }) {
+  async handle(services, { caller, write, origin }) {
     let isDone = false;
-    while (!isDone) isDone = await forget(services, { caller, origin });
+    while (!isDone) isDone = await forget(services, { caller, write, origin });
     return { message: 'Single sign-on settings removed successfully' };
   },
 });

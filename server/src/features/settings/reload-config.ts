@@ -9,7 +9,7 @@ export const reloadConfig = endpoint({
   path: '/users/updateAppConfig',
   tag: 'Services',
   summary: 'Read the configuration anew; a wrong one is refused, and the present one stays',
-  policy: { who: 'service', scope: 'FETCH_CONFIG' },
+  policy: { who: 'service', scope: 'FETCH_CONFIG', writesBy: 'scopedToken' },
   response: {
     200: z.object({
       message: z.string(),

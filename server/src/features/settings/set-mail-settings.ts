@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
@@ -75,14 +76,13 @@ function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
   throw refuseInput({ field: 'body.password', message: 'is required with this username, host and port' });
 }
 
-interface Input {
-  readonly caller: SessionPrincipal;
+interface Input extends ForCaller<SessionPrincipal> {
   readonly body: Body;
   readonly origin: Origin;
 }
 
 async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsAnswer>> {
-  const { caller, body: wish, origin } = input;
+  const { caller, write, body: wish, origin } = input;
   // Mail goes to public addresses with and without TLS.
   requireOutbound('body.host', { protocol: 'https:', hostname: wish.host }, services.config.outboundNetworks);
   const { db, encryption, clock } = services;
@@ -91,8 +91,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof ma
   const stored = earlier === null ? null : await decryptMailSettings(encryption, earlier);
   const settings = settingsOf(wish, stored);
   const content = await encryptMailSettings(encryption, settings);
-  const isDone = await db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  const isDone = await write(async (tx) => {
     // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
     if ((await selectSetting(tx, 'smtp')) !== earlier) return false;
     await upsertSetting(tx, { name: 'smtp', content, updated_by: userId, updated_at: clock.now() });

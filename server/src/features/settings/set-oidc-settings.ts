@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
@@ -54,14 +55,13 @@ function secretFor({ clientSecret, issuer, clientId }: Body, stored: OidcSetting
   throw refuseInput({ field: 'body.clientSecret', message: 'is required with this issuer and clientId' });
 }
 
-interface Input {
-  readonly caller: SessionPrincipal;
+interface Input extends ForCaller<SessionPrincipal> {
   readonly body: Body;
   readonly origin: Origin;
 }
 
 async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsAnswer>> {
-  const { caller, body: wish, origin } = input;
+  const { caller, write, body: wish, origin } = input;
   requireOutbound('body.issuer', new URL(wish.issuer), services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
@@ -69,8 +69,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
   const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
   const settings = { ...wish, clientSecret: secretFor(wish, stored) };
   const content = await encryptOidcSettings(encryption, settings);
-  const isDone = await db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+  const isDone = await write(async (tx) => {
     // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
     if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
     await requireGroups(tx, { orgId, groupIds: settings.groupIds, caller });

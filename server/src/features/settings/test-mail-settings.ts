@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
@@ -38,17 +37,12 @@ export const testMailSettings = endpoint({
   response: {
     200: z.object({ message: z.string(), to: emailAnswer, response: z.string().describe('What the server said') }),
   },
-  async handle(services, { caller, origin }) {
-    const { db } = services;
+  async handle(services, { caller, write, origin }) {
     const { userId, orgId } = caller;
     await services.limits.count('testMail', userId);
-    const to = await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
-      return (await selectActivePerson(tx, userId))?.email ?? '';
-    });
+    const to = await write(async (tx) => (await selectActivePerson(tx, userId))?.email ?? '');
     const record = { action: 'settings.mail-tested', orgId, actor: caller, subjectId: null, origin } as const;
-    const note = (outcome: 'success' | 'failure') =>
-      db.transaction((tx) => appendAudit(tx, services, { ...record, outcome }));
+    const note = (outcome: 'success' | 'failure') => services.recordAttempt({ ...record, outcome });
     const response = await send(services, to).catch(async (error: unknown) => {
       await note('failure');
       throw error;

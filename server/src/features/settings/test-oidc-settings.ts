@@ -1,4 +1,3 @@
-import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
@@ -13,16 +12,15 @@ export const testOidcSettings = endpoint({
   summary: 'Ask the provider of single sign-on for its description, and tell what is wrong',
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageAnswer },
-  async handle(services, { caller, origin }) {
-    const { oidc, db, limits } = services;
+  async handle(services, { caller, write, origin }) {
+    const { oidc, limits } = services;
     const { orgId, userId } = caller;
     await limits.count('testMail', userId);
     const client = await oidc.client();
     if (!client) throw new RefusedError('oidcNotConfigured');
-    await db.transaction((tx) => services.confirm(tx, caller, 'admin'));
+    await write(async () => {});
     const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
-    const note = (outcome: 'success' | 'failure') =>
-      db.transaction((tx) => appendAudit(tx, services, { ...record, outcome }));
+    const note = (outcome: 'success' | 'failure') => services.recordAttempt({ ...record, outcome });
     try {
       await client.check();
     } catch (error) {

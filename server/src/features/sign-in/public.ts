@@ -1,12 +1,11 @@
 import { refuseSignIn } from '../../access/proof.ts';
-import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError, refuseInput } from '../../base/errors.ts';
 import { idPattern } from '../../base/ids.ts';
 import type { Origin } from '../../base/origin.ts';
 import { hashCredential } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { networkOf } from '../../limits/limits.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { forgetWrongCodes } from '../codes/public.ts';
 import {
   advanceProgress,
@@ -142,7 +141,7 @@ function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
  * AUDIT-9, AUDIT-17, AUTH-9.
  */
 export function noteRefusal(services: Services, refusal: SignInRefusal): RefusedError {
-  const { db, limits, background, countedRefusals } = services;
+  const { limits, background, countedRefusals } = services;
   const { orgId, userId: subjectId, method } = refusal;
   const { requestId, network } = refusal.origin;
   if (orgId === null) return refuseSignIn();
@@ -153,7 +152,7 @@ export function noteRefusal(services: Services, refusal: SignInRefusal): Refused
     const ofNetwork = networkOf(network);
     const isOne =
       (await limits.tryCount('refusedSignIn', ofNetwork)) && (await limits.tryCount('refusedSignInOfAll', 'all'));
-    if (isOne) await db.transaction((tx) => appendAudit(tx, services, record));
+    if (isOne) await services.recordAttempt(record);
     else countedRefusals.add({ orgId, network: ofNetwork, requestId });
   });
   return refuseSignIn();
@@ -222,7 +221,7 @@ export async function forgetSignIns(tx: Tx, userId: string): Promise<void> {
 }
 
 /** Forgets sign-ins that took too long; answers how many. */
-export function pruneSignIns({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export function pruneSignIns({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldProgress(tx, clock.now()));
 }
 

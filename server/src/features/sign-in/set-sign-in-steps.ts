@@ -92,11 +92,10 @@ export const setSignInSteps = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   body: z.strictObject({ authMethod: steps }),
   response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
-  async handle(services, { caller, body: { authMethod }, origin }) {
-    const { db, clock } = services;
+  async handle(services, { caller, write, body: { authMethod }, origin }) {
+    const { clock } = services;
     const { orgId, userId } = caller;
-    await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       // Asked in here: what makes a method usable must not go before the steps that need it are there.
       refuseLockOut(authMethod, await usableMethods(services, userId));
       const { steps: before, updatedAt } = await selectSignInConfig(tx, orgId);

@@ -5,7 +5,7 @@ import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { firstSignOnMail } from '../../mail/address-notices.ts';
 import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { domainOf, vouchedEmail } from '../../text/email-address.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/public.ts';
@@ -88,7 +88,7 @@ async function announce(services: Services, { givenBack, others }: Omit<Account,
 
 /** What the sign-in page is told of a user who arrives: a ticket and whose it is, or what is wrong. Rules: AUTH-48, AUTH-49, AUTH-55. */
 export async function receiveArrival(
-  services: Services,
+  services: AllServices,
   { settings, identity, signInId, origin }: Omit<Arrival, 'email' | 'orgId'>,
 ) {
   const email = identity.isEmailVerified ? vouchedEmail(identity.email ?? '') : null;

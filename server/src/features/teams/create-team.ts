@@ -35,12 +35,13 @@ export const createTeam = endpoint({
     members: namedMembers.optional().describe('The caller need not be named'),
   }),
   response: { 201: teamAnswer },
-  async handle(services, { caller, body, origin, forwarded }) {
+  async handle(services, { caller, write, body, origin, forwarded }) {
     const backend = {
       method: 'POST',
       path: '/api/v1/entity/team',
       body,
       pass: passOperation,
+      write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const { orgId, userId } = caller;
@@ -50,8 +51,7 @@ export const createTeam = endpoint({
       const own = { id, org_id: orgId, name, description, created_by: userId, created_at: nowMs, updated_at: nowMs };
       const team = { ...own, ...searchKeys(own) };
       const all = withCreator(named, userId);
-      const members = await services.db.transaction(async (tx) => {
-        await services.confirm(tx, caller, 'member');
+      const members = await write(async (tx) => {
         requireAllKnown(named, await selectActiveIds(tx, orgId, named));
         await insertTeam(tx, team);
         await insertMembers(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { requireAdministrator } from '../../access/policy.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
@@ -20,19 +21,19 @@ export const deleteTeam = endpoint({
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
   response: { 200: z.object(success) },
-  async handle(services, { caller, params: { id }, origin, forwarded }) {
+  async handle(services, { caller, write, params: { id }, origin, forwarded }) {
     const backend = {
       method: 'DELETE',
       path: `/api/v1/entity/team/${id}`,
       pass: passOperation,
+      write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const { orgId } = caller;
-      await services.db.transaction(async (tx) => {
-        await services.confirm(tx, caller, 'member');
+      await write(async (tx, present) => {
         const { role, name, description } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');
         // Whoever was an administrator at admission may be none by now.
-        if (role !== 'OWNER') await services.confirm(tx, caller, 'admin');
+        if (role !== 'OWNER') requireAdministrator(present);
         await deleteAllMembers(tx, id);
         await deleteTeamRow(tx, id);
         const record = { action: 'team.deleted', orgId, actor: caller, subjectId: id, origin } as const;

@@ -56,17 +56,17 @@ export const updateTeam = endpoint({
     members: namedMembers.optional().describe('The whole list, with at least one OWNER; owners alone may give it'),
   }),
   response: { 200: teamAnswer },
-  async handle(services, { caller, params: { id }, body, origin, forwarded }) {
+  async handle(services, { caller, write, params: { id }, body, origin, forwarded }) {
     const backend = {
       method: 'PUT',
       path: `/api/v1/entity/team/${id}`,
       body,
       pass: passOperation,
+      write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const { name, description, members: named } = body;
-      const { team, members } = await services.db.transaction(async (tx) => {
-        await services.confirm(tx, caller, 'member');
+      const { team, members } = await write(async (tx) => {
         const right = named ? 'canManageMembers' : 'canEdit';
         const { role: _, ...before } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, right);
         const { after, fields } = changedTeam(before, { name, description, members: named }, services.clock.now());

@@ -56,7 +56,7 @@ export const createToken = endpoint({
       }),
     }),
   },
-  async handle(services, { caller, body: { name, scopes: asked, expiryDays }, origin }) {
+  async handle(services, { caller, write, body: { name, scopes: asked, expiryDays }, origin }) {
     const { config, clock, newId, limits } = services;
     const creator = caller.kind === 'token' ? caller : null;
     const scopes = scopesFor(asked, config.scopes.names, creator?.scopes ?? config.scopes.names);
@@ -75,8 +75,7 @@ export const createToken = endpoint({
     const owner = { userId: person.id, orgId: person.orgId, fullName: person.fullName };
     const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
     const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'member');
+    await write(async (tx) => {
       await insertToken(tx, {
         id: token.id,
         hash: hashCredential(jwt),

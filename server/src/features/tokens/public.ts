@@ -11,7 +11,7 @@ import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/members/people.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { auditedRevocation, effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
 import {
@@ -98,7 +98,7 @@ export async function revokeTokensOf(
 }
 
 /** Writes when tokens were last used, by token id. */
-export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, number>): Promise<void> {
+export async function storeLastUsed({ db }: AllServices, uses: ReadonlyMap<string, number>): Promise<void> {
   // In one order for all nodes, so that none waits for one that waits for it.
   const all = [...uses].sort(([one], [other]) => (one < other ? -1 : 1));
   for (let start = 0; start < all.length; start += batchRows) {
@@ -111,7 +111,7 @@ export async function storeLastUsed({ db }: Services, uses: ReadonlyMap<string, 
  * Removes tokens that ended longer ago than they are kept. In batches, so that nobody waits for long. Rule: PAT-32.
  * @returns how many were removed
  */
-export async function pruneTokens(services: Services): Promise<number> {
+export async function pruneTokens(services: AllServices): Promise<number> {
   const { db, clock, config } = services;
   const beforeMs = clock.now() - config.tokenRetentionDays * day;
   return removeInBatches(() =>
@@ -161,7 +161,7 @@ export async function addTokensWithoutHolder(
  * @returns the raw token, which is nowhere else
  */
 export async function mintTokenFor(
-  services: Pick<Services, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
+  services: Pick<AllServices, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
     readonly metrics: Pick<Services['metrics'], 'countActivity'>;
   },
   owner: Person,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Principal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/confirmation.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
@@ -15,8 +15,7 @@ const query = z.object({ reason });
 const body = z.object({ reason }).optional();
 const response = { 200: messageAnswer };
 
-interface Revocation {
-  readonly caller: Principal;
+interface Revocation extends ForCaller {
   readonly tokenId: string;
   readonly reason: string;
   /** Whose tokens may be revoked; `null`: everybody's. */
@@ -25,9 +24,8 @@ interface Revocation {
 }
 
 /** Ends a token and its descendants, at once and for good. Rules: PAT-14, PAT-16, SCOPE-24. */
-async function revoke(services: Services, { caller, tokenId, reason, ownerId, origin }: Revocation) {
-  await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, ownerId === null ? 'admin' : 'member');
+async function revoke(services: Services, { caller, write, tokenId, reason, ownerId, origin }: Revocation) {
+  await write(async (tx) => {
     await revokeToken(tx, services, { tokenId, orgId: caller.orgId, ownerId, reason, actor: caller, origin });
   });
   return { message: 'Personal access token revoked successfully' };
@@ -51,9 +49,9 @@ export const revokeOwnToken = endpoint({
   query,
   body,
   response,
-  async handle(services, { caller, params: { tokenId }, query, body, origin }) {
+  async handle(services, { caller, write, params: { tokenId }, query, body, origin }) {
     const reason = (body?.reason ?? query.reason) || 'Revoked by owner';
-    return revoke(services, { caller, tokenId, reason, ownerId: caller.userId, origin });
+    return revoke(services, { caller, write, tokenId, reason, ownerId: caller.userId, origin });
   },
 });
 
@@ -70,8 +68,8 @@ export const revokeAnyToken = endpoint({
   query,
   body,
   response,
-  async handle(services, { caller, params: { tokenId }, query, body, origin }) {
+  async handle(services, { caller, write, params: { tokenId }, query, body, origin }) {
     const reason = (body?.reason ?? query.reason) || 'Revoked by administrator';
-    return revoke(services, { caller, tokenId, reason, ownerId: null, origin });
+    return revoke(services, { caller, write, tokenId, reason, ownerId: null, origin });
   },
 });

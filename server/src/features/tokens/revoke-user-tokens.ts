@@ -22,11 +22,10 @@ export const revokeUserTokens = endpoint({
   query: z.object({ reason }),
   body: z.object({ reason }).optional(),
   response: { 200: z.object({ revoked: z.int().describe('How many tokens this revoked') }) },
-  async handle(services, { caller, params: { id: userId }, query, body, origin }) {
+  async handle(services, { caller, write, params: { id: userId }, query, body, origin }) {
     const { orgId } = caller;
     const why = (body?.reason ?? query.reason) || 'Revoked by administrator';
-    const revoked = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const revoked = await write(async (tx) => {
       const person = await selectActivePerson(tx, userId);
       if (person?.orgId !== orgId) throw new RefusedError('notFound');
       return revokeTokensOf(tx, services, { owner: { userId }, orgId, by: caller, reason: why, origin });

@@ -27,10 +27,9 @@ export const createUser = endpoint({
     designation: optionalText.describe('Job title').meta({ examples: ['Mathematician'] }),
   }),
   response: { 201: userRecord },
-  async handle(services, { caller, body, origin }) {
+  async handle(services, { caller, write, body, origin }) {
     const { orgId } = caller;
-    const { added, givenBack } = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const { added, givenBack } = await write(async (tx) => {
       const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
       const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new RefusedError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');

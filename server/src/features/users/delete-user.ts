@@ -15,10 +15,9 @@ export const deleteUser = endpoint({
   tool: { name: 'delete_user', title: 'Delete a user' },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: reviewAnswer },
-  async handle(services, { caller, params: { id }, origin }) {
+  async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
-    const review = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const review = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
       await removePerson(tx, services, { user, by: caller, origin });
       const changes = { isDeleted: { before: false, after: true } };

@@ -17,10 +17,9 @@ export const restoreUser = endpoint({
   tool: { name: 'restore_user', title: 'Restore a deleted user' },
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: userRecord },
-  async handle(services, { caller, params: { id }, origin }) {
+  async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
-    const user = await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const user = await write(async (tx) => {
       const deleted = await selectAnyUserById(tx, id);
       if (deleted?.org_id !== orgId) throw new RefusedError('notFound');
       if (!deleted.is_deleted) throw new RefusedError('userActive');

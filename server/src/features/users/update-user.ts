@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword } from '../../access/password-rules.ts';
-import type { Principal } from '../../access/principal.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
@@ -30,15 +30,14 @@ const currentPassword = givenPassword
   );
 const emailBody = fieldBodies.email.extend({ currentPassword });
 
-interface Edit {
-  readonly caller: Principal;
+interface Edit extends ForCaller {
   readonly params: { readonly id: string };
   readonly body: UserChange & { readonly currentPassword?: string | undefined };
   readonly origin: Origin;
 }
 
 /** Changes a user; `userUpdated` tells the full current set. Rules: ADDRESS-2 to ADDRESS-7, USER-27, USER-28, USER-33, USER-43. */
-async function edit(services: Services, { caller, params: { id }, body, origin }: Edit) {
+async function edit(services: Services, { caller, write, params: { id }, body, origin }: Edit) {
   const { currentPassword, ...change } = body;
   const { orgId } = caller;
   const { proof, canMail } = await prepareMove(services, {
@@ -48,8 +47,7 @@ async function edit(services: Services, { caller, params: { id }, body, origin }
     currentPassword,
     origin,
   });
-  const { before, after, givenBack, confirmation } = await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, { adminOrSelf: id });
+  const { before, after, givenBack, confirmation } = await write(async (tx) => {
     const before = await selectUserById(tx, id);
     if (before?.org_id !== orgId) throw new RefusedError('notFound');
     await requireProof(tx, proof);

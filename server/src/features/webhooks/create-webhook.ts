@@ -33,13 +33,12 @@ export const createWebhook = endpoint({
     after: sequence.optional().describe('Begin after this sequence; absent: with what happens from now on'),
   }),
   response: { 201: webhookRecord.extend({ secret: z.string().describe('whsec_ and base64, as receivers take it') }) },
-  async handle(services, { caller, body, origin }) {
-    const { db, newId, clock } = services;
+  async handle(services, { caller, write, body, origin }) {
+    const { newId, clock } = services;
     const { orgId, userId } = caller;
     const [id, secret, url] = [newId(), mintRawWebhookSecret(), requireUrl(services, body.url)];
     const encrypted = await encryptWebhookSecret(services, secret);
-    const made = await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const made = await write(async (tx) => {
       const nowMs = clock.now();
       if ((await selectWebhooks(tx, nowMs)).length >= webhooksMax) {
         throw new RefusedError('tooManyWebhooks', { params: { max: webhooksMax } });

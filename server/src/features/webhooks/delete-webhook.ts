@@ -15,10 +15,9 @@ export const deleteWebhook = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
+  async handle(services, { caller, write, params: { webhookId: subjectId }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       const changes = changesBetween(recordedOf(await requireWebhook(tx, services, subjectId)), null);
       await removeWebhook(tx, subjectId);
       await appendAudit(tx, services, { action: 'webhook.deleted', orgId, actor: caller, subjectId, origin, changes });

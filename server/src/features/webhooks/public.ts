@@ -11,7 +11,7 @@ import { deleteRelay } from '../../outbox/relay/relay-store.ts';
 import type { Sink } from '../../outbox/relay/sink.ts';
 import type { WebhookAttempt, WebhookSender, WebhookTarget } from '../../outbox/webhook-delivery/webhook-sender.ts';
 import { webhookSink } from '../../outbox/webhook-delivery/webhook-sink.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import { eventsOf, type StoredWebhook, secretsAt } from './webhook.ts';
 import {
   deleteOldAttempts,
@@ -89,7 +89,7 @@ export async function targetOf(
 
 /** Writes an attempt down. Rule: EVENT-27. */
 export async function recordAttempt(
-  { db, newId }: Pick<Services, 'db' | 'newId'>,
+  { recordOutcome, newId }: Pick<Services, 'recordOutcome' | 'newId'>,
   webhookId: string,
   {
     event,
@@ -100,7 +100,7 @@ export async function recordAttempt(
   },
 ): Promise<void> {
   const { atMs, durationMs, status, failure } = attempt;
-  await db.note((tx) =>
+  await recordOutcome('webhookCall', (tx) =>
     insertAttempt(tx, {
       id: newId(),
       webhook_id: webhookId,
@@ -191,7 +191,7 @@ export async function listWebhooksOf(read: Reader, userIds: readonly string[], n
 
 /** Switches a webhook off that is not to be sent to any more; one that is off, or has ended, stays so. Rule: EVENT-26. */
 export async function switchOff(
-  services: Services,
+  services: AllServices,
   id: string,
   { kind, reason }: { readonly kind: 'gone' | 'failing'; readonly reason: string },
 ): Promise<void> {
@@ -220,7 +220,7 @@ export async function removeWebhook(tx: Tx, id: string): Promise<void> {
 }
 
 /** Removes webhooks that ended with the token that made them; answers how many. Rule: SCOPE-26. */
-export async function pruneWebhooks({ db, clock }: Pick<Services, 'db' | 'clock'>): Promise<number> {
+export async function pruneWebhooks({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return removeInBatches(() =>
     db.transaction(async (tx) => {
       const ids = await selectEndedWebhooks(tx, clock.now(), batchRows);
@@ -231,7 +231,7 @@ export async function pruneWebhooks({ db, clock }: Pick<Services, 'db' | 'clock'
 }
 
 /** Forgets attempts after the time for which events are kept, in batches; answers how many. Rule: EVENT-20. */
-export async function pruneAttempts({ db, clock, config }: Services): Promise<number> {
+export async function pruneAttempts({ db, clock, config }: AllServices): Promise<number> {
   const beforeMs = clock.now() - config.eventRetentionDays * day;
   return removeInBatches(() => db.transaction((tx) => deleteOldAttempts(tx, beforeMs, batchRows)));
 }

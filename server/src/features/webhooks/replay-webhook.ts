@@ -59,10 +59,9 @@ export const replayWebhook = endpoint({
   params: z.object({ webhookId: id }),
   body,
   response: { 200: messageAnswer },
-  async handle(services, { caller, params: { webhookId: subjectId }, body: { after, eventId }, origin }) {
+  async handle(services, { caller, write, params: { webhookId: subjectId }, body: { after, eventId }, origin }) {
     const { orgId } = caller;
-    await services.db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    await write(async (tx) => {
       await requireWebhook(tx, services, subjectId);
       const relay = relayOf(subjectId);
       if (after !== undefined) await moveBack(tx, relay, after);

@@ -17,13 +17,12 @@ export const rotateWebhookSecret = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   response: { 200: z.object({ secret: z.string(), earlierSecretUntil: timestamp }) },
-  async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
-    const { db, clock } = services;
+  async handle(services, { caller, write, params: { webhookId: subjectId }, origin }) {
+    const { clock } = services;
     const { orgId } = caller;
     const secret = mintRawWebhookSecret();
     const encrypted = await encryptWebhookSecret(services, secret);
-    const until = await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const until = await write(async (tx) => {
       const webhook = await requireWebhook(tx, services, subjectId);
       requireMaker(caller, webhook);
       const nowMs = clock.now();

@@ -19,12 +19,11 @@ export const testWebhook = endpoint({
       .pick({ eventId: true, durationMs: true, status: true, reason: true })
       .extend({ isDelivered: z.boolean() }),
   },
-  async handle(services, { caller, params: { webhookId: subjectId }, origin }) {
-    const { db, clock, config, newId } = services;
+  async handle(services, { caller, write, params: { webhookId: subjectId }, origin }) {
+    const { clock, config, newId } = services;
     const { orgId, userId } = caller;
     await services.limits.count('testMail', userId);
-    const webhook = await db.transaction(async (tx) => {
-      await services.confirm(tx, caller, 'admin');
+    const webhook = await write(async (tx) => {
       const found = await requireWebhook(tx, services, subjectId);
       await appendAudit(tx, services, { action: 'webhook.tested', orgId, actor: caller, subjectId, origin });
       return found;

@@ -9,7 +9,7 @@ import Fastify, {
 import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
 import { clientAddress } from '../client-address.ts';
@@ -48,7 +48,7 @@ export type App = FastifyInstance;
 
 /** What the HTTP side is composed of. */
 export interface AppParts {
-  readonly services: Services;
+  readonly services: AllServices;
   readonly endpoints: readonly AnyEndpoint[];
   readonly authenticate: Authenticators;
   readonly log: Logger;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { networkOf } from '../../limits/limits.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, readBytes } from '../body/body.ts';
 import type { BodyBudgets } from '../body/body-budget.ts';
 import { spending } from '../budgets.ts';
@@ -23,7 +23,7 @@ interface EndpointStreams {
 }
 
 interface WriterParts {
-  readonly services: Services;
+  readonly services: AllServices;
   readonly log: Logger;
   readonly streams: EndpointStreams;
 }
@@ -31,7 +31,7 @@ interface WriterParts {
 interface RouteParts {
   readonly streams: Streams;
   readonly budgets: BodyBudgets;
-  readonly services: Services;
+  readonly services: AllServices;
   readonly authenticate: Authenticators;
   readonly log: Logger;
 }
@@ -107,7 +107,7 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const { services, log, budgets, streams } = parts;
   if (!endpoint.policy) throw new Error(`${endpoint.method} ${endpoint.path} declares no policy`);
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
-  const readInput = inputReader(endpoint, () => services.config.displayPrefixes);
+  const readInput = inputReader(endpoint, () => services);
   const prove = prover(endpoint.policy, parts.authenticate);
   const write = answerWriter(endpoint, {
     services,

@@ -3,7 +3,7 @@ import { eraseAuditContent } from '../../audit-log/erase-audit.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Reader } from '../../db/database.ts';
 import { revokeTokensOf } from '../../features/tokens/public.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 import {
   deleteOwnRows,
   selectErasable,
@@ -12,7 +12,7 @@ import {
   updateTokensErased,
 } from './erasure-store.ts';
 
-type OperatorServices = Pick<Services, 'db' | 'clock' | 'newId'> & {
+type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
 

@@ -8,9 +8,9 @@ import { type Person, selectActivePersonByEmail } from '../../db/members/people.
 import { findFirstAdministrator, isInDefaultGroup } from '../../features/groups/public.ts';
 import { issueLinks } from '../../features/links/public.ts';
 import { resetSignInSteps, signsInBy } from '../../features/sign-in/public.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices, Services } from '../../services.ts';
 
-type OperatorServices = Pick<Services, 'db' | 'clock' | 'newId'> & {
+type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly config: Pick<Services['config'], 'frontendUrl'>;
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };

@@ -1,6 +1,6 @@
 import { day } from '../../base/clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
-import type { Services } from '../../services.ts';
+import type { AllServices } from '../../services.ts';
 import { entityStream } from '../envelope.ts';
 import { deleteOldEvents } from '../event-log.ts';
 import { isOutletOf } from './outlet.ts';
@@ -15,7 +15,7 @@ export async function pruneEvents({
   clock,
   config,
   relays,
-}: Pick<Services, 'db' | 'clock' | 'config' | 'relays'>): Promise<number> {
+}: Pick<AllServices, 'db' | 'clock' | 'config' | 'relays'>): Promise<number> {
   // As long as nobody knows the ways out, nobody knows what is still needed.
   if (!relays.isAlive()) return 0;
   const beforeMs = clock.now() - config.eventRetentionDays * day;
