@@ -3,8 +3,8 @@ import type { Tx } from '../db/database.ts';
 
 /** What somebody has proved. Between the proof and the transaction that acts on it others wrote: there it is asked again. */
 export interface Proof {
-  /** Uses up what can be used once; answers whether the proof still holds. */
-  readonly holds: (tx: Tx) => Promise<boolean>;
+  /** Consumes what can be used once; returns whether the proof still holds. */
+  readonly consume: (tx: Tx) => Promise<boolean>;
 }
 
 /** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */

@@ -148,7 +148,7 @@ export async function prepareMove(
 
 /** Consumes the proof of a current password, if there is one. Throws the 401 of a wrong password where it no longer holds. */
 export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
-  if (proof && !(await proof.holds(tx))) throw refuseSignIn();
+  if (proof && !(await proof.consume(tx))) throw refuseSignIn();
 }
 
 /** A link that confirms an address, not yet mailed. */

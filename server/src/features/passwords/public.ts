@@ -25,7 +25,7 @@ export async function provePassword(services: Services, userId: string | null, g
   if (userId === null || stored === null || !isRight) return null;
   const renewed = passwords.isOutdated(stored) ? await passwords.hash(given) : null;
   return {
-    holds: async (tx) => {
+    consume: async (tx) => {
       // Whoever was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
       if ((await selectPasswordHash(tx, userId)) !== stored) return false;
       if (renewed !== null) await upsertPassword(tx, { userId, passwordHash: renewed, nowMs: clock.now() });

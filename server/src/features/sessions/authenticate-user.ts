@@ -53,7 +53,7 @@ async function goOn(services: AllServices, stage: Stage) {
   const isDone = await services.db.transaction(
     async (tx) =>
       (await selectActivePerson(tx, person.id)) !== undefined &&
-      (await proof.holds(tx)) &&
+      (await proof.consume(tx)) &&
       signIn.advance(tx, person.id, method),
   );
   if (!isDone) throw refuseLate(services, stage);
@@ -72,7 +72,7 @@ async function finish(services: AllServices, stage: Stage, accountType: string) 
   const pair = await signTokenPair(services, { person, accountType });
   await services.db.transaction(async (tx) => {
     const isHere = (await selectActivePerson(tx, person.id)) !== undefined;
-    if (!isHere || !(await proof.holds(tx)) || !(await signIn.complete(tx, person.id))) {
+    if (!isHere || !(await proof.consume(tx)) || !(await signIn.complete(tx, person.id))) {
       throw refuseLate(services, stage);
     }
     await beginSession(tx, services, { person, pair, methods: signIn.methodsWith(method), origin });

@@ -51,7 +51,7 @@ async function change(
   const next = await successorOf(services, caller);
   const pair = await signTokenPair(services, { person, accountType: organization.accountType, ...next });
   await write(async (tx) => {
-    if (!(await proof.holds(tx))) throw refuseSignIn();
+    if (!(await proof.consume(tx))) throw refuseSignIn();
     const nowMs = clock.now();
     await setPassword(tx, { userId, passwordHash, nowMs });
     await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });

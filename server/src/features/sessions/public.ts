@@ -100,7 +100,7 @@ const wrongCodeMs = 100;
 async function proveCode(services: AllServices, userId: string | null, given: string): Promise<Proof | null> {
   const late = pause(wrongCodeMs);
   if (userId !== null && (await tryCode(services, userId, given))) {
-    return { holds: (tx) => useUpCode(tx, services, { userId, given }) };
+    return { consume: (tx) => useUpCode(tx, services, { userId, given }) };
   }
   await late;
   return null;
@@ -114,7 +114,7 @@ async function proveTicket(
 ): Promise<Proof | null> {
   const shown = { userId: userId ?? '', ticket, signInId };
   const isRight = await isTicketOf(services, shown);
-  return isRight && userId !== null ? { holds: (tx) => useUpTicket(tx, services, shown) } : null;
+  return isRight && userId !== null ? { consume: (tx) => useUpTicket(tx, services, shown) } : null;
 }
 
 /** What somebody shows as a proof. */
