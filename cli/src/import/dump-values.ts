@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idPattern } from '../../../server/src/base/ids.ts';
+import { type CredentialHash, credentialHashOf } from '../../../server/src/base/secret.ts';
 
 const secondMs = 1_000;
 const isoMoment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
@@ -58,10 +59,10 @@ function toMoment(given: unknown): number | undefined {
 const hexHash = /^[0-9a-f]{64}$/i;
 const base64Hash = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-function toHash(given: unknown): string | undefined {
+function toHash(given: unknown): CredentialHash | undefined {
   if (typeof given !== 'string') return undefined;
-  if (hexHash.test(given)) return Buffer.from(given, 'hex').toString('base64url');
-  return base64Hash.test(given) ? Buffer.from(given, 'base64').toString('base64url') : undefined;
+  if (hexHash.test(given)) return credentialHashOf(Buffer.from(given, 'hex'));
+  return base64Hash.test(given) ? credentialHashOf(Buffer.from(given, 'base64')) : undefined;
 }
 
 const noId = 'must be 24 hexadecimal digits';

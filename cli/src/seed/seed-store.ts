@@ -160,7 +160,7 @@ async function usableToken(services: Store, config: Config, orgId: string): Prom
     sharedSecret: config.jwtSharedSecret,
   });
   const wish = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
-  return mintTokenFor({ ...services, config, keys }, owner, wish);
+  return (await mintTokenFor({ ...services, config, keys }, owner, wish)).expose();
 }
 
 /**

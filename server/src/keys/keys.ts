@@ -2,7 +2,7 @@ import { hkdfSync, randomBytes } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { type Clock, second } from '../base/clock.ts';
 import { StartupError } from '../base/errors.ts';
-import type { Secret } from '../base/secret.ts';
+import { Secret } from '../base/secret.ts';
 import type { KeyPlace } from './key-place.ts';
 import { makeKey, parseStoredKeys, placeOfSigner, type StoredKey, storedContent } from './stored-keys.ts';
 
@@ -23,12 +23,12 @@ interface PublicKey {
  */
 export interface SigningKeys {
   /** A JWT of these claims that others can verify: for session, personal access and scoped tokens only. */
-  sign(claims: JWTPayload): Promise<string>;
+  sign(claims: JWTPayload): Promise<Secret>;
   /**
    * A JWT of these claims that nobody but this service can verify, signed with a key derived from the private one. For
    * what only comes back to us: others must not take it for proof of anything.
    */
-  seal(claims: JWTPayload): Promise<string>;
+  seal(claims: JWTPayload): Promise<Secret>;
   /** The claims of a sealed JWT that is not past its time; `null` for anything else. */
   unseal(jwt: string): Promise<JWTPayload | null>;
   /** The public keys, the newest first. Empty with a shared secret. */
@@ -159,13 +159,12 @@ export async function openSigningKeys({ place, clock, sharedSecret }: KeyOptions
   return {
     sign: async (claims) => {
       const { header, signing } = await signer();
-      return new SignJWT(withRandomPart(claims)).setProtectedHeader(header).sign(signing);
+      return new Secret(await new SignJWT(withRandomPart(claims)).setProtectedHeader(header).sign(signing));
     },
     seal: async (claims) => {
       const { sealing } = await signer();
-      return new SignJWT(withRandomPart(claims))
-        .setProtectedHeader({ alg: sealAlgorithm, typ: sealedType })
-        .sign(sealing);
+      const jwt = new SignJWT(withRandomPart(claims)).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType });
+      return new Secret(await jwt.sign(sealing));
     },
     unseal: async (jwt) => {
       for (const { sealing } of await signers()) {

@@ -107,9 +107,9 @@ describe('a credential of one kind where another belongs', () => {
     const claims = claimsOf(credentials.get('session') ?? '');
     for (const tokenType of ['session', 'oauth', 'refresh', 'sign-in', 'scoped']) {
       const forged = await keys.sign({ ...claims, jti: 'f'.repeat(24), tokenType, scopes: ['USER_LOOKUP'] });
-      expect((await app.with(forged).get(`/users/internal/${admin.userId}`)).status).toBe(401);
-      expect((await app.with(forged).get('/org')).status).toBe(401);
-      expect((await app.with(forged).post('/userAccount/refresh/token')).status).toBe(401);
+      expect((await app.with(forged.expose()).get(`/users/internal/${admin.userId}`)).status).toBe(401);
+      expect((await app.with(forged.expose()).get('/org')).status).toBe(401);
+      expect((await app.with(forged.expose()).post('/userAccount/refresh/token')).status).toBe(401);
     }
   });
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { appendAudit } from '../../src/audit-log/audit-log.ts';
+import { hashCredential } from '../../src/base/secret.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { registerService } from '../support/service-clients.ts';
@@ -96,7 +97,7 @@ describe('statements of the list routes (STORE-14)', () => {
     const row = await db.read.selectFrom('personal_access_tokens').selectAll().limit(1).executeTakeFirstOrThrow();
     await db.transaction(async (tx) => {
       for (let made = 0; made < count; made += 1) {
-        const hash = randomBytes(32).toString('hex');
+        const hash = hashCredential(randomBytes(32).toString('hex'));
         await tx
           .insertInto('personal_access_tokens')
           .values({ ...row, id: newId(), hash })
@@ -114,7 +115,7 @@ describe('statements of the list routes (STORE-14)', () => {
     const tokens = await of.selectAll().execute();
     await db.transaction(async (tx) => {
       for (let made = 0; made < count; made += 1) {
-        const [id, hash] = [newId(), () => randomBytes(32).toString('hex')];
+        const [id, hash] = [newId(), () => hashCredential(randomBytes(32).toString('hex'))];
         await tx
           .insertInto('service_clients')
           .values({ ...client, id })

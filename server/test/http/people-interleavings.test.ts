@@ -81,14 +81,21 @@ async function newcomers(domain: string) {
       const sessionId = newId();
       await insertSession(tx, { ...owner, id: sessionId });
       await keepTokenPair(tx, sessionId, pair);
-      const row = { ...owner, id: token.id, hash: hashCredential(jwt), name: 'x', name_key: 'x', scopes: 'org:read' };
+      const row = {
+        ...owner,
+        id: token.id,
+        hash: hashCredential(jwt.expose()),
+        name: 'x',
+        name_key: 'x',
+        scopes: 'org:read',
+      };
       await insertToken(tx, row);
     }
   });
   return held.map(({ person, jwt, pair }) => ({
-    session: new Client(app, pair.accessToken, person.id),
-    token: app.with(jwt),
-    refresh: app.with(pair.refreshToken),
+    session: new Client(app, pair.accessToken.expose(), person.id),
+    token: app.with(jwt.expose()),
+    refresh: app.with(pair.refreshToken.expose()),
   }));
 }
 

@@ -1,3 +1,5 @@
+import type { CredentialHash } from '../../base/secret.ts';
+
 /** Milliseconds since 1970. */
 type Ms = number;
 
@@ -42,7 +44,7 @@ export interface Sessions {
 
 /** The tokens of a session. */
 export interface SessionTokens {
-  hash: string;
+  hash: CredentialHash;
   session_id: string;
   kind: 'access' | 'refresh';
   expires_at: Ms;
@@ -107,7 +109,7 @@ export interface ExternalIdentities {
 
 /** What somebody comes back with from the provider. */
 export interface SignInTickets {
-  hash: string;
+  hash: CredentialHash;
   user_id: string;
   /** The `jti` of the sign-in that it was fetched for. */
   sign_in_id: string;
@@ -120,7 +122,7 @@ export interface ServiceClients {
   /** `null`: registered by the operator before there was an organization. */
   org_id: string | null;
   name: string;
-  secret_hash: string;
+  secret_hash: CredentialHash;
   /** Space-separated. */
   scopes: string;
   /** `null`: the operator. */
@@ -130,7 +132,7 @@ export interface ServiceClients {
   /** Who got the present secret when it was rotated; `null`: it was not. */
   secret_by: string | null;
   /** Counts too, until `earlier_secret_until`. */
-  earlier_secret_hash: string | null;
+  earlier_secret_hash: CredentialHash | null;
   earlier_secret_until: Ms | null;
   created_at: Ms;
   last_used_at: Ms | null;
@@ -139,7 +141,7 @@ export interface ServiceClients {
 
 /** A scoped token of a service. */
 export interface ServiceTokens {
-  hash: string;
+  hash: CredentialHash;
   client_id: string;
   /** Space-separated. */
   scopes: string;

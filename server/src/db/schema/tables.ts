@@ -1,4 +1,5 @@
 import type { Generated, Insertable } from 'kysely';
+import type { CredentialHash } from '../../base/secret.ts';
 import type { AuditTables, DeadLetters, Outbox, Relays, WebhookAttempts, Webhooks } from './event-tables.ts';
 import type { NodeTables } from './node-tables.ts';
 import type {
@@ -92,7 +93,7 @@ interface GroupMembers {
 
 interface PersonalAccessTokens {
   id: string;
-  hash: string;
+  hash: CredentialHash;
   org_id: string;
   user_id: string;
   name: string;
@@ -114,7 +115,7 @@ interface PersonalAccessTokens {
 interface OneTimeLinks {
   id: string;
   /** Of the secret in the link; `null` where the mail leads to the sign-in page. */
-  hash: string | null;
+  hash: CredentialHash | null;
   org_id: string;
   user_id: string;
   purpose: 'invitation' | 'reset' | 'confirmation';

@@ -1,3 +1,4 @@
+import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 
@@ -43,7 +44,7 @@ export async function insertTicket(tx: Tx, row: NewRow<'sign_in_tickets'>): Prom
 }
 
 /** Whose a ticket is that is not past its time, and for which sign-in; `undefined` for any other. */
-export function selectTicket(read: Reader, hash: string, nowMs: number) {
+export function selectTicket(read: Reader, hash: CredentialHash, nowMs: number) {
   return read
     .selectFrom('sign_in_tickets')
     .where('hash', '=', hash)
@@ -53,7 +54,7 @@ export function selectTicket(read: Reader, hash: string, nowMs: number) {
 }
 
 /** Removes a ticket; answers whether it was there. */
-export async function deleteTicket(tx: Tx, hash: string): Promise<boolean> {
+export async function deleteTicket(tx: Tx, hash: CredentialHash): Promise<boolean> {
   const { numDeletedRows } = await tx.deleteFrom('sign_in_tickets').where('hash', '=', hash).executeTakeFirst();
   return numDeletedRows === 1n;
 }

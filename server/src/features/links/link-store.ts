@@ -1,3 +1,4 @@
+import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import type { LinkPurpose, StoredLink } from './link.ts';
@@ -5,7 +6,7 @@ import type { LinkPurpose, StoredLink } from './link.ts';
 type EndReason = NonNullable<Tables['one_time_links']['end_reason']>;
 
 /** A link by the hash of its secret, whatever became of it. */
-export async function selectLink(read: Reader, hash: string): Promise<StoredLink | undefined> {
+export async function selectLink(read: Reader, hash: CredentialHash): Promise<StoredLink | undefined> {
   const row = await read
     .selectFrom('one_time_links as l')
     .innerJoin('users as u', 'u.id', 'l.user_id')

@@ -195,7 +195,7 @@ describe('POST /oauth2/introspect: what is not', () => {
       `${token}\n`,
       compactJwt({ alg: 'none' }, claimsOf(token), () => ''),
       compactJwt({ alg: 'HS256' }, claimsOf(scoped), hmac('another secret')),
-      await app.services.keys.sign({ ...claimsOf(issued), jti: 'f'.repeat(24) }),
+      (await app.services.keys.sign({ ...claimsOf(issued), jti: 'f'.repeat(24) })).expose(),
       'x',
       '..',
       '\u20ac',

@@ -66,11 +66,11 @@ export const issueToken = endpoint({
       const endsAtMs = await confirmClient(tx, services, { client, scopes });
       const row = { client_id: client.id, scopes: scope, created_at: clock.now() };
       const expires_at = Math.min(expiresAtMs, endsAtMs);
-      await insertServiceToken(tx, { ...row, hash: hashCredential(token), expires_at });
+      await insertServiceToken(tx, { ...row, hash: hashCredential(token.expose()), expires_at });
       const actor = { clientId: client.id };
       const record = { orgId: client.orgId, actor, subjectId: client.id, origin, details: { scope } };
       await appendAudit(tx, services, { ...record, action: 'service.token-issued' });
     });
-    return { access_token: token, token_type: 'Bearer' as const, expires_in: seconds, scope };
+    return { access_token: token.expose(), token_type: 'Bearer' as const, expires_in: seconds, scope };
   },
 });

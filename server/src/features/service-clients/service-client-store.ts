@@ -1,3 +1,4 @@
+import type { CredentialHash } from '../../base/secret.ts';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { areAdministrators } from '../../db/members/membership.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
@@ -64,7 +65,7 @@ export function selectClient(read: Reader, id: string, nowMs: number) {
 }
 
 /** A service's token by its hash, whose client has not ended; with when the token, and what made its client, expires. */
-export const selectServiceToken = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+export const selectServiceToken = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   openClients(read)
     .innerJoin('service_tokens as t', 't.client_id', 'c.id')
     .where('t.hash', '=', hash)
@@ -114,7 +115,7 @@ export async function insertServiceToken(tx: Tx, row: NewRow<'service_tokens'>):
 /** Revokes a token of a client; answers whether there was one to revoke. */
 export async function updateServiceTokenRevoked(
   tx: Tx,
-  { hash, clientId, nowMs }: { readonly hash: string; readonly clientId: string; readonly nowMs: number },
+  { hash, clientId, nowMs }: { readonly hash: CredentialHash; readonly clientId: string; readonly nowMs: number },
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('service_tokens')

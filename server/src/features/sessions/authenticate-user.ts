@@ -13,7 +13,7 @@ import { trySignIn } from '../known-networks/public.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/public.ts';
 import { beginSession, prove } from './public.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
-import { signTokenPair } from './session-pair-actions.ts';
+import { exposePair, signTokenPair } from './session-pair-actions.ts';
 
 const body = z.object({
   method: z
@@ -77,7 +77,7 @@ async function finish(services: AllServices, stage: Stage, accountType: string) 
     }
     await beginSession(tx, services, { person, pair, methods: signIn.methodsWith(method), origin });
   });
-  return { message: 'Fully authenticated', accessToken: pair.accessToken, refreshToken: pair.refreshToken };
+  return { message: 'Fully authenticated', ...exposePair(pair) };
 }
 
 /** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44, AUTH-70. */

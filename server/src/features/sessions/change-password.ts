@@ -17,7 +17,7 @@ import { forgetSignIns, meetsSteps } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
 import { beginSession } from './public.ts';
 import { revokeTokens } from './session.ts';
-import { signTokenPair } from './session-pair-actions.ts';
+import { exposePair, signTokenPair } from './session-pair-actions.ts';
 import { endSessions, selectSessionState } from './session-store.ts';
 
 interface Change extends ForCaller<SessionPrincipal> {
@@ -64,7 +64,7 @@ async function change(
     await appendAudit(tx, services, { ...record, ...(revokeTokens ? { details: { revokedTokens } } : {}) });
     await beginSession(tx, services, { person, pair, ...next, origin });
   });
-  return { accessToken: pair.accessToken, refreshToken: pair.refreshToken };
+  return exposePair(pair);
 }
 
 /** Rules: PASSWORD-1 to PASSWORD-3, PASSWORD-20, SESSION-1, SESSION-2. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attemptSignIn } from '../../../test/support/sign-in.ts';
 import { type Client, type Json, password, TestApp } from '../../../test/support/test-app.ts';
+import { hashCredential } from '../../base/secret.ts';
 
 const path = '/userAccount/sessions';
 const minute = 60_000;
@@ -103,7 +104,7 @@ describe('GET /userAccount/sessions', () => {
     if (!own) throw new Error('no session');
     const nowMs = app.clock.now();
     const sessions = Array.from({ length: 104 }, (_, place) => ({ ...own, id: newId(), active_at: nowMs - 1 - place }));
-    const tokens = sessions.map(({ id }) => ({ hash: `hash ${id}`, session_id: id, kind: 'refresh' as const }));
+    const tokens = sessions.map(({ id }) => ({ hash: hashCredential(id), session_id: id, kind: 'refresh' as const }));
     await db.transaction(async (tx) => {
       await tx.insertInto('sessions').values(sessions).execute();
       const rows = tokens.map((token) => ({ ...token, expires_at: nowMs + day }));

@@ -192,14 +192,14 @@ export function openTimes({ clock, config }: Pick<Services, 'clock' | 'config'>)
 
 /** Stores an access token, by its hash. */
 async function keepAccessToken(tx: Tx, sessionId: string, signed: SignedAccessToken): Promise<void> {
-  const [hash, expires_at] = [hashCredential(signed.accessToken), signed.accessEndsMs];
+  const [hash, expires_at] = [hashCredential(signed.accessToken.expose()), signed.accessEndsMs];
   await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'access', expires_at }]);
 }
 
 /** Stores a pair of tokens, by their hashes. */
 export async function keepTokenPair(tx: Tx, sessionId: string, pair: SessionTokenPair): Promise<void> {
   await keepAccessToken(tx, sessionId, pair);
-  const [hash, expires_at] = [hashCredential(pair.refreshToken), pair.refreshEndsMs];
+  const [hash, expires_at] = [hashCredential(pair.refreshToken.expose()), pair.refreshEndsMs];
   await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'refresh', expires_at }]);
 }
 
@@ -219,13 +219,12 @@ export async function keepNextTokens(
   { presented, pair, successor, sessionId }: NextTokens & { readonly sessionId: string },
 ): Promise<RawPair> {
   const { accessToken } = pair;
-  const refreshToken = presented.expose();
   if (!config.refreshRotation) {
     await keepAccessToken(tx, sessionId, pair);
-    return { accessToken, refreshToken };
+    return { accessToken, refreshToken: presented };
   }
   const nowMs = clock.now();
-  await updateRotated(tx, hashCredential(refreshToken), { nowMs, successor });
+  await updateRotated(tx, hashCredential(presented.expose()), { nowMs, successor });
   await clearSuccessors(tx, { sessionId, rotatedUntilMs: nowMs - rotationGraceMs }, batchRows);
   await keepTokenPair(tx, sessionId, pair);
   return { accessToken, refreshToken: pair.refreshToken };

@@ -4,7 +4,7 @@ import { type Answer, type Client, type Json, TestApp } from '../../../test/supp
 import { hashCredential, Secret } from '../../base/secret.ts';
 import { encryptionWith, makeEncryptionKey } from '../../keys/encryption.ts';
 import { pruneSessions } from './public.ts';
-import { openSuccessor } from './session-pair-actions.ts';
+import { exposePair, openSuccessor } from './session-pair-actions.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/refresh/token';
@@ -89,10 +89,8 @@ describe('POST /userAccount/refresh/token', () => {
     const otherKey = encryptionWith(makeEncryptionKey());
     const presented = new Secret(first.refreshToken);
     expect(await openSuccessor({ encryption: otherKey }, presented, sealed[0] ?? '')).toBeNull();
-    expect(await openSuccessor({ encryption }, presented, sealed[0] ?? '')).toEqual({
-      accessToken: next.accessToken,
-      refreshToken: next.refreshToken,
-    });
+    const opened = await openSuccessor({ encryption }, presented, sealed[0] ?? '');
+    expect(opened && exposePair(opened)).toEqual({ accessToken: next.accessToken, refreshToken: next.refreshToken });
     app.clock.advance(10 * second);
     await pruneSessions(app.services);
     expect((await tokensOf(first.accessToken)).every(({ successor }) => successor === null)).toBe(true);
@@ -247,9 +245,9 @@ describe('POST /userAccount/refresh/token', () => {
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
     }
     // The same claims with our own seal are the same token; other claims are a token that nobody was given.
-    expect(sealedByUs).toBe(first.refreshToken);
+    expect(sealedByUs.expose()).toBe(first.refreshToken);
     const invented = await app.services.keys.seal({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
-    expect(await refresh(invented)).toMatchObject(invalid);
+    expect(await refresh(invented.expose())).toMatchObject(invalid);
   });
 
   it('401: a deleted person, and everybody once the organization was deleted (AUTH-24, ORG-26)', async () => {

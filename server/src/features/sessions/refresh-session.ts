@@ -16,7 +16,14 @@ import { emailAnswer } from '../../text/email-address.ts';
 import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
 import { judgeRefresh, type StoredRefreshToken } from './session.ts';
-import { openSuccessor, type RawPair, sealSuccessor, sessionEndMs, signTokenPair } from './session-pair-actions.ts';
+import {
+  exposePair,
+  openSuccessor,
+  type RawPair,
+  sealSuccessor,
+  sessionEndMs,
+  signTokenPair,
+} from './session-pair-actions.ts';
 import { endSessions, selectRefreshToken, updateActive } from './session-store.ts';
 
 /** Rules: AUTH-14, AUTH-15, AUTH-17, AUTH-33, SESSION-4 to SESSION-7. */
@@ -52,7 +59,7 @@ export const refreshSession = endpoint({
     const next = typeof outcome === 'string' ? null : await outcome();
     if (!next) throw unauthorized.sessionExpired();
     const { id, orgId, email, fullName } = person;
-    return { user: { _id: id, userId: id, orgId, email, fullName }, ...next };
+    return { user: { _id: id, userId: id, orgId, email, fullName }, ...exposePair(next) };
   },
 });
 

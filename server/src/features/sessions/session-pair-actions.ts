@@ -11,14 +11,14 @@ const refreshTokenMs = 30 * day;
 
 /** An access token of a session, signed but not yet stored. */
 export interface SignedAccessToken {
-  readonly accessToken: string;
+  readonly accessToken: Secret;
   /** Milliseconds since 1970. */
   readonly accessEndsMs: number;
 }
 
 /** A pair of tokens of one session, signed but not yet stored. */
 export interface SessionTokenPair extends SignedAccessToken {
-  readonly refreshToken: string;
+  readonly refreshToken: Secret;
   /** Milliseconds since 1970. */
   readonly refreshEndsMs: number;
 }
@@ -74,8 +74,13 @@ export async function signTokenPair(services: Services, owner: TokenOwner): Prom
   return { ...access, refreshToken, refreshEndsMs };
 }
 
-/** The tokens of a pair, as their holder gets them. */
+/** The tokens of a pair. */
 export type RawPair = Pick<SessionTokenPair, 'accessToken' | 'refreshToken'>;
+
+/** The tokens of a pair as they are answered to their owner. */
+export function exposePair({ accessToken, refreshToken }: RawPair) {
+  return { accessToken: accessToken.expose(), refreshToken: refreshToken.expose() };
+}
 
 const purpose = 'refresh-successor';
 
@@ -91,7 +96,7 @@ export function sealSuccessor(
   refreshToken: Secret,
   { accessToken, refreshToken: next }: RawPair,
 ): Promise<string> {
-  return successorKey(services, refreshToken).encrypt(purpose, new Secret(`${accessToken} ${next}`));
+  return successorKey(services, refreshToken).encrypt(purpose, new Secret(`${accessToken.expose()} ${next.expose()}`));
 }
 
 /** The pair that took the place of a refresh token; `null` where that cannot be read, as after a change of the encryption key. */
@@ -102,5 +107,6 @@ export async function openSuccessor(
 ): Promise<RawPair | null> {
   const text = await successorKey(services, refreshToken).decrypt(purpose, sealed);
   const [accessToken, next] = text?.expose().split(' ') ?? [];
-  return accessToken === undefined || next === undefined ? null : { accessToken, refreshToken: next };
+  if (accessToken === undefined || next === undefined) return null;
+  return { accessToken: new Secret(accessToken), refreshToken: new Secret(next) };
 }

@@ -1,10 +1,11 @@
+import type { CredentialHash } from '../../base/secret.ts';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { StoredRefreshToken } from './session.ts';
 
 /** A session token by its hash, with the state of its session, owner and organization. */
-export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   read
     .selectFrom('session_tokens as t')
     .innerJoin('sessions as s', 's.id', 't.session_id')
@@ -18,7 +19,7 @@ export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: 
 );
 
 /** A refresh token by its hash. */
-export function selectRefreshToken(read: Reader, hash: string): Promise<StoredRefreshToken | undefined> {
+export function selectRefreshToken(read: Reader, hash: CredentialHash): Promise<StoredRefreshToken | undefined> {
   return read
     .selectFrom('session_tokens as t')
     .innerJoin('sessions as s', 's.id', 't.session_id')
@@ -45,7 +46,7 @@ export async function insertSessionTokens(tx: Tx, rows: readonly NewRow<'session
 /** Notes that a refresh token was exchanged, and for which pair. */
 export async function updateRotated(
   tx: Tx,
-  hash: string,
+  hash: CredentialHash,
   { nowMs, successor }: { readonly nowMs: number; readonly successor: string },
 ): Promise<void> {
   await tx.updateTable('session_tokens').set({ rotated_at: nowMs, successor }).where('hash', '=', hash).execute();

@@ -53,6 +53,6 @@ export const startSignIn = endpoint({
       authProviders: authProviders(config, allowedMethods, id),
       jitEnabled: false,
     };
-    return new WithHeaders(answer, { 'x-session-token': token });
+    return new WithHeaders(answer, { 'x-session-token': token.expose() });
   },
 });

@@ -78,7 +78,7 @@ export const createToken = endpoint({
     await write(async (tx) => {
       await insertToken(tx, {
         id: token.id,
-        hash: hashCredential(jwt),
+        hash: hashCredential(jwt.expose()),
         org_id: caller.orgId,
         user_id: caller.userId,
         name,
@@ -106,7 +106,7 @@ export const createToken = endpoint({
         ...token,
         createdAt: toTimestamp(token.createdAt),
         expiresAt: toExpiry(token.expiresAt),
-        accessToken: config.displayPrefixes[0] + jwt,
+        accessToken: config.displayPrefixes[0] + jwt.expose(),
       },
     };
   },

@@ -6,7 +6,7 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { day } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
-import { type CredentialHash, hashCredential } from '../../base/secret.ts';
+import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -132,7 +132,7 @@ export async function pruneTokens(services: AllServices): Promise<number> {
   );
 }
 
-/** Gives many people a token each that nobody holds: of its hash there is no token. For filling a store. */
+/** Gives many people a token each that nobody holds: of its hash no one knows the token. For filling a store. */
 export async function addTokensWithoutHolder(
   tx: Tx,
   { clock, newId }: Pick<Services, 'clock' | 'newId'>,
@@ -142,7 +142,7 @@ export async function addTokensWithoutHolder(
   const nowMs = clock.now();
   const rows = userIds.map((userId) => ({
     id: newId(),
-    hash: randomBytes(32).toString('base64url'),
+    hash: hashCredential(randomBytes(32).toString('base64url')),
     org_id: orgId,
     user_id: userId,
     name,
@@ -166,7 +166,7 @@ export async function mintTokenFor(
   },
   owner: Person,
   { name, lifetimeMs, origin }: { readonly name: string; readonly lifetimeMs: number; readonly origin: Origin },
-): Promise<string> {
+): Promise<Secret> {
   const { config, keys, db } = services;
   const createdAt = Math.floor(services.clock.now() / 1_000) * 1_000;
   const scopes = [...config.scopes.names];
@@ -176,7 +176,7 @@ export async function mintTokenFor(
   await db.transaction(async (tx) => {
     await insertToken(tx, {
       id: token.id,
-      hash: hashCredential(jwt),
+      hash: hashCredential(jwt.expose()),
       org_id: orgId,
       user_id: userId,
       name,
@@ -191,7 +191,7 @@ export async function mintTokenFor(
     const details = { ...made, scopesDefaulted: true };
     await appendAudit(tx, services, { ...record, details, changes: changesBetween(null, made) });
   });
-  return config.displayPrefixes[0] + jwt;
+  return new Secret(config.displayPrefixes[0] + jwt.expose());
 }
 
 /** Why a token is revoked, as whoever revokes it may say it; empty: as if it were not said. Rule: PAT-15. */

@@ -1,4 +1,5 @@
 import type { ExpressionBuilder } from 'kysely';
+import type { CredentialHash } from '../../base/secret.ts';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
@@ -32,7 +33,7 @@ function tokenStates(read: Reader) {
 }
 
 /** The state of a token, by its hash. */
-export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: string }>) =>
+export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   tokenStates(read).where('t.hash', '=', hash),
 );
 

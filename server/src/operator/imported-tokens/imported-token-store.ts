@@ -1,3 +1,4 @@
+import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { PresentToken } from './imported-token.ts';
@@ -5,7 +6,7 @@ import type { PresentToken } from './imported-token.ts';
 /** Tokens that have one of some ids or one of some hashes. */
 export async function selectPresentTokens(
   read: Reader,
-  { ids, hashes }: { readonly ids: readonly string[]; readonly hashes: readonly string[] },
+  { ids, hashes }: { readonly ids: readonly string[]; readonly hashes: readonly CredentialHash[] },
 ): Promise<PresentToken[]> {
   const having = (column: 'id' | 'hash', values: readonly string[]) =>
     read

@@ -1,4 +1,5 @@
 import { toTimestamp } from '../../base/clock.ts';
+import type { CredentialHash } from '../../base/secret.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
 /** A personal access token as a dump tells of it, valid in itself. */
@@ -6,7 +7,7 @@ export interface ImportedToken {
   /** Kept. */
   readonly id: string;
   /** SHA-256 of the token without its display prefix, in base64url. */
-  readonly hash: string;
+  readonly hash: CredentialHash;
   /** Of the owner. */
   readonly userId: string;
   readonly name: string;
@@ -33,7 +34,7 @@ export type TokenPlan =
 /** A token that is here. */
 export interface PresentToken {
   readonly id: string;
-  readonly hash: string;
+  readonly hash: CredentialHash;
   readonly userId: string;
   readonly revokedAt: number | null;
   readonly expiresAt: number | null;
