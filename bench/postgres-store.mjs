@@ -1,4 +1,4 @@
-import { PostgresServer } from '../drill/postgres.mjs';
+import { PostgresServer } from '../faults/postgres.mjs';
 import { freePort } from './latchkey.mjs';
 
 let server = null;

@@ -5,7 +5,7 @@ import { StepError } from './steps.mjs';
 export const help = `Installs what is missing, checks, builds, and runs the tests. The last line says \`N passed, N failed\`.
 
 Usage: npm test                        every test; on PostgreSQL the files that together reach every statement
-       npm run test:all                every file on both stores, every random try, and the drills in short form
+       npm run test:all                every file on both stores, every random try, and fault injection in short form
        npm test -- <name> [<name> …]   the checks, then only test files with one of these in their path, on both stores
        npm test -- --changed           the checks, then only test files that the change since the last commit can reach
        npm test -- --changed=<commit>  the same since a commit

@@ -19,8 +19,8 @@ const embeddedOnly = {
   'server/test/process/audit-upgrade.test.ts': 'a store of an earlier release, which was SQLite',
   'server/test/process/data-dir-modes.test.ts': 'the modes of its files',
   'server/test/process/data-dir.test.ts': 'its file, damaged and unreadable',
-  'server/test/process/drill-failover.test.ts': 'a drill, which makes its store itself',
-  'server/test/process/drill.test.ts': 'the drills, which make their stores themselves',
+  'server/test/process/drill-failover.test.ts': 'fault injection, which makes its store itself',
+  'server/test/process/drill.test.ts': 'fault injection, which makes its stores itself',
   'server/test/http/list-memory.test.ts': 'how much memory SQLite takes for a list',
   'server/test/process/mail-key-file.test.ts': 'the key file of the data directory',
   'server/test/process/org-full-disk.test.ts': 'a full disk below SQLite',
@@ -48,8 +48,9 @@ const postgresFiles = JSON.parse(readFileSync(join(root, 'scripts/postgres-files
 /** What takes long and proves little more than what is cheaper, and why: not in every run. */
 const onlyInAll = {
   'server/test/process/drill.test.ts':
-    'the drills in short form; process-kill and the tests of relays have the same kinds of faults',
-  'server/test/process/drill-failover.test.ts': 'a drill in short form; postgres-failover has the same kinds of faults',
+    'fault injection in short form; process-kill and the tests of relays have the same kinds of faults',
+  'server/test/process/drill-failover.test.ts':
+    'fault injection in short form; postgres-failover has the same kinds of faults',
 };
 
 /** Commands with `--data-dir` work on an embedded store; those of an import are given the store that a test runs on. */

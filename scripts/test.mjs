@@ -27,16 +27,16 @@ const debianPackages = [
   { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];
 
-const drillNames = ['disk', 'load', 'failover'];
+const faultSuites = ['disk', 'load', 'failover'];
 const effortOfAll = '10';
 
-/** The drills that no test runs, a little of everything; one text for each that finds something. */
-async function runDrills() {
+/** The suites of fault injection that no test runs, a little of everything; one text for each that finds something. */
+async function runFaultSuites() {
   const failures = [];
-  for (const name of drillNames) {
-    const result = await runNode(['drill/run.mjs', name, '--short']);
-    report(`drill ${name}`, result);
-    if (result.code !== 0) failures.push(`Failed: npm run drill -- ${name} --short\n`);
+  for (const name of faultSuites) {
+    const result = await runNode(['faults/run.mjs', name, '--short']);
+    report(`faults ${name}`, result);
+    if (result.code !== 0) failures.push(`Failed: npm run faults -- ${name} --short\n`);
   }
   return failures;
 }
@@ -110,8 +110,8 @@ async function main(options) {
   const { passed, skipped, failures } = countOf(records);
   process.stdout.write(tellStores(records, options.all));
   const whole = isOfAll && passed > 0 ? lookAtWhole(records, options) : [];
-  const drills = options.all ? await runDrills() : [];
-  const found = [...failures, ...whole, ...drills];
+  const faults = options.all ? await runFaultSuites() : [];
+  const found = [...failures, ...whole, ...faults];
   if (code !== 0 && found.length === 0) found.push(`Failed: the test run ended with exit code ${code}\n`);
   // With -t all other tests are skipped, which is what was asked for.
   return { passed, skipped: options.testNamePattern === undefined ? skipped : [], failures: found };

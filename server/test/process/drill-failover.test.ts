@@ -8,9 +8,9 @@ const root = resolve(import.meta.dirname, '../../..');
 
 beforeAll(ensureServerIsBuilt);
 
-describe('npm run drill -- failover', () => {
+describe('npm run faults -- failover', () => {
   it('two nodes lose nothing, and let nobody in, when commits are cut off and the primary is killed under load (D3, STORE-1, STORE-2, STORE-18, AUTH-27, AUDIT-11)', () => {
-    const args = ['drill/run.mjs', 'failover', '--short', '--json'];
+    const args = ['faults/run.mjs', 'failover', '--short', '--json'];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
     const rows: Json[] = stdout === '' ? [stderr] : JSON.parse(stdout).rows;
     const told = rows.map(({ id, what, faults, broke }) => [id, what, { faults, broke }]);

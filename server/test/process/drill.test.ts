@@ -8,14 +8,14 @@ const root = resolve(import.meta.dirname, '../../..');
 
 beforeAll(ensureServerIsBuilt);
 
-/** Runs the drills as `npm run drill` does. */
-function drill(...args: readonly string[]) {
-  return spawnSync(process.execPath, ['drill/run.mjs', ...args], { cwd: root, encoding: 'utf8' });
+/** Runs the suites of fault injection as `npm run faults` does. */
+function faults(...args: readonly string[]) {
+  return spawnSync(process.execPath, ['faults/run.mjs', ...args], { cwd: root, encoding: 'utf8' });
 }
 
-describe('npm run drill -- events', () => {
+describe('npm run faults -- events', () => {
   it('finds nothing lost, invented or out of order in a few kills, outages and power cuts (D1, D2, D5, EVENT-8, EVENT-9, EVENT-10, EVENT-17, STORE-1, STORE-2)', () => {
-    const { status, stdout, stderr } = drill('events', '--short', '--json');
+    const { status, stdout, stderr } = faults('events', '--short', '--json');
     const rows: Json[] = stdout === '' ? [stderr] : JSON.parse(stdout).rows;
     const told = rows.map(({ id, what, broker, lost, invented, disordered, unmet = [], broke }) => {
       return [id, what, broker, { faults: [lost, invented, disordered, unmet].flat(), broke }];
@@ -35,16 +35,16 @@ describe('npm run drill -- events', () => {
   }, 240_000);
 });
 
-describe('npm run drill', () => {
+describe('npm run faults', () => {
   it('says what it can do, and refuses what it cannot', () => {
-    expect(drill('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--kills N') });
-    expect(drill('events', '--kills', 'many')).toMatchObject({
+    expect(faults('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('--kills N') });
+    expect(faults('events', '--kills', 'many')).toMatchObject({
       status: 1,
-      stderr: 'drill: --kills must be a positive whole number, not "many"\n',
+      stderr: 'faults: --kills must be a positive whole number, not "many"\n',
     });
-    expect(drill('fire')).toMatchObject({
+    expect(faults('fire')).toMatchObject({
       status: 1,
-      stderr: expect.stringContaining('say which drill: npm run drill -- events | disk'),
+      stderr: expect.stringContaining('say which suite: npm run faults -- events | disk'),
     });
   });
 
@@ -53,7 +53,7 @@ describe('npm run drill', () => {
     { name: 'clock', count: 4, rules: 'D7, AUTH-12, AUTH-21, AUTH-22, HTTP-29' },
     { name: 'upgrade', count: 1, rules: 'R10, STORE-9' },
   ])('-- $name finds nothing wrong in its $count rows ($rules)', { timeout: 120_000 }, ({ name, count }) => {
-    const { status, stdout, stderr } = drill(name, '--short', '--json');
+    const { status, stdout, stderr } = faults(name, '--short', '--json');
     const rows: Json[] = stdout === '' ? [{ stderr }] : JSON.parse(stdout).rows;
     const wrong = rows.filter(
       ({ faults, broke }) => !Array.isArray(faults) || faults.length > 0 || broke !== undefined,

@@ -23,7 +23,7 @@ export function planOfEvents({ only, kills, cuts, short, store, ...options }, { 
     run,
   });
   const isEmbedded = store === 'sqlite';
-  const drills = {
+  const rows = {
     R1: () => [
       ...kinds.map((Kind) =>
         row(
@@ -55,7 +55,7 @@ export function planOfEvents({ only, kills, cuts, short, store, ...options }, { 
       }),
     ],
   };
-  if (isEmbedded) return only.flatMap((id) => drills[id]());
+  if (isEmbedded) return only.flatMap((id) => rows[id]());
   // The rest is about the embedded store, or about no store at all.
-  return only.includes('R1') ? drills.R1().slice(0, kinds.length) : [];
+  return only.includes('R1') ? rows.R1().slice(0, kinds.length) : [];
 }

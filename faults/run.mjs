@@ -1,17 +1,17 @@
-// The drills: break the service on purpose, print a table and write drill/results.json. See --help.
+// Fault injection: break the service on purpose, print a table and write faults/results.json. See --help.
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from '../scripts/setup.mjs';
 import { copyOfBuild } from './builds.mjs';
-import { drills } from './drills.mjs';
+import { suites } from './suites.mjs';
 import { help, readOptions } from './options.mjs';
 import { endEverything } from './processes.mjs';
 import { brokenRow, resultsOf, rowOf, table, writeResults } from './report.mjs';
-import { twins } from './twins.mjs';
+import { mutants } from './mutants.mjs';
 
-function planOfTwins({ only }, tell) {
-  return twins
+function planOfMutants({ only }, tell) {
+  return mutants
     .filter(({ id }) => only.includes(id))
     .map(({ id, what, edits, run }) => ({
-      row: { id, what: `a service ${what}`, kind: 'twin' },
+      row: { id, what: `a service ${what}`, kind: 'mutant' },
       run: async () => {
         const { lost = [], invented = [], disordered = [], faults = [] } = await run({ entry: copyOfBuild(edits), tell });
         const seen = [...lost, ...invented, ...disordered, ...faults];
@@ -38,11 +38,11 @@ async function main(options) {
   const tell = options.json ? console.error : console.log;
   requireNode();
   await ensureInstalled();
-  const { packages, plan } = drills[options.drill];
+  const { packages, plan } = suites[options.suite];
   await ensureDebianPackages(packages(options.only));
   await ensureBuilt();
   const rows = [];
-  const planned = options.twins ? planOfTwins(options, tell) : plan(options, { entry: copyOfBuild(), tell });
+  const planned = options.mutants ? planOfMutants(options, tell) : plan(options, { entry: copyOfBuild(), tell });
   for (const one of planned) {
     if (stopped) return;
     rows.push(await attempt(one, tell));
@@ -69,7 +69,7 @@ try {
   await main(readOptions(process.argv.slice(2)));
 } catch (error) {
   if (!stopped) {
-    console.error(`drill: ${error.message}`);
+    console.error(`faults: ${error.message}`);
     process.exitCode = 1;
   }
 } finally {

@@ -155,7 +155,7 @@ async function everySchema({ entry, short, tell, versions = versionsOf(entry, sh
   return { faults, done: `schemas ${done.join(', ')}` };
 }
 
-/** The rows of the upgrade drill. */
+/** The rows of the upgrade suite. */
 export const upgradeRows = [
   { id: 'R10', what: 'the store of every earlier schema', expected: 'opens, nothing lost', run: everySchema },
 ];

@@ -2,7 +2,7 @@ import { debianPackages } from './brokers.mjs';
 import { clockRows } from './clock.mjs';
 import { damageRows } from './damage.mjs';
 import { diskRows } from './disk-troubles.mjs';
-import { planOfEvents } from './events-drill.mjs';
+import { planOfEvents } from './events-suite.mjs';
 import { cutter } from './disks.mjs';
 import { failoverRows } from './failover.mjs';
 import { loadRows } from './load.mjs';
@@ -11,7 +11,7 @@ import { stores } from './stores.mjs';
 import { tracer } from './tracer.mjs';
 import { upgradeRows } from './upgrades.mjs';
 
-/** Rows as a drill declares them, those of the wanted ids, ready to be run. */
+/** Rows as a suite declares them, those of the wanted ids, ready to be run. */
 const planOf =
   (rows) =>
   ({ only, short, seconds, store: name }, { entry, tell }) =>
@@ -30,10 +30,10 @@ const planOf =
       }));
 
 /**
- * Every drill by its name: the `ids` of its rows, the Debian `packages` that some of them need, and `plan`, which answers
+ * Every suite by its name: the `ids` of its rows, the Debian `packages` that some of them need, and `plan`, which answers
  * what is to be run, in order: what the table says of it, and what does it. Those with `onAnyStore` take `--store`.
  */
-export const drills = {
+export const suites = {
   events: {
     ids: ['R1', 'R2', 'D5'],
     onAnyStore: true,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Actor, lostAnswers } from './actors.mjs';
 import { startBroker } from './brokers.mjs';
 import { drained, foundingEntries, judge } from './kills.mjs';
-import { Ledger, nowMs } from './ledger.mjs';
+import { History, nowMs } from './history.mjs';
 import { temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 
@@ -76,11 +76,11 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
   await service.start();
   const sentMs = nowMs();
   const token = await service.found();
-  const ledger = new Ledger();
-  for (const one of await foundingEntries(service, token, { sentMs, answeredMs: nowMs() })) ledger.add(one);
+  const history = new History();
+  for (const one of await foundingEntries(service, token, { sentMs, answeredMs: nowMs() })) history.add(one);
   const actors = Array.from(
     { length: actorCount },
-    (_, number) => new Actor({ service, ledger, token, mayRename: number === 0 }),
+    (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
   );
   const well = await changeFor(actors, { changes: 30, seconds: 1 });
   await drained(service, token);
@@ -96,8 +96,8 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
   }
   await drained(service, token);
   const drainSeconds = (performance.now() - mendedMs) / 1_000;
-  const kept = await lostAnswers({ service, ledger, token, actors });
-  const judged = await judge({ service, broker, token, ledger, users: kept.users });
+  const kept = await lostAnswers({ service, history, token, actors });
+  const judged = await judge({ service, broker, token, history, users: kept.users });
   await service.stop();
   await broker.close();
   const p99Ms = percentile(tookMs, 0.99);
@@ -111,7 +111,7 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
     p99Ms,
     behind,
     drainSeconds,
-    lost: [...kept.faults, ...ledger.complaints, ...judged.lost],
+    lost: [...kept.faults, ...history.complaints, ...judged.lost],
     unmet: [...late, ...silent, ...idle],
     done: `${changes} changes, p99 ${Math.round(p99Ms)} ms`,
     note: `${broker.name} ${told[trouble]}: ${behind} waiting in the end, sent in ${drainSeconds.toFixed(1)} s`,

@@ -5,7 +5,7 @@ import { Actor } from './actors.mjs';
 import { Disk, leavings } from './disk.mjs';
 import { inStore } from './embedded-store.mjs';
 import { foundingEntries } from './kills.mjs';
-import { compareEvents, comparePeople, Ledger, nowMs } from './ledger.mjs';
+import { compareEvents, comparePeople, History, nowMs } from './history.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 import { readOperations, tracedCalls } from './trace.mjs';
@@ -46,14 +46,14 @@ async function record(entry, changes) {
   ];
   const service = new Service({ entry, dataDir, wrap });
   await service.start();
-  const ledger = new Ledger();
+  const history = new History();
   const sentMs = nowMs();
   const token = await service.found();
   const answeredMs = nowMs();
-  for (const one of await foundingEntries(service, token, { sentMs, answeredMs })) ledger.add(one);
+  for (const one of await foundingEntries(service, token, { sentMs, answeredMs })) history.add(one);
   const actors = Array.from(
     { length: actorCount },
-    (_, number) => new Actor({ service, ledger, token, mayRename: number === 0 }),
+    (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
   );
   const working = actors.map(async (actor) => {
     for (let made = 0; made < changes / actorCount; made += 1) await actor.act();
@@ -61,14 +61,14 @@ async function record(entry, changes) {
   await Promise.all(working);
   const events = await service.events();
   await service.stop();
-  const { lost, invented, disordered } = compareEvents(ledger.entries, events);
-  const faults = [...ledger.complaints, ...lost, ...invented, ...disordered];
-  return { dataDir, file, ledger, token, tokenMs: answeredMs, events, faults };
+  const { lost, invented, disordered } = compareEvents(history.entries, events);
+  const faults = [...history.complaints, ...lost, ...invented, ...disordered];
+  return { dataDir, file, history, token, tokenMs: answeredMs, events, faults };
 }
 
 /** Where power is cut, in order: right after answers, while the log is taken over into the store, and anywhere. */
-function cutPoints(operations, ledger, { cuts, random }) {
-  const answered = ledger.entries.map((entry) => entry.answeredMs);
+function cutPoints(operations, history, { cuts, random }) {
+  const answered = history.entries.map((entry) => entry.answeredMs);
   const afterAnswer = answered.map((ms) => operations.findIndex(({ atMs }) => atMs >= ms)).filter((at) => at > 0);
   const takenOver = operations.flatMap(({ path, kind }, at) => (kind === 'write' && path.endsWith('.db') ? [at] : []));
   const anywhere = operations.map((_, at) => at);
@@ -91,7 +91,7 @@ async function judgeCut(entry, dataDir, { recorded, cutMs }) {
     const faults = [];
     const same = recorded.events.slice(0, events.length);
     if (JSON.stringify(events) !== JSON.stringify(same)) faults.push('the events are others than before');
-    for (const { event, sequence, answeredMs } of recorded.ledger.entries) {
+    for (const { event, sequence, answeredMs } of recorded.history.entries) {
       const isGone = answeredMs <= cutMs && sequence > events.length;
       if (isGone) faults.push(`${event.eventType} ${sequence} was acknowledged and is gone`);
     }
@@ -105,8 +105,8 @@ async function judgeCut(entry, dataDir, { recorded, cutMs }) {
   }
 }
 
-async function answersGone(service, { recorded: { token, ledger }, cutMs }) {
-  const tokens = [token, ...ledger.tokens.filter(({ answeredMs }) => answeredMs <= cutMs).map((made) => made.token)];
+async function answersGone(service, { recorded: { token, history }, cutMs }) {
+  const tokens = [token, ...history.tokens.filter(({ answeredMs }) => answeredMs <= cutMs).map((made) => made.token)];
   const faults = [];
   for (const one of [tokens[0], tokens.at(-1)]) {
     const { status } = await service.call('GET', '/org', { token: one });
@@ -148,7 +148,7 @@ export async function cutPower({ cuts, entry, tell }) {
   const disk = new Disk(recorded.dataDir);
   const random = seeded(randomInt(2 ** 31));
   let done = 0;
-  for (const [number, { at, leaving }] of cutPoints(operations, recorded.ledger, { cuts, random }).entries()) {
+  for (const [number, { at, leaving }] of cutPoints(operations, recorded.history, { cuts, random }).entries()) {
     for (; done < at; done += 1) disk.do(operations[done]);
     const folder = temporaryFolder();
     const dataDir = join(folder, 'data');

@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { drills } from './drills.mjs';
+import { suites } from './suites.mjs';
 import { stores } from './stores.mjs';
 
 /** What `--help` prints. */
 export const help = `Breaks Latchkey on purpose and tells whether anything was lost.
 
-Usage: npm run drill -- <name> [options]
+Usage: npm run faults -- <suite> [options]
 
   events    kills, power cuts, and brokers with troubles (R1, R2, D5)
   disk      a disk that is full, fails, or may not be written; no handles for files (R4, D4)
@@ -16,7 +16,7 @@ Usage: npm run drill -- <name> [options]
             power cuts (R3, D3, D4, D5)
   upgrade   the store of every earlier schema opens, migrated, with nothing lost (R10)
 
-  --only R1,D5      only the rows with these ids; default: all of the drill
+  --only R1,D5      only the rows with these ids; default: all of the suite
   --kills N         events: how often the service is killed under load, half of it on NATS and half on Redis, default 200;
                     a tenth as often while it founds the organization, and while it migrates an old store
   --store NAME      events, clock, load: sqlite, or postgres; of events that is R1 alone; default sqlite
@@ -25,7 +25,7 @@ Usage: npm run drill -- <name> [options]
   --cuts N          events: how many power cuts, default 100
   --seconds N       load: how long each load lasts, default 8
   --short           a little of everything, as npm test runs it; writes no results
-  --twins           runs drills on copies of the service that do it wrongly; fails when one passes unnoticed
+  --mutants         runs suites on copies of the service that do it wrongly; fails when one passes unnoticed
   --json            the results as JSON on the standard output, progress on the standard error
   --help            this text
 
@@ -47,7 +47,7 @@ failover  R3: two nodes on a PostgreSQL with a synchronous standby, one of them 
 
 Needs nats-server and redis-server for events, PostgreSQL for failover and for --store postgres, strace for D4 and D5, xfs_io
 for D5 of failover: as root, missing ones are installed from Debian. Drills of disks mount a small file system, and so need
-root; D5 of failover needs a loop device, too. Writes drill/results.json. The exit code is 1 when a budget does not hold.
+root; D5 of failover needs a loop device, too. Writes faults/results.json. The exit code is 1 when a budget does not hold.
 `;
 
 function count(name, text) {
@@ -63,7 +63,7 @@ function chosen(only, known) {
     .split(',')
     .map((id) => id.trim());
   const unknown = wanted.find((id) => !known.includes(id));
-  if (unknown !== undefined) throw new Error(`--only: there is no drill "${unknown}"`);
+  if (unknown !== undefined) throw new Error(`--only: there is no row "${unknown}"`);
   return known.filter((id) => wanted.includes(id));
 }
 
@@ -81,22 +81,22 @@ export function readOptions(args) {
       cuts: { type: 'string', default: '100' },
       seconds: { type: 'string', default: '8' },
       short: { type: 'boolean', default: false },
-      twins: { type: 'boolean', default: false },
+      mutants: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
-  const [drill = 'events'] = positionals;
-  if (!values.help && (positionals.length !== 1 || !Object.hasOwn(drills, drill))) {
-    throw new Error(`say which drill: npm run drill -- ${Object.keys(drills).join(' | ')} (--help tells more)`);
+  const [suite = 'events'] = positionals;
+  if (!values.help && (positionals.length !== 1 || !Object.hasOwn(suites, suite))) {
+    throw new Error(`say which suite: npm run faults -- ${Object.keys(suites).join(' | ')} (--help tells more)`);
   }
   if (!Object.hasOwn(stores, values.store)) throw new Error('--store must be sqlite or postgres');
-  if (values.store !== 'sqlite' && !drills[drill].onAnyStore) throw new Error(`the drill ${drill} takes no --store`);
+  if (values.store !== 'sqlite' && !suites[suite].onAnyStore) throw new Error(`the suite ${suite} takes no --store`);
   if (values.short) Object.assign(values, { kills: '4', outage: '1', changes: '40', cuts: '3', seconds: '2' });
   return {
     ...values,
-    drill,
-    only: values.help ? [] : chosen(values.only, drills[drill].ids),
+    suite,
+    only: values.help ? [] : chosen(values.only, suites[suite].ids),
     kills: count('kills', values.kills),
     outageSeconds: count('outage', values.outage),
     changes: count('changes', values.changes),

@@ -92,7 +92,7 @@ async function overloaded({ seconds, ...options }) {
 
 /** A group of processes with little memory, by whichever version of control groups there is. */
 function littleMemory() {
-  const name = `latchkey-drill-${process.pid}`;
+  const name = `latchkey-faults-${process.pid}`;
   const isOld = existsSync('/sys/fs/cgroup/memory');
   const folder = join('/sys/fs/cgroup', isOld ? 'memory' : '', name);
   mkdirSync(folder);
@@ -163,7 +163,7 @@ async function standsStill(options) {
   return { faults, done: `${stillMs / 1_000} s, ${tally(calls)}` };
 }
 
-/** The rows of the load drill, in order. */
+/** The rows of the load suite, in order. */
 export const loadRows = [
   { id: 'R9', what: 'three times too much', expected: '503, p99 <= 4 s, well in 5 s', run: overloaded },
   { id: 'D8', what: '512 MB of memory', expected: 'goes on', run: inLittleMemory, isLong: true },

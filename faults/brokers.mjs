@@ -10,7 +10,7 @@ import { end, freePort, removeFolder, signal, start, temporaryFolder } from './p
 
 const startMsMax = 20_000;
 
-/** The programs that drills start, and the Debian packages that hold them. */
+/** The programs that suites start, and the Debian packages that hold them. */
 export const debianPackages = [
   { command: 'nats-server', package: 'nats-server' },
   { command: 'redis-server', package: 'redis-server' },

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { lostAnswers } from './actors.mjs';
 import { Load } from './failover-load.mjs';
 import { foundingEntries } from './kills.mjs';
-import { compareEvents, comparePeople, Ledger, nowMs } from './ledger.mjs';
+import { compareEvents, comparePeople, History, nowMs } from './history.mjs';
 import { latchkey } from './operator.mjs';
 import { PostgresPair } from './postgres.mjs';
 import { troubles } from './postgres-troubles.mjs';
@@ -71,15 +71,15 @@ function judgeTimes(load) {
 }
 
 /** What both nodes say in the end, against what was answered. */
-async function judgeStore({ load, nodes, ledger, token, entry }) {
+async function judgeStore({ load, nodes, history, token, entry }) {
   const [node, other] = nodes;
-  const { faults, users } = await lostAnswers({ service: node, ledger, token, actors: load.actors });
+  const { faults, users } = await lostAnswers({ service: node, history, token, actors: load.actors });
   const events = await node.events();
-  const told = compareEvents(ledger.entries, events);
+  const told = compareEvents(history.entries, events);
   const { body: otherUsers } = await other.ask('GET', '/users', { token });
   if (!isDeepStrictEqual(users, otherUsers)) faults.push('the nodes list different users');
   if (!isDeepStrictEqual(events, await other.events())) faults.push('the nodes list different events');
-  faults.push(...ledger.complaints, ...told.lost, ...told.invented, ...told.disordered, ...comparePeople(users, events));
+  faults.push(...history.complaints, ...told.lost, ...told.invented, ...told.disordered, ...comparePeople(users, events));
   try {
     latchkey(entry, ['audit', 'verify'], other.env);
   } catch (error) {
@@ -117,14 +117,14 @@ async function endure({ trouble, entry, tell, short = false, isSynchronous = tro
   const [first] = nodes;
   const sentMs = nowMs();
   const token = await first.found();
-  const ledger = new Ledger();
-  for (const one of await foundingEntries(first, token, { sentMs, answeredMs: nowMs() })) ledger.add(one);
-  const load = new Load({ nodes, ledger, token });
+  const history = new History();
+  for (const one of await foundingEntries(first, token, { sentMs, answeredMs: nowMs() })) history.add(one);
+  const load = new Load({ nodes, history, token });
   const backMs = await haveTrouble(trouble, { pair, proxy, nodes, load, short }).finally(() => load.stop());
   await load.end();
   const { checkMs, changeMs } = judgeTimes(load);
   const revoked = await load.judgeRevoked();
-  const judged = judgeStore({ load, nodes, ledger, token, entry });
+  const judged = judgeStore({ load, nodes, history, token, entry });
   // Not even the token that asks may be there any more.
   const { faults, events } = await judged.catch(({ message }) => ({ faults: [message], events: 0 }));
   for (const node of nodes) await node.stop();
@@ -138,12 +138,12 @@ async function endure({ trouble, entry, tell, short = false, isSynchronous = tro
   return {
     faults: all,
     events,
-    done: `${ledger.entries.length} changes, ${revoked} revoked, ${refused} of ${load.calls.length} refused`,
+    done: `${history.entries.length} changes, ${revoked} revoked, ${refused} of ${load.calls.length} refused`,
     note: `slowest check ${checkMs} ms, slowest change ${changeMs} ms, good again after ${Math.round(backMs)} ms${cut}`,
   };
 }
 
-/** The rows of the failover drill. */
+/** The rows of the failover suite. */
 export const failoverRows = troubles.map((trouble) => ({
   id: trouble.id ?? 'R3',
   what: trouble.what,
@@ -152,7 +152,7 @@ export const failoverRows = troubles.map((trouble) => ({
   run: (options) => endure({ trouble, ...options }),
 }));
 
-/** Does what a row of the failover drill does to any build, and any PostgreSQL. */
+/** Does what a row of the failover suite does to any build, and any PostgreSQL. */
 export function troubled(what, options) {
   return endure({ trouble: troubles.find((trouble) => trouble.what === what), ...options });
 }

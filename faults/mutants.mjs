@@ -114,7 +114,7 @@ const loseInStep = {
   to: "export async function up(tx) { await tx.deleteFrom('settings').execute();",
 };
 
-/** The row of a drill, short. */
+/** The row of a suite, short. */
 const rowOf =
   (rows, what) =>
   ({ entry, tell }) =>
@@ -136,8 +136,8 @@ const readyAllTheTime = { file: 'db/postgres/postgres.js', from: 'await health.c
 const lazy = ['synchronous_commit=off', 'wal_writer_delay=10s'];
 const whileBehind = 'the same, while the standby was behind';
 
-/** Services that do it wrongly, each with the drill that has to find it out. */
-export const twins = [
+/** Services that do it wrongly, each with the suite that has to find it out. */
+export const mutants = [
   {
     id: 'R1',
     what: 'that marks before it publishes',

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { nowMs } from './ledger.mjs';
+import { nowMs } from './history.mjs';
 
 const choose = (list) => list[randomInt(list.length)];
 let made = 0;
@@ -17,7 +17,7 @@ function eventOf(does, { orgId, _id: userId, email, fullName, ...record }) {
 
 /**
  * Somebody who changes things, one after another: users that nobody else changes, now and then the organization's name, and
- * groups and tokens, which no event tells of. Everything goes into the ledger; what got no answer is looked up by `settle`.
+ * groups and tokens, which no event tells of. Everything goes into the history; what got no answer is looked up by `settle`.
  */
 export class Actor {
   users = [];
@@ -25,8 +25,8 @@ export class Actor {
   open = null;
 
   /** `mayFail`: 503 is as good as no answer. */
-  constructor({ service, ledger, token, mayRename, mayFail = false }) {
-    Object.assign(this, { service, ledger, token, mayRename, mayFail });
+  constructor({ service, history, token, mayRename, mayFail = false }) {
+    Object.assign(this, { service, history, token, mayRename, mayFail });
   }
 
   #next() {
@@ -85,7 +85,7 @@ export class Actor {
     this.open = null;
     const answeredMs = nowMs();
     if (answer.status >= 300) {
-      this.ledger.complain(
+      this.history.complain(
         `${change.does} was answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`,
       );
     } else {
@@ -95,15 +95,15 @@ export class Actor {
   }
 
   #note({ does, user, body }, answer, times) {
-    const { ledger } = this;
-    if (does === 'group') return ledger.groups.push({ name: body.name, ...times });
-    if (does === 'token') return ledger.tokens.push({ token: answer.token.accessToken, ...times });
+    const { history } = this;
+    if (does === 'group') return history.groups.push({ name: body.name, ...times });
+    if (does === 'token') return history.tokens.push({ token: answer.token.accessToken, ...times });
     if (does === 'organization') {
       const payload = { orgId: answer.data?._id ?? answer._id, registeredName: body.registeredName };
-      return ledger.add({ key: 'organization', event: { eventType: 'orgUpdated', payload }, ...times });
+      return history.add({ key: 'organization', event: { eventType: 'orgUpdated', payload }, ...times });
     }
     const record = does === 'delete' ? user : answer;
-    ledger.add({ key: record._id, event: eventOf(does, record), ...times });
+    history.add({ key: record._id, event: eventOf(does, record), ...times });
     if (does === 'create') return this.users.push(record);
     return Object.assign(user, record, { isDeleted: does === 'delete' });
   }
@@ -136,7 +136,7 @@ export class Actor {
     if (does === 'restore') return status === 200 ? found : null;
     if (status !== 200) throw new Error(`a user is gone whom nobody deleted: ${user.email}`);
     const isDone = found.designation === body.designation;
-    if (isDone && does === 'rename' && found.fullName !== body.fullName) this.ledger.complain('a user is half changed');
+    if (isDone && does === 'rename' && found.fullName !== body.fullName) this.history.complain('a user is half changed');
     return isDone ? found : null;
   }
 
@@ -154,14 +154,14 @@ export class Actor {
 }
 
 /** What was answered and is not there: users, tokens and groups, the last two once each. */
-export async function lostAnswers({ service, ledger, token, actors }) {
+export async function lostAnswers({ service, history, token, actors }) {
   const { body: users } = await service.ask('GET', '/users', { token });
   const faults = actors.flatMap((actor) => actor.faults(users));
-  for (const { token: made } of ledger.tokens.splice(0)) {
+  for (const { token: made } of history.tokens.splice(0)) {
     const { status } = await service.call('GET', '/org', { token: made });
     if (status !== 200) faults.push(`a token that was answered is answered ${status}`);
   }
-  for (const { name } of ledger.groups.splice(0)) {
+  for (const { name } of history.groups.splice(0)) {
     const { body } = await service.ask('GET', `/userGroups?search=${encodeURIComponent(name)}`, { token });
     if (body.groups.length !== 1) faults.push(`${name} is gone`);
   }

@@ -1,4 +1,4 @@
-import { comparePeople } from './ledger.mjs';
+import { comparePeople } from './history.mjs';
 import { latchkey } from './operator.mjs';
 
 let made = 0;
@@ -43,7 +43,7 @@ export class Witness {
   async change() {
     made += 1;
     const turn = made % 3;
-    if (turn === 0) return await this.#makeToken(`drill token ${made}.`);
+    if (turn === 0) return await this.#makeToken(`faults token ${made}.`);
     const person = this.#people.findLast(({ status }) => status < 300);
     if (turn === 1 || !person) return await this.#makePerson(`witness-${made}@example.com`, `Witness ${made}`);
     const job = `Job ${made}`;
@@ -84,7 +84,7 @@ export class Witness {
   }
 
   /** Makes changes and reads between them. */
-  async go(rounds, reading) {
+  async run(rounds, reading) {
     for (let round = 0; round < rounds; round += 1) {
       await this.change();
       if (round % 5 === 0) await this.read(reading);

@@ -20,7 +20,7 @@ async function startWithClock({ entry, store }) {
   const folder = temporaryFolder();
   const file = join(folder, 'clock.json');
   writeFileSync(file, '{"shiftMs":0}');
-  const env = { ...store.env, DRILL_CLOCK: file, NODE_OPTIONS: `--import=${preload}` };
+  const env = { ...store.env, FAULTS_CLOCK: file, NODE_OPTIONS: `--import=${preload}` };
   const service = new Service({ entry, dataDir: join(folder, 'data'), env });
   await service.start();
   const witness = new Witness({ service, token: await service.found() });
@@ -64,15 +64,15 @@ async function jumps(options, { shiftMs, meanwhile }) {
     body: { name: 'for a month', expiryDays: 30 },
   });
   const tokens = { session: await service.signIn(), month: body.token.accessToken, 'token for ever': witness.token };
-  await witness.go(10);
+  await witness.run(10);
   await set({ shiftMs });
   const faults = await tokenFaults(service, meanwhile, tokens);
-  await witness.go(20);
+  await witness.run(20);
   // Who signs in now has a session by this clock.
   faults.push(...(await tokenFaults(service, { fresh: 'good' }, { fresh: await service.signIn() })));
   await set({ shiftMs: 0 });
   faults.push(...(await tokenFaults(service, { session: 'good', month: 'good', 'token for ever': 'good' }, tokens)));
-  await witness.go(10);
+  await witness.run(10);
   faults.push(...(await witness.judge()), ...orderFaults(await service.events()));
   await service.stop();
   const unsound = auditFaults(options.entry, service.dataDir, options.store.env);
@@ -96,7 +96,7 @@ async function standsStill({ entry, short, store }) {
   const { service, witness, set } = await startWithClock({ entry, store });
   await set({ frozenMs: Date.now() });
   const slow = short ? Promise.resolve(headersMs.least) : slowHeadersMs(service);
-  await witness.go(60);
+  await witness.run(60);
   // The use of a token is written by a timer.
   await until('the last use is written', async () => {
     const { body } = await service.ask('GET', '/personal-access-tokens', { token: witness.token });
@@ -112,7 +112,7 @@ async function standsStill({ entry, short, store }) {
   faults.push(...orderFaults(await service.events()));
   await set({ shiftMs: 0 });
   await sleep(10);
-  await witness.go(5);
+  await witness.run(5);
   await service.stop();
   return {
     faults: [...faults, ...auditFaults(entry, service.dataDir, store.env)],
@@ -122,7 +122,7 @@ async function standsStill({ entry, short, store }) {
 
 const always = { 'token for ever': 'good' };
 
-/** The rows of the clock drill, in order. */
+/** The rows of the clock suite, in order. */
 export const clockRows = [
   {
     id: 'D7',

@@ -26,7 +26,7 @@ export function copyOfBuild(edits = []) {
     const path = join(folder, 'dist/server/src', file);
     const text = readFileSync(path, 'utf8');
     if (text.split(from).length !== 2)
-      throw new Error(`${file} does not hold once what a broken twin replaces: ${from}`);
+      throw new Error(`${file} does not hold once what a mutant replaces: ${from}`);
     writeFileSync(
       path,
       text.replace(from, () => to),

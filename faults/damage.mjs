@@ -142,7 +142,7 @@ async function damageRow(damage, { entry }) {
   return { faults, done: faults.length === 0 ? 'refused' : '', note: `${damage.what}: ${said}` };
 }
 
-/** The rows of the damage drill, in order. */
+/** The rows of the damage suite, in order. */
 export const damageRows = damages.map((damage) => ({
   id: 'D6',
   what: damage.what,

@@ -41,7 +41,7 @@ async function founded(entry, dataDir) {
   const service = new Service({ entry, dataDir });
   await service.start();
   const witness = new Witness({ service, token: await service.found() });
-  await witness.go(15);
+  await witness.run(15);
   return { service, witness };
 }
 
@@ -63,14 +63,14 @@ async function diskFull({ entry, short }) {
     // What was made room for earlier, such as the log of the store, still takes some.
     for (let round = 0; round < roundsMax && !witness.changes[503]; round += 1) await witness.change();
     const faults = witness.changes[503] ? [] : [`${roundsMax} changes fit on a full disk`];
-    await witness.go(short ? 20 : 60);
+    await witness.run(short ? 20 : 60);
     faults.push(...(await healthFaults(service, 503)));
     // Nobody gets in by what was not kept.
     faults.push(...(await witness.judge()));
     witness.faults.length = 0;
     empty();
     faults.push(...(await recovered(service, witness)), ...(await healthFaults(service, 200)));
-    await witness.go(10);
+    await witness.run(10);
     faults.push(...(await startedAgain({ service, witness, entry })));
     return { faults, done: told(witness) };
   } finally {
@@ -118,7 +118,7 @@ async function callsFail({ entry, short }, injections) {
   for (const injection of injections) {
     const refusedBefore = witness.changes[503] ?? 0;
     const mend = await injectInto(service, injection);
-    await witness.go(short ? 15 : 40, { mayFail: injection.mayReadsFail });
+    await witness.run(short ? 15 : 40, { mayFail: injection.mayReadsFail });
     if (injection.every === 1) faults.push(...(await healthFaults(service, 503)));
     await mend();
     if ((witness.changes[503] ?? 0) === refusedBefore) {
@@ -209,7 +209,7 @@ async function readOnly({ entry }) {
 const writes = 'write,pwrite64,writev,pwritev';
 const syncs = 'fsync,fdatasync';
 
-/** The rows of the disk drill, in order. */
+/** The rows of the disk suite, in order. */
 export const diskRows = [
   { id: 'R4', what: 'the disk is full', expected: '503, nothing changed', run: diskFull },
   { id: 'R4', what: 'killed on a full disk', expected: 'one line, or starts', run: killedOnFullDisk },

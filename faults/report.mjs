@@ -10,7 +10,7 @@ const budgets = {
     text: '0 lost, invented, out of order',
     holds: ({ lost, invented, disordered, unmet = [] }) => [lost, invented, disordered, unmet].flat().length === 0,
   },
-  twin: { text: 'found out', holds: ({ found }) => found > 0 },
+  mutant: { text: 'found out', holds: ({ found }) => found > 0 },
   /** A row says itself what it expects, and `faults` are the sentences on what was otherwise. */
   check: { text: null, holds: ({ faults }) => faults.length === 0 },
 };
@@ -29,7 +29,7 @@ export function brokenRow(row, error) {
 
 function resultOf({ kind, lost, invented, disordered, repeated, found, faults, broke }) {
   if (broke !== undefined) return 'broke off';
-  if (kind === 'twin') return `${found} faults seen`;
+  if (kind === 'mutant') return `${found} faults seen`;
   if (kind === 'check') return `${faults.length} faults`;
   const again = repeated === undefined ? '' : `, ${repeated} repeated`;
   return `${lost.length} lost, ${invented.length} invented, ${disordered.length} out of order${again}`;
@@ -43,7 +43,7 @@ function cells(row) {
 }
 
 function faultLines(row) {
-  if (row.kind === 'twin') return [];
+  if (row.kind === 'mutant') return [];
   const faults = [
     ...(row.broke === undefined ? [] : [row.broke]),
     ...(row.unmet ?? []),
@@ -76,11 +76,11 @@ export function resultsOf(options, rows) {
   return { ranAt: new Date().toISOString(), machine, options, holds: rows.every(({ holds }) => holds), rows };
 }
 
-/** Puts the results in their place in drill/results.json: that of the drill, or of its twins. */
+/** Puts the results in their place in faults/results.json: that of the suite, or of its mutants. */
 export function writeResults(results) {
-  const { drill, twins, store = 'sqlite' } = results.options;
-  const name = store === 'sqlite' ? drill : `${drill} on ${store}`;
-  const place = twins ? `${name} twins` : name;
+  const { suite, mutants, store = 'sqlite' } = results.options;
+  const name = store === 'sqlite' ? suite : `${suite} on ${store}`;
+  const place = mutants ? `${name} mutants` : name;
   const known = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
   writeFileSync(resultsFile, `${JSON.stringify({ ...known, [place]: results }, null, 2)}\n`);
 }

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import { end, signal, start } from './processes.mjs';
 
 const startMsMax = 30_000;
-const scopedSecret = 'drills-share-this-with-services-4711';
+const scopedSecret = 'faults-share-this-with-services-4711';
 
-/** Who founds the organization of a drill. */
+/** Who founds the organization of a test. */
 export const founder = {
   accountType: 'business',
   contactEmail: 'ada@example.com',
@@ -128,7 +128,7 @@ export class Service {
   /** Founds the organization; answers a personal access token of its administrator that does not expire. */
   async found() {
     await this.ask('POST', '/org', { body: founder });
-    const wish = { name: 'drill', expiryDays: 'never' };
+    const wish = { name: 'faults', expiryDays: 'never' };
     const { body } = await this.ask('POST', '/personal-access-tokens', { token: await this.signIn(), body: wish });
     return body.token.accessToken;
   }

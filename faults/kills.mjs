@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Actor, lostAnswers } from './actors.mjs';
 import { startBroker } from './brokers.mjs';
-import { compareEvents, compareMessages, comparePeople, keyOf, Ledger, nowMs } from './ledger.mjs';
+import { compareEvents, compareMessages, comparePeople, keyOf, History, nowMs } from './history.mjs';
 import { removeFolder, temporaryFolder } from './processes.mjs';
 import { founder, Service } from './service.mjs';
 import { stores } from './stores.mjs';
@@ -109,10 +109,10 @@ function auditFaults(messages) {
 }
 
 /** All that is wrong in the end, and how often messages were repeated. */
-export async function judge({ service, broker, token, ledger, users }) {
+export async function judge({ service, broker, token, history, users }) {
   await drained(service, token);
   const events = await service.events();
-  const told = compareEvents(ledger.entries, events);
+  const told = compareEvents(history.entries, events);
   const messages = await broker.messages(entityStream);
   const sent = compareMessages(messages, events);
   return {
@@ -136,11 +136,11 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
   await service.start();
   const foundedMs = nowMs();
   const token = await service.found();
-  const ledger = new Ledger();
-  for (const one of await foundingEntries(service, token, { sentMs: foundedMs, answeredMs: nowMs() })) ledger.add(one);
+  const history = new History();
+  for (const one of await foundingEntries(service, token, { sentMs: foundedMs, answeredMs: nowMs() })) history.add(one);
   const actors = Array.from(
     { length: actorCount },
-    (_, number) => new Actor({ service, ledger, token, mayRename: number === 0 }),
+    (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
   );
   const faults = [];
   const met = { unpublished: 0, unmarked: 0 };
@@ -178,23 +178,23 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
       faults.push(`kill ${kill} (${aim}): events up to ${marked} are marked, and up to ${arrived} have arrived`);
     await service.start();
     for (const actor of actors) await actor.settle();
-    const kept = await lostAnswers({ service, ledger, token, actors });
+    const kept = await lostAnswers({ service, history, token, actors });
     users = kept.users;
     faults.push(...kept.faults.map((fault) => `kill ${kill} (${aim}): ${fault}`));
     if (kill % 20 === 0)
-      tell(`R1: ${broker.name}, ${kill} of ${kills} kills, ${ledger.entries.length} changes, ${faults.length} faults`);
+      tell(`R1: ${broker.name}, ${kill} of ${kills} kills, ${history.entries.length} changes, ${faults.length} faults`);
     if (stopEarly && faults.length > 0) break;
   }
-  const judged = await judge({ service, broker, token, ledger, users });
+  const judged = await judge({ service, broker, token, history, users });
   await service.stop();
   await broker.close();
   await store.close();
   return {
     kills,
-    changes: ledger.entries.length,
+    changes: history.entries.length,
     ...met,
     ...judged,
-    lost: [...faults, ...ledger.complaints, ...judged.lost],
+    lost: [...faults, ...history.complaints, ...judged.lost],
   };
 }
 

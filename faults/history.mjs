@@ -8,7 +8,7 @@ export const nowMs = () => performance.timeOrigin + performance.now();
  * events it stands among, in order, `event` is `{ eventType, payload }`, known once the answer is there or the store was
  * looked at. `answeredMs` is Infinity for what was done and never answered.
  */
-export class Ledger {
+export class History {
   entries = [];
   /** Answers that nobody should have got. */
   complaints = [];

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Nats, startBroker } from './brokers.mjs';
 import { Callers, tally } from './callers.mjs';
 import { until } from './kills.mjs';
-import { compareMessages } from './ledger.mjs';
+import { compareMessages } from './history.mjs';
 import { temporaryFolder } from './processes.mjs';
 import { Service } from './service.mjs';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Actor } from './actors.mjs';
-import { nowMs } from './ledger.mjs';
+import { nowMs } from './history.mjs';
 
 const actorsEach = 2;
 const pauseMs = 20;
@@ -66,13 +66,13 @@ export class Load {
   #revoked = [];
   #isOver = false;
 
-  constructor({ nodes, ledger, token }) {
+  constructor({ nodes, history, token }) {
     this.nodes = nodes.map((service) => new Seen(service, this));
-    Object.assign(this, { ledger, token });
+    Object.assign(this, { history, token });
     this.actors = this.nodes.flatMap((service, node) =>
       Array.from(
         { length: actorsEach },
-        (_, number) => new Actor({ service, ledger, token, mayRename: node + number === 0, mayFail: true }),
+        (_, number) => new Actor({ service, history, token, mayRename: node + number === 0, mayFail: true }),
       ),
     );
   }
@@ -128,7 +128,7 @@ export class Load {
     made += 1;
     const name = `Failover ${made} ${nowMs()}`;
     const { status } = await node.call('POST', '/userGroups', { token: this.token, body: { name, type: 'custom' } });
-    if (isGood(status)) this.ledger.groups.push({ name });
+    if (isGood(status)) this.history.groups.push({ name });
     else if (status !== 503) this.blame(`a group was answered ${status}`);
     return isGood(status);
   }

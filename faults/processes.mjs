@@ -15,7 +15,7 @@ process.once('exit', () => {
 
 /** A new folder below the system's temporary one, removed by `endEverything`. */
 export function temporaryFolder() {
-  const folder = mkdtempSync(join(tmpdir(), 'latchkey-drill-'));
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-faults-'));
   folders.add(folder);
   return folder;
 }
