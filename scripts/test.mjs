@@ -34,7 +34,7 @@ const effortOfAll = '10';
 async function runFaultSuites() {
   const failures = [];
   for (const name of faultSuites) {
-    const result = await runNode(['faults/run.mjs', name, '--short']);
+    const result = await runNode(['scripts/run.mjs', 'faults/run.ts', name, '--short']);
     report(`faults ${name}`, result);
     if (result.code !== 0) failures.push(`Failed: npm run faults -- ${name} --short\n`);
   }

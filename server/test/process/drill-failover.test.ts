@@ -10,7 +10,7 @@ beforeAll(ensureServerIsBuilt);
 
 describe('npm run faults -- failover', () => {
   it('two nodes lose nothing, and let nobody in, when commits are cut off and the primary is killed under load (D3, STORE-1, STORE-2, STORE-18, AUTH-27, AUDIT-11)', () => {
-    const args = ['faults/run.mjs', 'failover', '--short', '--json'];
+    const args = ['scripts/run.mjs', 'faults/run.ts', 'failover', '--short', '--json'];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
     const rows: Json[] = stdout === '' ? [stderr] : JSON.parse(stdout).rows;
     const told = rows.map(({ id, what, faults, broke }) => [id, what, { faults, broke }]);

@@ -10,7 +10,7 @@ beforeAll(ensureServerIsBuilt);
 
 /** Runs the suites of fault injection as `npm run faults` does. */
 function faults(...args: readonly string[]) {
-  return spawnSync(process.execPath, ['faults/run.mjs', ...args], { cwd: root, encoding: 'utf8' });
+  return spawnSync(process.execPath, ['scripts/run.mjs', 'faults/run.ts', ...args], { cwd: root, encoding: 'utf8' });
 }
 
 describe('npm run faults -- events', () => {

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { Agent } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { waitSecondsOf } from './core-wait.ts';
+import { freePort, issueToken, startServer } from './latchkey.ts';
+import { collect, end, startNode } from './processes.ts';
+import { timedRequest } from './timed-request.ts';
+
+const mailServer = fileURLToPath(new URL('./slow-mail-server.ts', import.meta.url));
+const addresses = 1_000;
+const mailMs = 20;
+const invitations = 3;
+/** Between two requests of the caller that looks how the others fare: shorter than any delay that matters. */
+const pauseMs = 2;
+const restMs = 500;
+
+async function startMailServer() {
+  const port = await freePort();
+  const child = startNode([mailServer], { core: 'generator', env: { MAIL_SERVER: JSON.stringify({ port, mailMs }) } });
+  const output = collect(child.stdout);
+  const isListening = once(child.stderr, 'data');
+  const hasEnded = child.ended.then(() => {
+    throw new Error('the mail server ended at its start');
+  });
+  await Promise.race([isListening, hasEnded]);
+  hasEnded.catch(() => {});
+  return {
+    pid: child.pid,
+    url: `smtp://127.0.0.1:${port}`,
+    end: async () => {
+      await end(child);
+      return JSON.parse(output());
+    },
+  };
+}
+
+/** Somebody else's requests, one after another, until `isOver`; how long each took, in milliseconds. */
+async function askMeanwhile(caller, isOver) {
+  const tookMs = [];
+  const asking = { ...caller, agent: new Agent({ keepAlive: true }) };
+  while (!isOver()) {
+    tookMs.push((await timedRequest(asking, { path: caller.path })).totalMs);
+    await sleep(pauseMs);
+  }
+  asking.agent.destroy();
+  return tookMs;
+}
+
+async function invite(caller, round) {
+  const emails = Array.from({ length: addresses }, (_, place) => `person-${round}-${place}@example.com`);
+  let isOver = false;
+  const meanwhile = askMeanwhile(caller, () => isOver);
+  // Thrown below, once the invitation is over.
+  meanwhile.catch(() => {});
+  try {
+    const { totalMs } = await timedRequest(caller, { method: 'POST', path: '/users/bulk/invite', json: { emails } });
+    return { totalMs, meanwhile };
+  } finally {
+    isOver = true;
+    await meanwhile;
+  }
+}
+
+/**
+ * P11: an invitation of 1,000 addresses, on a mail server that takes 20 ms a mail, each time of 1,000 others. Returns
+ * `{ seconds, longestMs, waitShares, mails }`: how long each took, the longest that somebody else waited meanwhile, for which
+ * part of the time the service or the mail server had no core, and what the mail server saw.
+ */
+export async function measureInvite({ tell }) {
+  const mail = await startMailServer();
+  const { child, ...server } = await startServer({ env: { SMTP_URL: mail.url } });
+  const { userId, token } = await issueToken(server.api, ['user:invite', 'user:read']);
+  const caller = { ...server, path: `/users/${userId}`, headers: { authorization: `Bearer ${token}` } };
+  const pids = [server.pid, mail.pid];
+  const [seconds, longestMs, waitShares] = [[], [], []];
+  for (let round = 1; round <= invitations; round++) {
+    await sleep(restMs);
+    const waitedBefore = pids.map(waitSecondsOf);
+    const { totalMs, meanwhile } = await invite(caller, round);
+    const waited = pids.map((pid, place) => waitSecondsOf(pid) - waitedBefore[place]);
+    waitShares.push(Math.max(...waited) / (totalMs / 1000));
+    seconds.push(totalMs / 1000);
+    longestMs.push(Math.max(...(await meanwhile)));
+    tell(`P11: invitation ${round} of ${invitations}  ${(totalMs / 1000).toFixed(2)} s for ${addresses} addresses`);
+  }
+  await end(child);
+  const mails = await mail.end();
+  const expected = addresses * invitations;
+  if (mails.mails !== expected || mails.addresses !== expected) {
+    throw new Error(`${mails.mails} mails came to ${mails.addresses} of ${expected} addresses`);
+  }
+  return { seconds, longestMs, waitShares, mails };
+}

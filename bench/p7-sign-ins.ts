@@ -1,0 +1,15 @@
+import { fileURLToPath } from 'node:url';
+import { startLatchkey } from './latchkey.ts';
+import { measureTurns } from './latency-turns.ts';
+
+const script = fileURLToPath(new URL('./sign-in-caller.ts', import.meta.url));
+/** More than one core can hash: what is too much is to be refused quickly. */
+const perSecond = 50;
+
+/** P7: the latency of token checks idle and while people sign in. Returns one `{ idle, loaded }` a round. */
+export async function measureSignIns(options) {
+  const started = await startLatchkey({ core: 'others' });
+  const { port, person } = started;
+  const work = { name: 'sign-ins', good: '200', script, orders: { port, perSecond, person } };
+  return measureTurns({ id: 'P7', started, work }, options);
+}

@@ -1,0 +1,84 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startServer } from './latchkey.ts';
+import { end } from './processes.ts';
+import { printedToken, seededStore } from './seeded-store.ts';
+import { median } from './statistics.ts';
+import { timedRequest } from './timed-request.ts';
+
+const users = 100_000;
+const requests = 5;
+const otherRequests = 3;
+/** Between two requests, so that each finds the server idle; the first wait also lets it finish its start. */
+const restMs = 400;
+
+function kilobytesOf(pid, field) {
+  const found = new RegExp(`^${field}:\\s*(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  if (found === null) throw new Error(`/proc/${pid}/status has no ${field}`);
+  return Number(found[1]);
+}
+
+/** From now on `VmHWM` is the most memory since now, which no sampling could miss. */
+function forgetPeak(pid) {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/** The most memory that the whole list costs, over what the server had before it was asked for the first time. */
+async function wholeList(server) {
+  const idleKilobytes = kilobytesOf(server.pid, 'VmRSS');
+  const [firstByteMs, totalMs, memoryMb] = [[], [], []];
+  let bytes = 0;
+  for (let count = 0; count < requests; count++) {
+    await sleep(restMs);
+    forgetPeak(server.pid);
+    const answer = await timedRequest(server, { path: '/users' });
+    memoryMb.push((kilobytesOf(server.pid, 'VmHWM') - idleKilobytes) / 1024);
+    firstByteMs.push(answer.firstByteMs);
+    totalMs.push(answer.totalMs);
+    bytes = answer.body.length;
+    const listed = JSON.parse(answer.body).length;
+    if (listed <= users) throw new Error(`GET /users listed ${listed} users, not ${users} and an administrator`);
+  }
+  return { firstByteMs, totalMs, memoryMb, idleMb: idleKilobytes / 1024, bytes };
+}
+
+async function otherPaths(server) {
+  const first = await timedRequest(server, { path: '/users?page=1' });
+  const { totalPages } = JSON.parse(first.body).pagination;
+  const pages = ['fullName', 'email', 'createdAt'].flatMap((sortBy) =>
+    [1, totalPages].map((page) => `/users?page=${page}&sortBy=${sortBy}`),
+  );
+  const searches = ['a', '.77777@', 'nobody-is-called-this'].map((text) => `/users?search=${text}`);
+  return [...pages, ...searches, '/users/fetch/with-groups'];
+}
+
+async function timeOthers(server) {
+  const others = [];
+  for (const path of await otherPaths(server)) {
+    const answers = [];
+    for (let count = 0; count < otherRequests; count++) answers.push(await timedRequest(server, { path }));
+    const { body } = answers[0];
+    const matches = JSON.parse(body).pagination?.totalCount ?? null;
+    const of = (field) => median(answers.map((answer) => answer[field]));
+    others.push({ path, firstByteMs: of('firstByteMs'), totalMs: of('totalMs'), bytes: body.length, matches });
+  }
+  return others;
+}
+
+/**
+ * P9, time and memory: `GET /users` with 100,000 users, on a server that does nothing else. Milliseconds and megabytes of
+ * each request, and `others`: further lists of the same store, for orientation.
+ */
+export async function measureUserList({ tell }) {
+  const dataDir = await seededStore({ users, tokens: 1_000 }, tell);
+  // Somebody who signed in first would leave the server with the memory of a password hash, and the list would look small.
+  const token = await printedToken(dataDir);
+  tell(`P9: GET /users with ${users} users`);
+  const { child, ...server } = await startServer({ dataDir });
+  const caller = { ...server, headers: { authorization: `Bearer ${token}` } };
+  await sleep(restMs);
+  const whole = await wholeList(caller);
+  const others = await timeOthers(caller);
+  await end(child);
+  return { ...whole, others };
+}

@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Actor } from './actors.ts';
+import { nowMs } from './history.ts';
+
+const actorsEach = 2;
+const pauseMs = 20;
+const isGood = (status) => status >= 200 && status < 300;
+let made = 0;
+
+/** A node as its clients see it: every call is remembered, with what it took and how it was answered. */
+class Seen {
+  constructor(service, load) {
+    Object.assign(this, { service, load });
+  }
+
+  /** Calls; throws without an answer, which there always has to be. */
+  async call(method, path, options) {
+    const { load, service } = this;
+    const sentMs = performance.now();
+    const note = (status) => {
+      const endMs = performance.now();
+      load.calls.push({ node: service.name, isRead: method === 'GET', status, sentMs, endMs, tookMs: endMs - sentMs });
+    };
+    try {
+      const answer = await service.call(method, path, options);
+      note(answer.status);
+      if (answer.status === 503 && answer.headers.get('retry-after') === null)
+        load.blame('a 503 does not say when to try again');
+      if (answer.status === 429 || (answer.status >= 500 && answer.status !== 503))
+        load.blame(`${method} ${path} was answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`);
+      return answer;
+    } catch (error) {
+      note(0);
+      load.blame(`${method} ${path} got no answer on node ${service.name}: ${error.cause?.code ?? error.message}`);
+      throw error;
+    }
+  }
+
+  async ask(method, path, options) {
+    const { status, body, headers } = await this.call(method, path, options);
+    if (isGood(status)) return { body, headers };
+    throw new Error(`${method} ${path} was answered ${status}`);
+  }
+}
+
+/** Looks up what got no answer; it stays open where that cannot be seen yet. */
+async function settle(actor) {
+  const { open } = actor;
+  try {
+    await actor.settle();
+  } catch (error) {
+    actor.open = open;
+    throw error;
+  }
+}
+
+/**
+ * Mixed load on some nodes with one store: changes of which each is told of by an event, groups and tokens, tokens that are
+ * revoked, and checks of all of them, on every node.
+ */
+export class Load {
+  calls = [];
+  faults = [];
+  /** While something is wrong with the store: what got no good answer is looked up afterwards. */
+  isTrouble = false;
+  #revoked = [];
+  #isOver = false;
+
+  constructor({ nodes, history, token }) {
+    this.nodes = nodes.map((service) => new Seen(service, this));
+    Object.assign(this, { history, token });
+    this.actors = this.nodes.flatMap((service, node) =>
+      Array.from(
+        { length: actorsEach },
+        (_, number) => new Actor({ service, history, token, mayRename: node + number === 0, mayFail: true }),
+      ),
+    );
+  }
+
+  blame(fault) {
+    if (this.faults.length < 100) this.faults.push(fault);
+  }
+
+  begin() {
+    this.#working = [
+      ...this.actors.map((actor) => this.#repeat(() => this.#act(actor))),
+      ...this.nodes.flatMap((node) => [
+        this.#repeat(() => this.#check(node)),
+        this.#repeat(() => this.#check(node)),
+        this.#repeat(() => this.#makeGroup(node)),
+        this.#repeat(() => this.#revoke(node)),
+        this.#repeat(() => this.#checkRevoked(node)),
+      ]),
+    ];
+  }
+
+  #working = [];
+
+  /** Nothing more is asked. */
+  stop() {
+    this.#isOver = true;
+  }
+
+  /** Ends it, and looks up what got no answer. */
+  async end() {
+    this.isTrouble = false;
+    this.stop();
+    await Promise.all(this.#working);
+    // Who looks for somebody that was acknowledged and is gone has found a fault.
+    for (const actor of this.actors) await settle(actor).catch(({ message }) => this.blame(message));
+  }
+
+  async #repeat(work) {
+    while (!this.#isOver) {
+      // What is wrong with an answer was noted where it came.
+      await work().catch(() => sleep(pauseMs));
+      await sleep(pauseMs);
+    }
+  }
+
+  async #act(actor) {
+    if (actor.open === null) await actor.act();
+    else if (!this.isTrouble && (await this.#makeGroup(actor.service))) await settle(actor);
+  }
+
+  /** Whatever was begun before it, on any node, has ended when it is answered. Answers whether it was made. */
+  async #makeGroup(node) {
+    made += 1;
+    const name = `Failover ${made} ${nowMs()}`;
+    const { status } = await node.call('POST', '/userGroups', { token: this.token, body: { name, type: 'custom' } });
+    if (isGood(status)) this.history.groups.push({ name });
+    else if (status !== 503) this.blame(`a group was answered ${status}`);
+    return isGood(status);
+  }
+
+  /** A good token is answered well, or not at all. */
+  async #check(node, token = this.token) {
+    const { status } = await node.call('GET', '/org', { token });
+    if (status !== 200 && status !== 503) this.blame(`a good token was answered ${status}`);
+  }
+
+  async #revoke(node) {
+    made += 1;
+    const { token } = this;
+    const wish = { name: `failover ${made}`, expiryDays: 'never', scopes: ['org:read'] };
+    const answer = await node.call('POST', '/personal-access-tokens', { token, body: wish });
+    if (!isGood(answer.status)) return;
+    const { id, accessToken } = answer.body.token;
+    await Promise.all(this.nodes.map((one) => this.#check(one, accessToken)));
+    const { status } = await node.call('DELETE', `/personal-access-tokens/${id}`, { token });
+    if (status === 503) return;
+    if (!isGood(status)) this.blame(`the revocation of a token was answered ${status}`);
+    this.#revoked.push(accessToken);
+    await Promise.all(this.nodes.map((one) => this.#expectRevoked(one, accessToken)));
+  }
+
+  async #checkRevoked(node) {
+    const token = this.#revoked[Math.floor(Math.random() * this.#revoked.length)];
+    if (token !== undefined) await this.#expectRevoked(node, token);
+  }
+
+  async #expectRevoked(node, token) {
+    const { status } = await node.call('GET', '/org', { token });
+    if (status !== 401 && status !== 503) this.blame(`a revoked token was answered ${status}`);
+  }
+
+  /** Every token whose revocation was acknowledged, on every node. Answers how many there are. */
+  async judgeRevoked() {
+    for (const node of this.nodes) {
+      for (const token of this.#revoked) {
+        const { status } = await node.call('GET', '/org', { token });
+        if (status !== 401) this.blame(`a token whose revocation was acknowledged is answered ${status}`);
+      }
+    }
+    return this.#revoked.length;
+  }
+
+  /** Milliseconds from a moment until a node gave a good answer to a read, or to a change; Infinity where it never did. */
+  firstGoodMs(sinceMs, { node, isRead }) {
+    const good = this.calls.filter(
+      (call) => call.node === node && call.isRead === isRead && isGood(call.status) && call.endMs > sinceMs,
+    );
+    return Math.min(...good.map(({ endMs }) => endMs - sinceMs), Number.POSITIVE_INFINITY);
+  }
+}

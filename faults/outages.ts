@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Actor, lostAnswers } from './actors.ts';
+import { startBroker } from './brokers.ts';
+import { drained, foundingEntries, judge } from './kills.ts';
+import { History, nowMs } from './history.ts';
+import { temporaryFolder } from './processes.ts';
+import { Service } from './service.ts';
+
+const actorCount = 8;
+/** What one request of a hundred may take: so many milliseconds, or so many times what it takes while all is well. */
+const p99 = { msMax: 500, ratioMax: 5 };
+const streams = ['entity-events', 'audit-events'];
+
+/** The value that `share` (0 to 1) of the numbers don't exceed. */
+function percentile(numbers, share) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
+}
+
+/** Makes so many changes over so long; answers how long each took, and how many got no answer. */
+async function changeFor(actors, { changes, seconds }) {
+  const tookMs = [];
+  let unanswered = 0;
+  const idle = [...actors];
+  const waiting = [];
+  const startedMs = performance.now();
+  const pending = [];
+  for (let number = 0; number < changes; number += 1) {
+    const dueMs = startedMs + (number / changes) * seconds * 1_000;
+    await sleep(Math.max(0, dueMs - performance.now()));
+    const actor = idle.shift() ?? (await new Promise((resolve) => waiting.push(resolve)));
+    pending.push(
+      actor.act().then((ms) => {
+        if (ms === null) unanswered += 1;
+        else tookMs.push(ms);
+        const next = waiting.shift();
+        if (next) next(actor);
+        else idle.push(actor);
+      }),
+    );
+  }
+  await Promise.all(pending);
+  return { tookMs, unanswered };
+}
+
+/** What is done to the broker while changes are made; each answers what mends it. */
+const troubles = {
+  down: async (broker) => {
+    await broker.stop();
+    return () => broker.start();
+  },
+  slow: async (broker) => {
+    broker.pause();
+    return async () => broker.resume();
+  },
+  full: (broker) => broker.narrow(streams),
+  empty: async (broker) => {
+    await broker.stop();
+    return async () => {
+      broker.empty();
+      await broker.start();
+    };
+  },
+};
+
+const told = { down: 'is down', slow: 'stands still', full: 'is full', empty: 'comes back empty' };
+/** The part of the time and of the changes that each takes. */
+const shares = { down: 1, slow: 0.25, full: 0.25, empty: 0.1 };
+
+/** Puts the service to one trouble with its broker; answers an outcome. */
+async function endure({ Kind, trouble, entry, seconds, changes }) {
+  const broker = await startBroker(Kind);
+  const dataDir = join(temporaryFolder(), 'data');
+  const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url } });
+  await service.start();
+  const sentMs = nowMs();
+  const token = await service.found();
+  const history = new History();
+  for (const one of await foundingEntries(service, token, { sentMs, answeredMs: nowMs() })) history.add(one);
+  const actors = Array.from(
+    { length: actorCount },
+    (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
+  );
+  const well = await changeFor(actors, { changes: 30, seconds: 1 });
+  await drained(service, token);
+  const mend = await troubles[trouble](broker);
+  const { tookMs, unanswered } = await changeFor(actors, { changes, seconds });
+  const behind = Math.max(...Object.values(await service.relays(token)).map((relay) => relay.behind));
+  await mend();
+  const mendedMs = performance.now();
+  if (trouble === 'empty') {
+    for (const stream of streams) {
+      await service.ask('POST', '/events/relays/replay', { token, body: { relay: `${stream}/broker`, after: 0 } });
+    }
+  }
+  await drained(service, token);
+  const drainSeconds = (performance.now() - mendedMs) / 1_000;
+  const kept = await lostAnswers({ service, history, token, actors });
+  const judged = await judge({ service, broker, token, history, users: kept.users });
+  await service.stop();
+  await broker.close();
+  const p99Ms = percentile(tookMs, 0.99);
+  const msMax = Math.max(p99.msMax, p99.ratioMax * percentile(well.tookMs, 0.99));
+  const late = p99Ms > msMax ? [`p99 of the answers was ${Math.round(p99Ms)} ms, and may be ${Math.round(msMax)}`] : [];
+  const silent = unanswered > 0 ? [`${unanswered} requests got no answer`] : [];
+  const idle = behind < changes / 4 ? [`only ${behind} events were waiting: the broker had no trouble`] : [];
+  return {
+    ...judged,
+    answers: tookMs.length,
+    p99Ms,
+    behind,
+    drainSeconds,
+    lost: [...kept.faults, ...history.complaints, ...judged.lost],
+    unmet: [...late, ...silent, ...idle],
+    done: `${changes} changes, p99 ${Math.round(p99Ms)} ms`,
+    note: `${broker.name} ${told[trouble]}: ${behind} waiting in the end, sent in ${drainSeconds.toFixed(1)} s`,
+  };
+}
+
+/** R2, D2: the troubles that a broker may have, `{ trouble, what, run }` each. */
+export const outages = Object.keys(troubles).map((trouble) => ({
+  trouble,
+  what: `the broker ${told[trouble]}`,
+  run: ({ Kind, entry, outageSeconds, changes }) =>
+    endure({
+      Kind,
+      trouble,
+      entry,
+      seconds: Math.max(1, outageSeconds * shares[trouble]),
+      changes: Math.max(40, Math.round(changes * shares[trouble])),
+    }),
+}));
