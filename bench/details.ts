@@ -1,4 +1,4 @@
-import { median } from './statistics.ts';
+import { median } from '../harness/statistics.ts';
 
 const milliseconds = (number) => `${number < 10 ? number.toFixed(1) : Math.round(number)} ms`;
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;

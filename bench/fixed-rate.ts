@@ -1,5 +1,5 @@
 import { Agent, request } from 'node:http';
-import { median } from './statistics.ts';
+import { median } from '../harness/statistics.ts';
 
 const agent = new Agent({ keepAlive: true });
 

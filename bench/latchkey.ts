@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { startNode, temporaryFolder } from './processes.ts';
+import { startNode, temporaryFolder } from './pinned.ts';
 
 const entryPoint = fileURLToPath(new URL('../dist/bin/server.js', import.meta.url));
 const startSecondsMax = 60;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fetchBody, runLoad } from './load.ts';
-import { collect, startNode } from './processes.ts';
-import { median } from './statistics.ts';
+import { collect, startNode } from './pinned.ts';
+import { median } from '../harness/statistics.ts';
 
 /**
  * A fixed rate, a few percent of what one core answers: under saturation the requests wait for each other, idle or not, and

@@ -15,7 +15,7 @@ import { readFileSync } from 'node:fs';
 import { waitSecondsOf } from './core-wait.ts';
 import { KeepAliveConnection } from './keep-alive-connection.ts';
 import { Pace } from './pace.ts';
-import { percentile } from './statistics.ts';
+import { percentile } from '../harness/statistics.ts';
 
 const ticksPerSecond = 100;
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { startLatchkey } from './latchkey.ts';
 import { sampleRecord, startPeer } from './peers.ts';
 import { startPostgres } from './postgres-store.ts';
-import { runNode } from './processes.ts';
+import { runNode } from './pinned.ts';
 
 const generator = fileURLToPath(new URL('./load-generator.ts', import.meta.url));
 const connections = 32;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
 import { freePort } from './latchkey.ts';
-import { cores, temporaryFolder } from './processes.ts';
+import { cores, temporaryFolder } from './pinned.ts';
 
 const startMsMax = 15_000;
 

@@ -1,6 +1,6 @@
 import { holds } from './budgets.ts';
 import { workOf } from './latency-turns.ts';
-import { median, percentile } from './statistics.ts';
+import { median, percentile } from '../harness/statistics.ts';
 
 /** Below this share of its core a loaded server was held up by something else: the generator or other programs. */
 export const undisturbedCpuShare = 0.85;

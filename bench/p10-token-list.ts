@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServer } from './latchkey.ts';
-import { end } from './processes.ts';
+import { end } from './pinned.ts';
 import { printedToken, seededStore } from './seeded-store.ts';
-import { median, percentile } from './statistics.ts';
+import { median, percentile } from '../harness/statistics.ts';
 import { timedRequest } from './timed-request.ts';
 
 const size = { users: 1_000, tokens: 100_000 };

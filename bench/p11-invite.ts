@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { waitSecondsOf } from './core-wait.ts';
 import { freePort, issueToken, startServer } from './latchkey.ts';
-import { collect, end, startNode } from './processes.ts';
+import { collect, end, startNode } from './pinned.ts';
 import { timedRequest } from './timed-request.ts';
 
 const mailServer = fileURLToPath(new URL('./slow-mail-server.ts', import.meta.url));

@@ -7,8 +7,8 @@ import Sqlite from 'better-sqlite3';
 import { waitSecondsOf } from './core-wait.ts';
 import { issueToken, startServer } from './latchkey.ts';
 import { startNats } from './nats-server.ts';
-import { end, temporaryFolder } from './processes.ts';
-import { percentile } from './statistics.ts';
+import { end, temporaryFolder } from './pinned.ts';
+import { percentile } from '../harness/statistics.ts';
 import { timedRequest } from './timed-request.ts';
 
 const backlog = 20_000;

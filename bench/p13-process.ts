@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLatchkey, startServer } from './latchkey.ts';
 import { fetchBody, runLoad } from './load.ts';
-import { end } from './processes.ts';
+import { end } from './pinned.ts';
 import { seededStore } from './seeded-store.ts';
-import { median } from './statistics.ts';
+import { median } from '../harness/statistics.ts';
 
 const starts = 5;
 const idleMs = 5_000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issueTokenFor, signIn, startServer } from './latchkey.ts';
 import { listRoutes } from './list-routes.ts';
-import { end, temporaryFolder } from './processes.ts';
+import { end, temporaryFolder } from './pinned.ts';
 import { administrator, seededStore } from './seeded-store.ts';
 import { timedRequest } from './timed-request.ts';
 

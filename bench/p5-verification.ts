@@ -1,8 +1,8 @@
 // Row P5: processor time of one verification of a personal access token, in process. Run alone, it prints the result
 // as one line of JSON; `npm run bench` runs it in a process of its own.
 import { issueToken } from './latchkey.ts';
-import { endEverything, temporaryFolder } from './processes.ts';
-import { median } from './statistics.ts';
+import { endEverything, temporaryFolder } from './pinned.ts';
+import { median } from '../harness/statistics.ts';
 
 const warmUpIterations = 20_000;
 const iterations = 200_000;

@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { issueToken, startServer } from './latchkey.ts';
 import { send } from './fixed-rate.ts';
-import { end } from './processes.ts';
+import { end } from './pinned.ts';
 import { timedRequest } from './timed-request.ts';
 
 const racing = 4;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { startLatchkey } from './latchkey.ts';
 import { measureTurns } from './latency-turns.ts';
 import { makePictures } from './pictures.ts';
-import { temporaryFolder } from './processes.ts';
+import { temporaryFolder } from './pinned.ts';
 
 const script = fileURLToPath(new URL('./picture-uploader.ts', import.meta.url));
 const perSecond = 5;

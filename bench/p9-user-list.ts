@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServer } from './latchkey.ts';
-import { end } from './processes.ts';
+import { end } from './pinned.ts';
 import { printedToken, seededStore } from './seeded-store.ts';
-import { median } from './statistics.ts';
+import { median } from '../harness/statistics.ts';
 import { timedRequest } from './timed-request.ts';
 
 const users = 100_000;

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { collect, startNode, temporaryFolder } from './processes.ts';
+import { collect, startNode, temporaryFolder } from './pinned.ts';
 
 const startSecondsMax = 30;
 

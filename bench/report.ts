@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 import { isLeast } from './budgets.ts';
 import { details } from './details.ts';
 import { undisturbedCpuShare, undisturbedLateMs, undisturbedWaitShare } from './outcomes.ts';
-import { cores } from './processes.ts';
+import { cores } from './pinned.ts';
 
 const resultsFile = new URL('./results.json', import.meta.url);
 

@@ -30,7 +30,7 @@ import { measureRelay } from './p12-relay.ts';
 import { measureProcess } from './p13-process.ts';
 import { countStatements } from './p14-statements.ts';
 import { endPostgres } from './postgres-store.ts';
-import { endEverything, runNode } from './processes.ts';
+import { endEverything, runNode } from './pinned.ts';
 import { table, writeResults } from './report.ts';
 import { measureTiming } from './t9-timing.ts';
 

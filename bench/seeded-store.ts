@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runNode, temporaryFolder } from './processes.ts';
+import { runNode, temporaryFolder } from './pinned.ts';
 
 const command = fileURLToPath(new URL('../dist/bin/latchkey.js', import.meta.url));
 const cache = fileURLToPath(new URL('./.cache', import.meta.url));

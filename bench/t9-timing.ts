@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { issueTokenFor, startLatchkey } from './latchkey.ts';
-import { startNode } from './processes.ts';
-import { median } from './statistics.ts';
+import { startNode } from './pinned.ts';
+import { median } from '../harness/statistics.ts';
 
 const sink = fileURLToPath(new URL('./mail-sink.ts', import.meta.url));
 const warmUps = 50;

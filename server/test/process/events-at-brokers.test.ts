@@ -1,7 +1,7 @@
 import { CloudEvent } from 'cloudevents';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { NatsServer } from '../support/nats-server.ts';
-import { RedisServer } from '../support/redis-server.ts';
+import { NatsServer } from '../../../harness/nats-server.ts';
+import { RedisServer } from '../../../harness/redis-server.ts';
 import { firstOnes } from '../support/streamed-events.ts';
 import { type Json, TestApp } from '../support/test-app.ts';
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { BrokerProgram } from '../../../harness/broker-program.ts';
+import { NatsServer } from '../../../harness/nats-server.ts';
+import { RedisServer } from '../../../harness/redis-server.ts';
 import { second } from '../../src/base/clock.ts';
-import type { BrokerProgram } from '../support/broker-program.ts';
 import { commitEvents } from '../support/committed-events.ts';
 import { addEvents, EventReader } from '../support/event-reader.ts';
-import { NatsServer } from '../support/nats-server.ts';
-import { RedisServer } from '../support/redis-server.ts';
 import { nextTurn, secondConnection } from '../support/second-connection.ts';
 import { ensureServerIsBuilt, readStore, ServerProcess, withDirectory } from '../support/server-process.ts';
 import { type Client, TestApp } from '../support/test-app.ts';

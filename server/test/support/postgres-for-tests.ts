@@ -1,8 +1,8 @@
 import type { TestProject } from 'vitest/node';
+import { PostgresServer } from '../../../harness/postgres-server.ts';
 import { Secret } from '../../src/base/secret.ts';
 import { openPostgres } from '../../src/db/postgres/postgres.ts';
 import { migrate } from '../../src/db/schema/migrate.ts';
-import { PostgresServer } from './postgres-server.ts';
 import { TestClock } from './test-clock.ts';
 
 const template = 'latchkey_template';

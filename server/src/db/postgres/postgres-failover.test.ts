@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { PostgresServer } from '../../../../harness/postgres-server.ts';
 import { selectCounter, selectKept, setCounter } from '../../../test/support/postgres-place.ts';
-import { PostgresServer } from '../../../test/support/postgres-server.ts';
 import { SilentWire } from '../../../test/support/silent-wire.ts';
 import { TestApp } from '../../../test/support/test-app.ts';
 import { TestClock } from '../../../test/support/test-clock.ts';

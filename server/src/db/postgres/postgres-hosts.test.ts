@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { certificate } from '../../../test/support/broker-program.ts';
+import { certificate } from '../../../../harness/broker-program.ts';
+import { PostgresServer } from '../../../../harness/postgres-server.ts';
 import { PostgresPlace, selectCounter, setCounter } from '../../../test/support/postgres-place.ts';
-import { PostgresServer } from '../../../test/support/postgres-server.ts';
 import { TestClock } from '../../../test/support/test-clock.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Database } from '../database.ts';

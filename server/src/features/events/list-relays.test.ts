@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { NatsServer } from '../../../../harness/nats-server.ts';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { NatsServer } from '../../../test/support/nats-server.ts';
 import { addLetter, addRelay, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../base/clock.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { RedisServer } from '../../../../harness/redis-server.ts';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { RedisServer } from '../../../test/support/redis-server.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { addRelay, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';

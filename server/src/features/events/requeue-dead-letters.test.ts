@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { NatsServer } from '../../../test/support/nats-server.ts';
+import { NatsServer } from '../../../../harness/nats-server.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { addLetter, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { NatsServer } from '../../../../harness/nats-server.ts';
+import { RedisServer } from '../../../../harness/redis-server.ts';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { NatsServer } from '../../../test/support/nats-server.ts';
-import { RedisServer } from '../../../test/support/redis-server.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { second } from '../../base/clock.ts';
 

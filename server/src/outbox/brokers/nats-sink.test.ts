@@ -1,7 +1,7 @@
 import { AckPolicy, type StreamConfig } from '@nats-io/jetstream';
 import { headers, nanos } from '@nats-io/transport-node';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { NatsServer } from '../../../test/support/nats-server.ts';
+import { NatsServer } from '../../../../harness/nats-server.ts';
 import { SilentLines } from '../../../test/support/silent-lines.ts';
 import {
   eventId,

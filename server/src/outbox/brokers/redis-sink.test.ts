@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RedisServer } from '../../../test/support/redis-server.ts';
+import { RedisServer } from '../../../../harness/redis-server.ts';
 import {
   eventId,
   firstOnes,

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { NatsServer } from '../../../../harness/nats-server.ts';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { NatsServer } from '../../../test/support/nats-server.ts';
 import { addRelay } from '../../../test/support/stored-relays.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { day, hour } from '../../base/clock.ts';

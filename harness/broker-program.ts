@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 const startMsMax = 15_000;
 /** Where programs of the system stand, also when this is not in the PATH of whoever runs the tests. */
 const systemDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
-const fixture = (name: string) => join(import.meta.dirname, 'fixtures/mail-server', name);
+const fixture = (name: string) => join(import.meta.dirname, '../server/test/support/fixtures/mail-server', name);
 /** The certificate of servers that speak TLS, for 127.0.0.1; it is its own authority. */
 export const certificate = {
   file: fixture('certificate.pem'),
