@@ -1,3 +1,5 @@
+import type { Row } from './rows.ts';
+
 /**
  * The rows that the benchmark measures, some of them in parts. A `load` row compares the throughput of two servers under
  * the same load and its budget is the least ratio; everywhere else the budget is the most: processor time of one call
@@ -7,7 +9,7 @@
  * of another kind in the row's unit (`figure`). `growth` is as `load`, of one server on two stores. A row without a budget
  * is there for orientation.
  */
-export const rows = [
+export const rows: readonly Row[] = [
   {
     id: 'P1',
     kind: 'load',
@@ -140,12 +142,12 @@ export const rows = [
 ];
 
 /** Whether the budget of a row is the least, not the most, that may be measured. */
-export function isLeast({ kind, part }) {
+export function isLeast({ kind, part }: Row): boolean {
   return kind === 'load' || kind === 'growth' || part === 'rate';
 }
 
 /** Whether a measured value keeps the row's budget; null where there is none. */
-export function holds(row, value) {
+export function holds(row: Row, value: number): boolean | null {
   if (row.budget === null) return null;
   return isLeast(row) ? value >= row.budget : value <= row.budget;
 }

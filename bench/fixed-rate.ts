@@ -1,12 +1,26 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { median } from '../harness/statistics.ts';
+import type { WorkDone } from './rows.ts';
 
 const agent = new Agent({ keepAlive: true });
 
-/** Sends one request to this machine; answers `{ status, headers }`, the status as text or what went wrong in its place. */
-export function send({ port, path, method, headers }, body) {
+interface Request {
+  readonly port: number;
+  readonly path: string;
+  readonly method: string;
+  readonly headers: OutgoingHttpHeaders;
+}
+
+interface Response {
+  /** As text, or what went wrong. */
+  readonly status: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Sends one request to this machine. Never rejects. */
+export function send({ port, path, method, headers }: Request, body: Buffer): Promise<Response> {
   return new Promise((resolve) => {
-    const failed = (error) => resolve({ status: error.message, headers: {} });
+    const failed = (error: Error) => resolve({ status: error.message, headers: {} });
     const options = { agent, host: '127.0.0.1', port, path, method };
     const sent = request({ ...options, headers: { ...headers, 'content-length': body.length } }, (answer) => {
       answer.resume();
@@ -18,19 +32,24 @@ export function send({ port, path, method, headers }, body) {
   });
 }
 
+interface Rate {
+  readonly perSecond: number;
+  /** The answer of success. */
+  readonly good: string;
+}
+
 /**
  * Acts at a fixed rate, whether or not what was begun earlier is done. When the process is told to end (SIGTERM) it waits
- * for what is still under way and prints one line of JSON: `{ perSecond, answers, medianMs }`, how often each answer came
- * and the median time of those that were `good`.
- * @param act is told how many were begun before it; answers a status or what went wrong
+ * for what is still under way and prints one line of JSON, a `WorkDone`.
+ * @param act is given how many were begun before it; returns a status or what went wrong
  */
-export function actAtRate({ perSecond, good }, act) {
+export function actAtRate({ perSecond, good }: Rate, act: (place: number) => Promise<string>): void {
   const startedAt = performance.now();
-  const pending = [];
-  const answers = {};
-  const goodMs = [];
+  const pending: Promise<void>[] = [];
+  const answers: Record<string, number> = {};
+  const goodMs: number[] = [];
 
-  async function actOnce() {
+  async function actOnce(): Promise<void> {
     const sentAt = performance.now();
     const answer = await act(pending.length);
     answers[answer] = (answers[answer] ?? 0) + 1;
@@ -43,12 +62,14 @@ export function actAtRate({ perSecond, good }, act) {
     while (pending.length < due) pending.push(actOnce());
   }, 10);
 
-  process.once('SIGTERM', async () => {
+  const end = async () => {
     clearInterval(timer);
     const seconds = (performance.now() - startedAt) / 1000;
     await Promise.all(pending);
     const medianMs = goodMs.length === 0 ? null : median(goodMs);
-    console.log(JSON.stringify({ perSecond: pending.length / seconds, answers, medianMs }));
+    const done: WorkDone = { perSecond: pending.length / seconds, answers, medianMs };
+    console.log(JSON.stringify(done));
     agent.destroy();
-  });
+  };
+  process.once('SIGTERM', () => void end());
 }

@@ -1,8 +1,18 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lengthHeader = /\r\ncontent-length: *(\d+)/i;
 const bodySampleInterval = 64;
+
+interface Options {
+  readonly host: string;
+  readonly port: number;
+  readonly request: Buffer;
+  readonly expectedBody: Buffer;
+  onReady(connection: KeepAliveConnection): void;
+  onAnswer(latencyMs: number): void;
+  onBroken(error: Error): void;
+}
 
 /**
  * One keep-alive connection with at most one request outstanding, always of the same bytes. `onReady(connection)` is
@@ -12,52 +22,51 @@ const bodySampleInterval = 64;
  * once and nothing further is sent.
  */
 export class KeepAliveConnection {
-  #socket;
-  #options;
-  #pending = Buffer.alloc(0);
+  readonly #socket: Socket;
+  readonly #options: Options;
+  #pending: Buffer = Buffer.alloc(0);
   #sentAt = 0;
   #answers = 0;
   #ended = false;
 
-  /** `options`: `{ host, port, request, expectedBody, onReady, onAnswer, onBroken }`, request and body as buffers. */
-  constructor(options) {
+  constructor(options: Options) {
     this.#options = options;
     this.#socket = connect({ host: options.host, port: options.port, noDelay: true });
-    this.#socket.on('data', (chunk) => this.#receive(chunk));
+    this.#socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.#socket.on('error', (error) => this.#break(error));
     this.#socket.on('close', () => this.#break(new Error('the server closed a connection')));
     this.#socket.on('connect', () => this.#options.onReady(this));
   }
 
   /** Closes the connection; an outstanding answer is dropped. */
-  end() {
+  end(): void {
     this.#ended = true;
     this.#socket.destroy();
   }
 
   /** Sends the request, whose latency counts from `since`; the connection must be ready. */
-  send(since = performance.now()) {
+  send(since = performance.now()): void {
     this.#sentAt = since;
     this.#socket.write(this.#options.request);
   }
 
-  #receive(chunk) {
+  #receive(chunk: Buffer): void {
     if (this.#ended) return;
     const bytes = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
     try {
       this.#consume(bytes);
     } catch (error) {
-      this.#break(error);
+      this.#break(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  #consume(bytes) {
+  #consume(bytes: Buffer): void {
     const headBytes = bytes.indexOf(headEnd);
     if (headBytes === -1) {
       this.#pending = bytes;
       return;
     }
-    const head = bytes.latin1Slice(0, headBytes);
+    const head = bytes.toString('latin1', 0, headBytes);
     const bodyStart = headBytes + headEnd.length;
     const bodyBytes = Number(lengthHeader.exec(head)?.[1] ?? Number.NaN);
     if (!head.startsWith('HTTP/1.1 200 ')) {
@@ -74,7 +83,7 @@ export class KeepAliveConnection {
     this.#complete(bytes, bodyStart);
   }
 
-  #complete(bytes, bodyStart) {
+  #complete(bytes: Buffer, bodyStart: number): void {
     if (this.#answers++ % bodySampleInterval === 0 && !bytes.subarray(bodyStart).equals(this.#options.expectedBody)) {
       throw new Error(`an answer has another body: ${bytes.toString('latin1', bodyStart, bodyStart + 300)}`);
     }
@@ -83,7 +92,7 @@ export class KeepAliveConnection {
     this.#options.onReady(this);
   }
 
-  #break(error) {
+  #break(error: Error): void {
     if (this.#ended) return;
     this.end();
     this.#options.onBroken(error);

@@ -1,7 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { collect } from '../harness/processes.ts';
+import { percent } from './formats.ts';
 import { fetchBody, runLoad } from './load.ts';
-import { collect, startNode } from './pinned.ts';
-import { median } from '../harness/statistics.ts';
+import { startNode } from './pinned.ts';
+import type { LoadResult, Measured, Rounds, Target, Turn, WorkDone } from './rows.ts';
+
+/** What is done at the same time as token checks. */
+interface Work {
+  readonly name: string;
+  /** The answer of success. */
+  readonly good: string;
+  /** The process that does it, and what it reads from the variable WORK. */
+  readonly script: string;
+  readonly orders: { readonly perSecond: number };
+}
 
 /**
  * A fixed rate, a few percent of what one core answers: under saturation the requests wait for each other, idle or not, and
@@ -17,18 +29,17 @@ const turnShare = 0.3;
 /** Of a rate that was ordered, the least that has to be reached for the row to mean anything. */
 const rateShareMin = 0.9;
 
-function startWork({ script, orders }) {
-  const child = startNode([script], { core: 'generator', env: { WORK: JSON.stringify(orders) } });
-  const [output, complaint] = [collect(child.stdout), collect(child.stderr)];
+function startWork({ script, orders }: Work): () => Promise<WorkDone> {
+  const program = startNode([script], { core: 'generator', env: { WORK: JSON.stringify(orders) } });
+  const [output, complaint] = [collect(program.stdout), collect(program.stderr)];
   return async () => {
-    child.kill('SIGTERM');
-    const { code } = await child.ended;
+    const { code } = await program.end();
     if (code !== 0) throw new Error(`${script} broke: ${complaint().trim()}`);
     return JSON.parse(output());
   };
 }
 
-function requireWork({ name, good, orders }, { answers, perSecond }) {
+function requireWork({ name, good, orders }: Work, { answers, perSecond }: WorkDone): void {
   const unexpected = Object.keys(answers).find((answer) => ![good, '503'].includes(answer));
   if (unexpected !== undefined) throw new Error(`one of the ${name} was answered ${unexpected}`);
   if (!answers[good]) throw new Error(`not one of the ${name} was answered ${good}`);
@@ -37,12 +48,9 @@ function requireWork({ name, good, orders }, { answers, perSecond }) {
   }
 }
 
-async function checks(server, seconds) {
-  const result = await runLoad(server, { seconds, perSecond: checksPerSecond });
-  return { ...result, seconds };
-}
+const checks = (server: Measured, seconds: number) => runLoad(server, { seconds, perSecond: checksPerSecond });
 
-async function loadedTurn(server, { work, seconds }) {
+async function loadedTurn(server: Measured, work: Work, seconds: number): Promise<Turn['loaded']> {
   const endWork = startWork(work);
   await sleep(workAheadMs);
   const result = await checks(server, seconds);
@@ -51,48 +59,38 @@ async function loadedTurn(server, { work, seconds }) {
   return { ...result, work: done };
 }
 
-const percent = (share) => (share === null ? '?' : `${Math.round(share * 100)} %`);
-
-const turnText = ({ p50Ms, p99Ms, lateP99Ms, serverCpuShare, serverWaitShare }) =>
+const turnText = ({ p50Ms, p99Ms, lateP99Ms = 0, serverCpuShare, serverWaitShare }: LoadResult) =>
   [
     `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`,
     `(server ${percent(serverCpuShare)} of a core, its event loop waiting for one ${percent(serverWaitShare)} of the time;`,
     `generator late by ${lateP99Ms.toFixed(1)} ms at p99)`,
   ].join(' ');
 
-const workText = ({ name, good }, { answers, medianMs }) =>
-  `${name}: ${answers[good] ?? 0} × ${good}, ${answers['503'] ?? 0} × 503, median ${Math.round(medianMs)} ms`;
+const workText = ({ name, good }: Work, { answers, medianMs }: WorkDone) =>
+  `${name}: ${answers[good] ?? 0} × ${good}, ${answers['503'] ?? 0} × 503, median ${Math.round(medianMs ?? Number.NaN)} ms`;
+
+interface Options {
+  readonly id: string;
+  readonly started: Target;
+  readonly work: Work;
+}
 
 /**
  * The latency of token checks, idle and while `work` is done, in turns on one server, which is not kept to one core: its
- * threads are meant to run beside the event loop, and on one core the kernel's time slices would be measured. `work` is
- * `{ name, good, script, orders }`: what it is called, the status of success, and the process that does it. Returns one
- * `{ idle, loaded }` a round.
+ * threads are meant to run beside the event loop, and on one core the kernel's time slices would be measured. Returns one turn a round.
  */
-export async function measureTurns({ id, started, work }, { seconds, rounds, tell }) {
+export async function measureTurns({ id, started, work }: Options, { seconds, rounds, tell }: Rounds) {
   const server = { ...started, body: await fetchBody(started) };
-  const turn = { work, seconds: seconds * turnShare };
   await runLoad(server, { seconds: 3 });
-  const results = [];
+  const results: Turn[] = [];
   for (let round = 1; round <= rounds; round++) {
     await sleep(restMs);
-    const idle = await checks(server, turn.seconds);
-    const loaded = await loadedTurn(server, turn);
+    const idle = await checks(server, seconds * turnShare);
+    const loaded = await loadedTurn(server, work, seconds * turnShare);
     const begin = `${id}: round ${round} of ${rounds}  `;
     tell(`${begin}${'idle'.padEnd(work.name.length)} ${turnText(idle)}`);
     tell(`${begin}${work.name} ${turnText(loaded)}; ${workText(work, loaded.work)}`);
     results.push({ idle, loaded });
   }
   return results;
-}
-
-/** The sum of what the rounds' work was answered, by status, and the median of the median times. */
-export function workOf(rounds) {
-  const answers = {};
-  for (const { loaded } of rounds) {
-    for (const [answer, count] of Object.entries(loaded.work.answers)) {
-      answers[answer] = (answers[answer] ?? 0) + count;
-    }
-  }
-  return { answers, medianMs: median(rounds.map(({ loaded }) => loaded.work.medianMs)) };
 }

@@ -1,14 +1,36 @@
 import { readFileSync } from 'node:fs';
+import type { Json } from '../harness/api-client.ts';
+import type { Wanted } from './timed-request.ts';
 
 const document = new URL('../docs/openapi.gen.json', import.meta.url);
 const base = '/api/v1';
 
-/**
- * Every route that answers rows of the store, as many as there are: how to ask for them, where `rows` is how many a page
- * may have, `userIds` are users of the store, `groupId` and `teamId` a group and a team of theirs, `webhookId` a webhook
- * that was sent to, and where they are in the answer. Those with `bySession` take no token.
- */
-export const listRoutes = [
+/** What there is in a store that lists are asked for. */
+export interface ListPlace {
+  /** How many rows a page may have. */
+  readonly rows: number;
+  readonly userIds: readonly string[];
+  /** A group and a team of these users. */
+  readonly groupId: string;
+  readonly teamId: string;
+  /** One that was sent to. */
+  readonly webhookId: string;
+}
+
+/** A route that answers rows of the store. */
+export interface ListRoute {
+  readonly route: string;
+  /** What distinguishes it from another of the same route. */
+  readonly with?: string;
+  /** It takes a session instead of a token. */
+  readonly bySession?: boolean;
+  request(place: ListPlace): Wanted;
+  /** The rows in the answer. */
+  list(body: Json): readonly unknown[];
+}
+
+/** Every route that answers rows of the store, as many as there are. */
+export const listRoutes: readonly ListRoute[] = [
   { route: 'GET /users', request: () => ({ path: '/users' }), list: (body) => body },
   {
     route: 'GET /users',
@@ -152,27 +174,30 @@ const boundedRoutes = [
   'DELETE /userGroups/{groupId}',
 ];
 
-function answersList(schema, resolve) {
+/** A part of the OpenAPI document. */
+type Schema = Json;
+
+function answersList(schema: Schema, resolve: (schema: Schema) => Schema): boolean {
   const { type, properties = {}, anyOf = [], oneOf = [] } = resolve(schema);
   if (type === 'array') return true;
   if ([...anyOf, ...oneOf].some((option) => answersList(option, resolve))) return true;
-  return Object.values(properties).some((property) => resolve(property).type === 'array');
+  return Object.values(properties).some((property: Schema) => resolve(property).type === 'array');
 }
 
 /** The routes that answer a list, as the OpenAPI document of this checkout has them. */
-function documentedLists() {
+function documentedLists(): readonly string[] {
   const openapi = JSON.parse(readFileSync(document, 'utf8'));
-  const resolve = (schema) =>
+  const resolve = (schema: Schema): Schema =>
     schema.$ref === undefined
       ? schema
       : resolve(
           schema.$ref
             .split('/')
             .slice(1)
-            .reduce((part, name) => part[name], openapi),
+            .reduce((part: Json, name: string) => part[name], openapi),
         );
-  const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })),
+  const operations = Object.entries<Json>(openapi.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, { responses }]) => ({ path, method, responses })),
   );
   return operations.flatMap(({ path, method, responses }) => {
     const schema = responses?.['200']?.content?.['application/json']?.schema;
@@ -182,7 +207,7 @@ function documentedLists() {
 }
 
 /** Throws when a documented route answers a list and is not known here: "any list route" would leave it out unnoticed. */
-export function requireEveryList() {
+export function requireEveryList(): void {
   const known = new Set([...boundedRoutes, ...listRoutes.map(({ route }) => route)]);
   const unknown = documentedLists().filter((route) => !known.has(route));
   if (unknown.length > 0) {

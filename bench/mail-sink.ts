@@ -1,14 +1,20 @@
 // A mail server in a process of its own that takes every mail and forgets it. Prints its port as soon as it listens.
 import { createServer } from 'node:net';
 
-const answers = { EHLO: '250 sink', MAIL: '250 ok', RCPT: '250 ok', DATA: '354 go on', QUIT: '221 bye' };
+const answers: Readonly<Record<string, string>> = {
+  EHLO: '250 sink',
+  MAIL: '250 ok',
+  RCPT: '250 ok',
+  DATA: '354 go on',
+  QUIT: '221 bye',
+};
 
 const server = createServer((socket) => {
   let held = '';
   let inData = false;
   socket.setNoDelay(true).setEncoding('latin1').write('220 sink\r\n');
   socket.on('error', () => socket.destroy());
-  socket.on('data', (chunk) => {
+  socket.on('data', (chunk: string) => {
     held += chunk;
     for (;;) {
       const mark = inData ? '\r\n.\r\n' : '\r\n';
@@ -22,4 +28,4 @@ const server = createServer((socket) => {
   });
 });
 
-server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+server.listen(0, '127.0.0.1', () => console.log(Object(server.address()).port));

@@ -1,19 +1,30 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Tell } from '../harness/command-line.ts';
+import { rate } from './formats.ts';
 import { startServer } from './latchkey.ts';
 import { fetchBody, runLoad } from './load.ts';
+import type { LoadResult, Measured, Rounds, Sides } from './rows.ts';
 import { printedToken, seededStore } from './seeded-store.ts';
-import { timedRequest } from './timed-request.ts';
+import { type Caller, timedRequest } from './timed-request.ts';
 
 const sizes = { small: { users: 100, tokens: 1_000 }, large: { users: 100_000, tokens: 1_000_000 } };
 const warmUpSeconds = 3;
 /** Each commit has the server forget what it read, so that tokens and users are looked up in the store again and again. */
 const changesPerSecond = 20;
 
-const userIdOf = (token) =>
-  JSON.parse(Buffer.from(token.replace(/^[^.]*_(?=ey)/, '').split('.')[1], 'base64url').toString()).userId;
+/** A server under load, and who changes records of it meanwhile. */
+interface Changing extends Measured {
+  readonly caller: Caller;
+  readonly changedId: string;
+}
 
-async function startOn(name, tell) {
+function userIdOf(token: string): string {
+  const [, payload = ''] = token.replace(/^[^.]*_(?=ey)/, '').split('.');
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()).userId;
+}
+
+async function startOn(name: keyof typeof sizes, tell: Tell): Promise<Changing> {
   const dataDir = await seededStore(sizes[name], tell);
   const token = await printedToken(dataDir);
   const headers = { authorization: `Bearer ${token}` };
@@ -22,26 +33,26 @@ async function startOn(name, tell) {
   const caller = { ...started, headers, agent: new Agent({ keepAlive: true, maxSockets: 1 }) };
   const json = { fullName: 'Changes Often', email: 'changes-often@example.com' };
   const { body } = await timedRequest(caller, { method: 'POST', path: '/users', json });
-  return { ...server, body: await fetchBody(server), caller, changedId: JSON.parse(body)._id };
+  return { ...server, body: await fetchBody(server), caller, changedId: JSON.parse(body.toString())._id };
 }
 
-/** Changes somebody else's record at a rate until told to stop. */
-function keepChanging({ caller, changedId }) {
-  let isOver = false;
+/** Changes another user's record at a rate; returns what ends that. */
+function keepChanging({ caller, changedId }: Changing): () => Promise<void> {
+  const over = new AbortController();
   const changing = (async () => {
-    for (let number = 0; !isOver; number++) {
+    for (let number = 0; !over.signal.aborted; number++) {
       const json = { designation: `Job ${number}` };
       await timedRequest(caller, { method: 'PATCH', path: `/users/${changedId}/designation`, json });
       await sleep(1_000 / changesPerSecond);
     }
   })();
   return async () => {
-    isOver = true;
+    over.abort();
     await changing;
   };
 }
 
-async function turn(server, seconds) {
+async function turn(server: Changing, seconds: number): Promise<LoadResult> {
   const stop = keepChanging(server);
   try {
     return await runLoad(server, { seconds });
@@ -54,13 +65,12 @@ async function turn(server, seconds) {
  * P4: token checks with 1,000,000 tokens and 100,000 users, and with 1,000 and 100, in turns, while records change.
  * Returns one `{ subject, peer }` a round.
  */
-export async function measureGrowth({ seconds, rounds, tell }) {
+export async function measureGrowth({ seconds, rounds, tell }: Rounds): Promise<readonly Sides[]> {
   const [peer, subject] = [await startOn('small', tell), await startOn('large', tell)];
   for (const server of [peer, subject]) await runLoad(server, { seconds: warmUpSeconds });
-  const results = [];
+  const results: Sides[] = [];
   for (let round = 1; round <= rounds; round++) {
     const result = { peer: await turn(peer, seconds), subject: await turn(subject, seconds) };
-    const rate = ({ requestsPerSecond }) => `${Math.round(requestsPerSecond)} req/s`;
     tell(`P4: round ${round} of ${rounds}  large ${rate(result.subject)}, small ${rate(result.peer)}`);
     results.push(result);
   }

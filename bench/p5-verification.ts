@@ -1,14 +1,19 @@
 // Row P5: processor time of one verification of a personal access token, in process. Run alone, it prints the result
 // as one line of JSON; `npm run bench` runs it in a process of its own.
-import { issueToken } from './latchkey.ts';
-import { endEverything, temporaryFolder } from './pinned.ts';
+import { ApiClient, type Json } from '../harness/api-client.ts';
+import { messageOf } from '../harness/command-line.ts';
+import { endEverything, temporaryFolder } from '../harness/processes.ts';
 import { median } from '../harness/statistics.ts';
+import { createOrganization } from './latchkey.ts';
 
 const warmUpIterations = 20_000;
 const iterations = 200_000;
 const batches = 5;
 
-const fromServer = (module) => import(new URL(`../dist/server/src/${module}.js`, import.meta.url));
+type Verify = () => unknown;
+
+const fromServer = (module: string): Promise<Json> =>
+  import(new URL(`../dist/server/src/${module}.js`, import.meta.url).href);
 
 /**
  * THE ADAPTER: the only part that knows the server's modules. It composes a service on an empty store, makes an
@@ -17,7 +22,7 @@ const fromServer = (module) => import(new URL(`../dist/server/src/${module}.js`,
  *             (or a promise of it); throws when the token is refused
  *   close()   closes the service and removes its store
  */
-async function loadVerification() {
+async function loadVerification(): Promise<{ verify: Verify; close(): Promise<void> }> {
   const [
     { compose },
     { loadConfig },
@@ -34,31 +39,31 @@ async function loadVerification() {
       .map(fromServer),
   );
   const environment = { DATA_DIR: temporaryFolder(), RATE_LIMIT: 'off', LOG_LEVEL: 'silent' };
-  const live = liveConfig((running) => loadConfig(environment, running));
+  const live = liveConfig((running: Json) => loadConfig(environment, running));
   const log = await createLog(live.current, process.stdout);
   const { app, services, close } = await compose({ live, clock: systemClock, log });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
-  const { token } = await issueToken(`${address}/api/v1`);
-  const store = (uses) => tokens.storeLastUsed(services, uses);
+  const { token } = await createOrganization(new ApiClient(address));
+  const store = (uses: Json) => tokens.storeLastUsed(services, uses);
   const authenticate = authenticator({
     db: services.db,
     clock: services.clock,
     displayPrefixes: () => live.current.displayPrefixes,
-    find: [(hash) => tokens.findToken(services, hash), (hash) => sessions.findSession(services, hash)],
+    find: [(hash: Json) => tokens.findToken(services, hash), (hash: Json) => sessions.findSession(services, hash)],
     onTokenUse: lastUsed({ clock: services.clock, metrics: services.metrics, log, store }).touch,
   });
   const header = `Bearer ${token}`;
   return { verify: () => authenticate(header), close };
 }
 
-async function cpuMicrosecondsEach(call) {
+async function cpuMicrosecondsEach(call: Verify): Promise<number> {
   const before = process.cpuUsage();
   for (let count = 0; count < iterations; count++) await call();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / iterations;
 }
 
-async function warmUp(call) {
+async function warmUp(call: Verify): Promise<void> {
   for (let count = 0; count < warmUpIterations; count++) await call();
 }
 
@@ -66,13 +71,13 @@ async function warmUp(call) {
  * Processor time of one `verify()` in microseconds over the same loop with a call that only hands back the principal,
  * which is what a route without authentication has: the median of five batches of 200,000 calls, and all five.
  */
-async function measureVerification(verify) {
+async function measureVerification(verify: Verify) {
   const principal = await verify();
   if (!principal) throw new Error('the verification returned no principal');
   const handBack = async () => principal;
   await warmUp(verify);
   await warmUp(handBack);
-  const each = [];
+  const each: number[] = [];
   for (let batch = 0; batch < batches; batch++) {
     const without = await cpuMicrosecondsEach(handBack);
     const using = await cpuMicrosecondsEach(verify);
@@ -93,7 +98,7 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  console.error(error.message);
+  console.error(messageOf(error));
   process.exitCode = 1;
 } finally {
   await endEverything();

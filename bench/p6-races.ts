@@ -1,15 +1,31 @@
 import { Agent } from 'node:http';
-import { issueToken, startServer } from './latchkey.ts';
 import { send } from './fixed-rate.ts';
-import { end } from './pinned.ts';
-import { timedRequest } from './timed-request.ts';
+import { createOrganization, startServer } from './latchkey.ts';
+import type { Measuring } from './rows.ts';
+import { type Caller, timedRequest } from './timed-request.ts';
 
 const racing = 4;
 /** Checks that are under way when the token is revoked, and those that are sent once that was answered. */
 const [underWay, afterwards] = [3, 2];
 
-/** One race: answers how often the token was good after its revocation was answered, and before. */
-async function race(caller, { tokenId, accessToken }) {
+type Racer = Caller & { readonly port: number };
+
+interface Raced {
+  readonly tokenId: string;
+  readonly accessToken: string;
+}
+
+/** What P6 counted. */
+export interface Races {
+  readonly races: number;
+  /** Checks that succeeded although they were sent after the revocation was answered. */
+  readonly late: number;
+  /** Those that were under way and succeeded. */
+  readonly early: number;
+}
+
+/** One race: returns how often the token was good after its revocation was answered, and before. */
+async function race(caller: Racer, { tokenId, accessToken }: Raced): Promise<Omit<Races, 'races'>> {
   const check = () =>
     send(
       { port: caller.port, path: '/api/v1/org', method: 'GET', headers: { authorization: `Bearer ${accessToken}` } },
@@ -20,25 +36,22 @@ async function race(caller, { tokenId, accessToken }) {
   const after = await Promise.all(Array.from({ length: afterwards }, check));
   const before = await Promise.all(racers);
   const strange = [...before, ...after].filter(({ status }) => !['200', '401'].includes(status));
-  if (strange.length > 0) throw new Error(`a check was answered ${strange[0].status}`);
-  const good = (answers) => answers.filter(({ status }) => status === '200').length;
+  if (strange[0]) throw new Error(`a check was answered ${strange[0].status}`);
+  const good = (answers: typeof before) => answers.filter(({ status }) => status === '200').length;
   return { late: good(after), early: good(before) };
 }
 
-async function freshToken(caller, number) {
+async function freshToken(caller: Caller, number: number): Promise<Raced> {
   const json = { name: `race ${number}`, scopes: ['org:read'], expiryDays: 'never' };
   const { body } = await timedRequest(caller, { method: 'POST', path: '/personal-access-tokens', json });
-  const { id, accessToken } = JSON.parse(body).token;
+  const { id, accessToken } = JSON.parse(body.toString()).token;
   return { tokenId: id, accessToken };
 }
 
-/**
- * P6: a token is checked while it is revoked, and again the moment that is answered. Returns `{ late: { races, count,
- * early } }`: how many checks succeeded that were sent after the answer, and how many of those that were under way.
- */
-export async function measureRaces({ tries, tell }) {
+/** P6: a token is checked while it is revoked, and again the moment that is answered. */
+export async function measureRaces(tries: number, { tell }: Measuring): Promise<Races> {
   const server = await startServer({ core: 'others' });
-  const { token } = await issueToken(server.api, ['org:read', 'token:read', 'token:write']);
+  const { token } = await createOrganization(server.client, ['org:read', 'token:read', 'token:write']);
   let [races, late, early] = [0, 0, 0];
   const racer = async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -53,6 +66,6 @@ export async function measureRaces({ tries, tell }) {
     agent.destroy();
   };
   await Promise.all(Array.from({ length: racing }, racer));
-  await end(server.child);
-  return { late: { races, count: late, early } };
+  await server.program.end();
+  return { races, late, early };
 }

@@ -1,15 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../harness/processes.ts';
 import { startLatchkey } from './latchkey.ts';
 import { measureTurns } from './latency-turns.ts';
-import { makePictures } from './pictures.ts';
-import { temporaryFolder } from './pinned.ts';
+import { makePictures, type Picture } from './pictures.ts';
+import type { Rounds, Turn } from './rows.ts';
 
 const script = fileURLToPath(new URL('./picture-uploader.ts', import.meta.url));
 const perSecond = 5;
 
-function storePictures(pictures) {
+function storePictures(pictures: readonly Picture[]) {
   const folder = temporaryFolder();
   return pictures.map(({ name, type, bytes }) => {
     const file = join(folder, name);
@@ -18,8 +19,8 @@ function storePictures(pictures) {
   });
 }
 
-/** P8: the latency of token checks idle and during uploads. Returns one `{ idle, loaded }` a round. */
-export async function measureUploads(options) {
+/** P8: the latency of token checks idle and during uploads. Returns one turn a round. */
+export async function measureUploads(options: Rounds): Promise<readonly Turn[]> {
   const { tell } = options;
   tell('P8: making pictures');
   const pictures = await makePictures();

@@ -1,3 +1,5 @@
+import type { KeepAliveConnection } from './keep-alive-connection.ts';
+
 /**
  * Sends requests at a fixed rate on connections that are ready, whether or not earlier ones were answered. The latency of
  * a request counts from when it could have been sent, had a connection been ready: a server that stands still delays them
@@ -5,17 +7,17 @@
  */
 export class Pace {
   /** How long after its time each request was sent: what the generator itself was late by, in milliseconds. */
-  latenessMs = [];
-  #perSecond;
-  #ready = [];
-  #waiting = [];
-  #timer;
+  readonly latenessMs: number[] = [];
+  readonly #perSecond: number;
+  readonly #ready: KeepAliveConnection[] = [];
+  readonly #waiting: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(perSecond) {
+  constructor(perSecond: number) {
     this.#perSecond = perSecond;
   }
 
-  start() {
+  start(): void {
     const startedAt = performance.now();
     let sent = 0;
     this.#timer = setInterval(() => {
@@ -30,13 +32,13 @@ export class Pace {
   }
 
   /** To be told of each connection that may send. */
-  ready(connection) {
+  ready(connection: KeepAliveConnection): void {
     const dueAt = this.#waiting.shift();
     if (dueAt === undefined) this.#ready.push(connection);
     else connection.send(dueAt);
   }
 
-  end() {
+  end(): void {
     clearInterval(this.#timer);
   }
 }

@@ -1,9 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import { collect, startNode, temporaryFolder } from './pinned.ts';
+import { collect, type Program, temporaryFolder } from '../harness/processes.ts';
+import { startNode } from './pinned.ts';
+import type { Target } from './rows.ts';
 
 const startSecondsMax = 30;
 
-function firstLine(child, name) {
+function firstLine(child: Program, name: string): Promise<string> {
   const [output, complaint] = [collect(child.stdout), collect(child.stderr)];
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
@@ -16,7 +18,7 @@ function firstLine(child, name) {
       clearTimeout(timer);
       resolve(output().slice(0, end));
     });
-    child.ended.then(() => {
+    void child.ended.then(() => {
       clearTimeout(timer);
       reject(new Error(`${name} did not start: ${complaint().trim()}`));
     });
@@ -24,16 +26,15 @@ function firstLine(child, name) {
 }
 
 /**
- * Starts a peer (`bare-fastify` or `better-auth`) that answers `record`, and returns where it is:
- * `{ name, pid, port, path, headers }`.
+ * Starts a peer (`bare-fastify` or `better-auth`) that answers `record`.
  */
-export async function startPeer(name, record) {
+export async function startPeer(name: string, record: object): Promise<Target> {
   const child = startNode([fileURLToPath(new URL(`./peers/${name}.mjs`, import.meta.url))], {
     core: 'server',
     env: { NODE_ENV: 'production', DATA_DIR: temporaryFolder(), USER_RECORD: JSON.stringify(record) },
   });
   const { port, headers } = JSON.parse(await firstLine(child, name));
-  return { name, pid: child.pid, port, path: `/api/v1/users/${record._id}`, headers };
+  return { name, pid: child.pid, port, path: `/api/v1/users/${'_id' in record ? String(record._id) : ''}`, headers };
 }
 
 /** A record of the shape and size of Latchkey's, for runs in which Latchkey takes no part. */

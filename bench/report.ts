@@ -1,129 +1,72 @@
 import { writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { aligned, machine } from '../harness/report.ts';
 import { isLeast } from './budgets.ts';
-import { details } from './details.ts';
 import { undisturbedCpuShare, undisturbedLateMs, undisturbedWaitShare } from './outcomes.ts';
 import { cores } from './pinned.ts';
+import type { Outcome, Row } from './rows.ts';
 
 const resultsFile = new URL('./results.json', import.meta.url);
 
-function significant(number) {
-  return number >= 10 ? number.toFixed(1) : number.toPrecision(3);
-}
-
-function verdict({ unmeasured, holds: kept, disturbed }) {
+function verdict({ unmeasured, holds, seen }: Outcome): string {
   if (unmeasured !== undefined) return 'not measured';
-  if (kept === null) return '-';
-  return (kept ? 'yes' : 'no') + (disturbed ? '?' : '');
+  if (holds === null) return '-';
+  return (holds ? 'yes' : 'no') + (seen?.isDisturbed ? '?' : '');
 }
 
-const rate = (side) => `${Math.round(side.requestsPerSecond)} req/s`;
-const latency = (side) => `${side.p50Ms.toFixed(2)} / ${side.p99Ms.toFixed(2)}`;
-const latencies = ({ ours, peers }) => ({ 'p50 / p99 ms': latency(ours), 'peer p50 / p99 ms': latency(peers) });
+const units: Readonly<Record<string, string>> = { cpu: ' us' };
 
-function ratesOf(outcome) {
-  return {
-    ours: rate(outcome.ours),
-    'peer does': rate(outcome.peers),
-    ratio: significant(outcome.ratio),
-    'by CPU': outcome.cpuRatio === null ? '-' : significant(outcome.cpuRatio),
-    ...latencies(outcome),
-  };
-}
-
-const cellsOf = {
-  load: ratesOf,
-  calls: ratesOf,
-  cpu: ({ microseconds }) => ({ ours: `${microseconds.toFixed(2)} us` }),
-  turns: (outcome) => ({
-    ours: `${outcome.ours.p99Ms.toFixed(2)} ms`,
-    'peer does': `${outcome.peers.p99Ms.toFixed(2)} ms`,
-    ratio: significant(outcome.ratio),
-    ...latencies(outcome),
-  }),
-  list: ({ value, unit }) => ({ ours: `${unit === 'statements' ? value : significant(value)} ${unit}` }),
-  invite: ({ value, unit }) => ({ ours: `${significant(value)} ${unit}` }),
-  growth: ratesOf,
-  figure: ({ value, unit }) => ({ ours: `${Number.isInteger(value) ? value : significant(value)} ${unit}` }),
-  relay: ({ value, unit }) => ({ ours: `${Math.round(value)} ${unit}` }),
-  statements: ({ value, unit }) => ({ ours: `${value} ${unit}` }),
-  timing: ({ value, knownMs, unknownMs }) => ({
-    ours: `${knownMs.toFixed(2)} ms`,
-    'peer does': `${unknownMs.toFixed(2)} ms`,
-    ratio: `${value.toFixed(1)} %`,
-  }),
-};
-
-const budgetUnits = Object.assign(
-  { load: '', cpu: ' us', turns: '', list: '', invite: '' },
-  { relay: '', statements: '', timing: '', calls: '', growth: '', figure: '' },
-);
-
-function budgetText(row) {
+function budgetText(row: Row): string {
   const { kind, budget, unit } = row;
   if (budget === null) return '-';
-  return `${isLeast(row) ? '>=' : '<='} ${budget}${unit === undefined ? budgetUnits[kind] : ` ${unit}`}`;
+  return `${isLeast(row) ? '>=' : '<='} ${budget}${unit === undefined ? (units[kind] ?? '') : ` ${unit}`}`;
 }
 
-function cells(outcome) {
-  const measured = outcome.unmeasured === undefined ? cellsOf[outcome.kind](outcome) : {};
-  const { id, what, peer } = outcome;
-  return { row: id, what, peer, budget: budgetText(outcome), holds: verdict(outcome), ...measured };
+const measuredColumns = ['ours', 'peer does', 'ratio', 'by CPU'];
+const columns = ['row', 'what', 'peer', ...measuredColumns, 'budget', 'holds', 'p50 / p99 ms', 'peer p50 / p99 ms'];
+
+function cells(outcome: Outcome): readonly string[] {
+  const { row, seen } = outcome;
+  const { ours = '-', peerDoes = '-', ratio = '-', byCpu = '-', latencies = '-', peerLatencies = '-' } = seen ?? {};
+  const measured = [ours, peerDoes, ratio, byCpu];
+  return [row.id, row.what, row.peer ?? '-', ...measured, budgetText(row), verdict(outcome), latencies, peerLatencies];
 }
 
-const columns = [
-  ...['row', 'what', 'peer', 'ours', 'peer does', 'ratio', 'by CPU', 'budget', 'holds'],
-  ...['p50 / p99 ms', 'peer p50 / p99 ms'],
+const noCore = `waited for a core more than ${undisturbedWaitShare * 100} % of the time`;
+/** What disturbed rows of these kinds mean. */
+const disturbances = [
+  {
+    kinds: ['load', 'calls', 'growth'],
+    text: `a server got less than ${undisturbedCpuShare * 100} % of its core, so the machine was not quiet: trust "by CPU" more`,
+  },
+  {
+    kinds: ['turns'],
+    text: `without the work the server ${noCore} or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
+  },
+  { kinds: ['invite'], text: `the service or the mail server ${noCore}, so the machine was not quiet` },
 ];
 
-function warnings(outcomes) {
-  const disturbed = (kinds) => {
-    const found = outcomes.filter((outcome) => outcome.disturbed && kinds.includes(outcome.kind));
-    return found.map(({ id }) => id).join(', ');
-  };
-  const [load, turns, invite] = [disturbed(['load', 'calls', 'growth']), disturbed(['turns']), disturbed(['invite'])];
-  return [
-    ...(load === ''
-      ? []
-      : [
-          `${load}: a server got less than ${undisturbedCpuShare * 100} % of its core, so the machine was not quiet: trust "by CPU" more`,
-        ]),
-    ...(turns === ''
-      ? []
-      : [
-          `${turns}: without the work the server waited for a core more than ${undisturbedWaitShare * 100} % of the time or the generator was more than ${undisturbedLateMs} ms late, so the machine was not quiet`,
-        ]),
-    ...(invite === ''
-      ? []
-      : [
-          `${invite}: the service or the mail server waited for a core more than ${undisturbedWaitShare * 100} % of the time, so the machine was not quiet`,
-        ]),
-  ];
+function warnings(outcomes: readonly Outcome[]): readonly string[] {
+  return disturbances.flatMap(({ kinds, text }) => {
+    const found = outcomes.filter(({ row, seen }) => seen?.isDisturbed && kinds.includes(row.kind));
+    return found.length === 0 ? [] : [`${found.map(({ row }) => row.id).join(', ')}: ${text}`];
+  });
 }
 
 /** The outcomes as a table of plain text, with lines below it: why a row is missing, what disturbed it, further details. */
-export function table(outcomes) {
-  const missing = outcomes.filter((outcome) => outcome.unmeasured !== undefined);
-  const reasons = missing.map(({ id, what, unmeasured }) => `${id} (${what}) could not be measured: ${unmeasured}`);
-  const measured = outcomes.filter((outcome) => outcome.unmeasured === undefined);
-  return [aligned(outcomes), ...warnings(outcomes), ...reasons, ...measured.flatMap(details)].join('\n');
-}
-
-function aligned(outcomes) {
-  const lines = [columns, ...outcomes.map(cells).map((line) => columns.map((column) => line[column] ?? '-'))];
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index].length)));
-  return lines.map((line) => line.map((cell, index) => cell.padEnd(widths[index])).join('  ')).join('\n');
+export function table(outcomes: readonly Outcome[]): string {
+  const reasons = outcomes.flatMap(({ row: { id, what }, unmeasured }) =>
+    unmeasured === undefined ? [] : [`${id} (${what}) could not be measured: ${unmeasured}`],
+  );
+  const details = outcomes.flatMap(({ row, seen }) => (seen?.lines ?? []).map((line) => `${row.id}: ${line}`));
+  return [aligned([columns, ...outcomes.map(cells)]), ...warnings(outcomes), ...reasons, ...details].join('\n');
 }
 
 /** Everything that was measured, with what is needed to judge it; also written to bench/results.json. */
-export function writeResults({ options, outcomes, rounds }) {
-  const results = {
-    measuredAt: new Date().toISOString(),
-    machine: { node: process.version, processor: cpus()[0]?.model ?? 'unknown', cores: cpus().length, pinned: cores },
-    seconds: options.seconds,
-    rows: outcomes,
-    rounds,
-  };
+export function writeResults(seconds: number, outcomes: readonly Outcome[]) {
+  const rows = outcomes.map(({ row, holds, unmeasured, seen }) => {
+    return { ...row, value: seen?.value, isDisturbed: seen?.isDisturbed, ...Object(seen?.measured), unmeasured, holds };
+  });
+  const results = { measuredAt: new Date().toISOString(), machine: { ...machine(), pinned: cores }, seconds, rows };
   writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
   return results;
 }

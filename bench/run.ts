@@ -1,5 +1,9 @@
 // The benchmark: measures the rows of budgets.ts, prints a table and writes bench/results.json. See --help.
 import { fileURLToPath } from 'node:url';
+import { messageOf, runProgram, type Tell } from '../harness/command-line.ts';
+import { endEverything } from '../harness/processes.ts';
+import { ensureBuilt, ensureDebianPackages } from '../scripts/setup.mjs';
+import { listStatementsOutcome, processOutcome, racesOutcome, tokenListOutcome, wholeListOutcome } from './figures.ts';
 import { installPeers } from './install.ts';
 import { requireEveryList } from './list-routes.ts';
 import { measureLoad } from './load.ts';
@@ -8,10 +12,7 @@ import { help, readOptions } from './options.ts';
 import {
   callsOutcome,
   cpuOutcome,
-  figureOutcome,
-  growthOutcome,
   inviteOutcome,
-  listOutcome,
   loadOutcome,
   relayOutcome,
   statementsOutcome,
@@ -29,124 +30,115 @@ import { measureInvite } from './p11-invite.ts';
 import { measureRelay } from './p12-relay.ts';
 import { measureProcess } from './p13-process.ts';
 import { countStatements } from './p14-statements.ts';
-import { endPostgres } from './postgres-store.ts';
-import { endEverything, runNode } from './pinned.ts';
+import { runNode } from './pinned.ts';
 import { table, writeResults } from './report.ts';
+import type { Measuring, Options, Outcome, Row } from './rows.ts';
 import { measureTiming } from './t9-timing.ts';
 
 const verification = fileURLToPath(new URL('./p5-verification.ts', import.meta.url));
 
-async function measureCpu({ tell }) {
-  tell('P5: one verification, in process');
-  return JSON.parse(await runNode([verification], { core: 'server', env: {} }));
+/** What is measured for some rows together. */
+interface Measurement {
+  isOf(row: Row): boolean;
+  run(rows: readonly Row[], options: Options): Promise<readonly Outcome[]>;
 }
 
-async function measureRounds(rows, options) {
+function measurement<M>(
+  isOf: (row: Row) => boolean,
+  measure: (rows: readonly Row[], options: Options) => Promise<M>,
+  outcome: (row: Row, measured: M) => Outcome,
+): Measurement {
+  const run = async (rows: readonly Row[], options: Options) => {
+    const measured = await measure(rows, options);
+    return rows.map((row) => outcome(row, measured));
+  };
+  return { isOf, run };
+}
+
+const ofKind = (kind: string) => (row: Row) => row.kind === kind;
+const ofId = (id: string) => (row: Row) => row.id === id;
+const isListStatements = (row: Row) => row.kind === 'list' && row.part === 'statements';
+
+async function measureCpu({ tell }: Measuring): Promise<{ readonly microseconds: number }> {
+  tell('P5: one verification, in process');
+  return JSON.parse(await runNode([verification], { core: 'server' }));
+}
+
+async function measureRounds(rows: readonly Row[], options: Options) {
   if (rows.some((row) => [row.subject, row.peer].includes('better-auth'))) installPeers(options.tell);
   return measureLoad(rows, options);
 }
 
-async function compareStatements(_, options) {
+async function compareStatements(_: readonly Row[], options: Options) {
   requireEveryList();
   return countStatements(options);
 }
 
-/** What is measured for some rows together, and the outcome of each of them. */
-const measurements = [
-  { of: (row) => row.kind === 'load', measure: measureRounds, outcome: loadOutcome },
-  { of: (row) => row.kind === 'growth', measure: (_, options) => measureGrowth(options), outcome: growthOutcome },
-  { of: (row) => row.kind === 'cpu', measure: (_, options) => measureCpu(options), outcome: cpuOutcome },
-  {
-    of: (row) => row.id === 'P6',
-    measure: ([{ tries }], options) => measureRaces({ tries, ...options }),
-    outcome: figureOutcome,
-  },
-  { of: (row) => row.id === 'P10', measure: (_, options) => measureTokenList(options), outcome: figureOutcome },
-  {
-    of: (row) => row.id === 'P13',
-    measure: (rows, options) => measureProcess({ parts: rows.map(({ part }) => part), ...options }),
-    outcome: figureOutcome,
-  },
-  { of: (row) => row.id === 'P7', measure: (_, options) => measureSignIns(options), outcome: turnsOutcome },
-  { of: (row) => row.id === 'P8', measure: (_, options) => measureUploads(options), outcome: turnsOutcome },
-  {
-    of: (row) => row.kind === 'list' && row.part !== 'statements',
-    measure: async (_, options) => ({ whole: await measureUserList(options) }),
-    outcome: listOutcome,
-  },
-  {
-    of: (row) => row.kind === 'list' && row.part === 'statements',
-    measure: async (_, options) => ({ counted: await countStatements(options) }),
-    outcome: listOutcome,
-  },
-  { of: (row) => row.kind === 'invite', measure: (_, options) => measureInvite(options), outcome: inviteOutcome },
-  { of: (row) => row.kind === 'relay', measure: (_, options) => measureRelay(options), outcome: relayOutcome },
-  { of: (row) => row.kind === 'statements', measure: compareStatements, outcome: statementsOutcome },
-  { of: (row) => row.kind === 'calls', measure: measureCalls, outcome: callsOutcome },
-  { of: (row) => row.kind === 'timing', measure: measureTiming, outcome: timingOutcome },
+async function measureRelayed(_: readonly Row[], options: Options) {
+  await ensureDebianPackages([{ command: 'nats-server', package: 'nats-server' }]);
+  return measureRelay(options);
+}
+
+const measurements: readonly Measurement[] = [
+  measurement(ofKind('load'), measureRounds, (row, roundsOf) => loadOutcome(row, roundsOf(row))),
+  measurement(ofKind('growth'), (_, options) => measureGrowth(options), loadOutcome),
+  measurement(ofKind('cpu'), (_, options) => measureCpu(options), cpuOutcome),
+  measurement(ofId('P6'), ([row], options) => measureRaces(row?.tries ?? 0, options), racesOutcome),
+  measurement(ofId('P10'), (_, options) => measureTokenList(options), tokenListOutcome),
+  measurement(
+    ofId('P13'),
+    (rows, options) =>
+      measureProcess(
+        rows.map(({ part }) => part),
+        options,
+      ),
+    processOutcome,
+  ),
+  measurement(ofId('P7'), (_, options) => measureSignIns(options), turnsOutcome),
+  measurement(ofId('P8'), (_, options) => measureUploads(options), turnsOutcome),
+  measurement(
+    (row) => row.kind === 'list' && !isListStatements(row),
+    (_, options) => measureUserList(options),
+    wholeListOutcome,
+  ),
+  measurement(isListStatements, (_, options) => countStatements(options), listStatementsOutcome),
+  measurement(ofKind('invite'), (_, options) => measureInvite(options), inviteOutcome),
+  measurement(ofKind('relay'), measureRelayed, relayOutcome),
+  measurement(ofKind('statements'), compareStatements, statementsOutcome),
+  measurement(ofKind('calls'), measureCalls, callsOutcome),
+  measurement(ofKind('timing'), measureTiming, timingOutcome),
 ];
 
-/** Measures these rows; what breaks is told with each of them, and the others are measured all the same. */
-async function attempt({ measure, outcome }, rows, options) {
+/** Measures these rows; what breaks is said of each of them, and the others are measured all the same. */
+async function attempt({ run }: Measurement, rows: readonly Row[], options: Options): Promise<readonly Outcome[]> {
   try {
-    const measured = await measure(rows, options);
-    return { measured, outcomes: rows.map((row) => outcome(row, measured)) };
+    return await run(rows, options);
   } catch (error) {
-    // What breaks because everything was just ended is no news.
-    if (!stopped) options.tell(`${rows.map(({ id }) => id).join(', ')} broke: ${error.message}`);
-    return { measured: [], outcomes: rows.map((row) => unmeasured(row, error)) };
+    options.tell(`${rows.map(({ id }) => id).join(', ')} broke: ${messageOf(error)}`);
+    return rows.map((row) => unmeasured(row, messageOf(error)));
   } finally {
     await endEverything();
-    await endPostgres();
   }
 }
 
-async function measure(options, tell) {
-  const outcomes = [];
-  let rounds = [];
-  for (const measurement of measurements) {
-    const rows = options.rows.filter(measurement.of);
-    if (rows.length === 0 || stopped) continue;
-    const done = await attempt(measurement, rows, { ...options, tell });
-    if (rows[0].kind === 'load') rounds = done.measured;
-    outcomes.push(...done.outcomes);
-  }
-  const place = ({ id, part }) => options.rows.findIndex((row) => row.id === id && row.part === part);
-  return { options, outcomes: outcomes.sort((one, other) => place(one) - place(other)), rounds };
-}
-
-async function main(options) {
+await runProgram('bench', async (isStopped) => {
+  const options = readOptions(process.argv.slice(2), process.env);
   if (options.help) {
     console.log(help);
     return;
   }
-  const tell = options.json ? console.error : console.log;
-  const measured = await measure(options, tell);
-  if (stopped) return;
-  const results = writeResults(measured);
-  if (options.json) console.log(JSON.stringify(results, null, 2));
-  else console.log(`\n${table(results.rows)}`);
-  if (results.rows.some((row) => row.unmeasured !== undefined)) process.exitCode = 1;
-}
-
-let stopped = false;
-
-function stop(exitCode) {
-  stopped = true;
-  process.exitCode = exitCode;
-  endEverything().then(() => process.exit(exitCode));
-}
-
-process.once('SIGINT', () => stop(130));
-process.once('SIGTERM', () => stop(143));
-
-try {
-  await main(readOptions(process.argv.slice(2), process.env));
-} catch (error) {
-  if (!stopped) {
-    console.error(`bench: ${error.message}`);
-    process.exitCode = 1;
+  const tell: Tell = (line) => {
+    if (!isStopped()) (options.json ? console.error : console.log)(line);
+  };
+  await ensureBuilt();
+  const outcomes: Outcome[] = [];
+  for (const one of measurements) {
+    const rows = options.rows.filter(one.isOf);
+    if (rows.length > 0 && !isStopped()) outcomes.push(...(await attempt(one, rows, { ...options, tell })));
   }
-} finally {
-  await endEverything();
-}
+  if (isStopped()) return;
+  outcomes.sort((one, other) => options.rows.indexOf(one.row) - options.rows.indexOf(other.row));
+  const results = writeResults(options.seconds, outcomes);
+  console.log(options.json ? JSON.stringify(results, null, 2) : `\n${table(outcomes)}`);
+  if (outcomes.some((outcome) => outcome.unmeasured !== undefined)) process.exitCode = 1;
+});

@@ -2,13 +2,13 @@
 // { port, perSecond, person: { email, password } }. See actAtRate for how it ends.
 import { actAtRate, send } from './fixed-rate.ts';
 
-const { port, perSecond, person } = JSON.parse(process.env.WORK);
+const { port, perSecond, person } = JSON.parse(process.env['WORK'] ?? '{}');
 const { email, password } = person;
 const json = { 'content-type': 'application/json' };
 const begun = Buffer.from(JSON.stringify({ email }));
 const proof = Buffer.from(JSON.stringify({ method: 'password', credentials: { password }, email }));
 
-function call(name, headers, body) {
+function call(name: string, headers: Readonly<Record<string, unknown>>, body: Buffer) {
   return send({ port, path: `/api/v1/userAccount/${name}`, method: 'POST', headers: { ...json, ...headers } }, body);
 }
 

@@ -3,8 +3,8 @@
 // how many addresses, and how many connections it had at once at most.
 import { SMTPServer } from 'smtp-server';
 
-const { port, mailMs } = JSON.parse(process.env.MAIL_SERVER);
-const addresses = new Set();
+const { port, mailMs } = JSON.parse(process.env['MAIL_SERVER'] ?? '{}');
+const addresses = new Set<string>();
 let [mails, open, openMost] = [0, 0, 0];
 
 const server = new SMTPServer({

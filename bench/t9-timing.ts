@@ -1,16 +1,41 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { issueTokenFor, startLatchkey } from './latchkey.ts';
-import { startNode } from './pinned.ts';
 import { median } from '../harness/statistics.ts';
+import { type Latchkey, startLatchkey } from './latchkey.ts';
+import { startNode } from './pinned.ts';
+import type { Measuring, Row } from './rows.ts';
 
 const sink = fileURLToPath(new URL('./mail-sink.ts', import.meta.url));
 const warmUps = 50;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-/** Sends one request and reads the answer; answers how long that took, and refuses any status but the expected one. */
-function timed({ port, path, headers = {}, body, expected }) {
+interface Medians {
+  readonly knownMs: number;
+  readonly unknownMs: number;
+}
+
+/** The medians of one part, and those of a request for something else that is sent at once after the answer. */
+export interface Timing extends Medians {
+  readonly after: Medians;
+}
+
+interface Wanted {
+  readonly port: number;
+  readonly path: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: unknown;
+  /** The status of the answer. */
+  readonly expected: number;
+}
+
+interface Timed {
+  readonly ms: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Sends one request and reads the answer. Refuses any status but the expected one. */
+function timed({ port, path, headers = {}, body, expected }: Wanted): Promise<Timed> {
   const payload = body === undefined ? undefined : JSON.stringify(body);
   const type = payload === undefined ? {} : { 'content-type': 'application/json' };
   const method = payload === undefined ? 'GET' : 'POST';
@@ -31,7 +56,7 @@ function timed({ port, path, headers = {}, body, expected }) {
 }
 
 /** What is tried, by the part of the row. */
-const attempts = {
+const attempts: Readonly<Record<string, (port: number, email: string) => Promise<Timed>>> = {
   password: async (port, email) => {
     const begun = await timed({ port, path: '/userAccount/initAuth', body: { email }, expected: 200 });
     const headers = { 'x-session-token': begun.headers['x-session-token'] };
@@ -48,53 +73,56 @@ const attempts = {
   generate: (port, email) => timed({ port, path: '/userAccount/login/otp/generate', body: { email }, expected: 200 }),
 };
 
-async function compare(server, part, count) {
+async function compare(server: Latchkey, part: string, count: number): Promise<Timing> {
+  const attempt = attempts[part];
+  if (!attempt) throw new Error(`there is no part ${part}`);
   const emails = { known: server.person.email, unknown: 'eve@example.com' };
-  const spent = { known: [], unknown: [] };
-  const after = { known: [], unknown: [] };
+  const spent: Spent = { known: [], unknown: [] };
+  const after: Spent = { known: [], unknown: [] };
   for (let pair = 0; pair < count; pair++) {
     // Known and unknown addresses take turns; which of a pair is first is left to chance.
-    const order = Math.random() < 0.5 ? ['known', 'unknown'] : ['unknown', 'known'];
+    const order = Math.random() < 0.5 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const);
     for (const kind of order) {
-      spent[kind].push((await attempts[part](server.port, emails[kind])).ms);
-      // Whoever asks for something else at once: does that tell what is done behind the answer?
+      spent[kind].push((await attempt(server.port, emails[kind])).ms);
+      // Whether the next request shows what is done after the answer.
       after[kind].push((await timed({ port: server.port, path: '/org/exists', expected: 200 })).ms);
     }
   }
-  const medians = ({ known, unknown }) => ({ knownMs: median(known), unknownMs: median(unknown) });
   return { ...medians(spent), after: medians(after) };
 }
 
-async function startMailSink() {
-  const child = startNode([sink], { core: 'others', env: {} });
-  const [chunk] = await once(child.stdout, 'data');
-  return Number(chunk.toString());
+/** Milliseconds. */
+interface Spent {
+  readonly known: number[];
+  readonly unknown: number[];
 }
 
-async function allowCodes({ api, person }) {
-  const { session } = await issueTokenFor(api, person, { scopes: ['org:read'] });
+const medians = ({ known, unknown }: Spent): Medians => ({ knownMs: median(known), unknownMs: median(unknown) });
+
+async function startMailSink(): Promise<number> {
+  const { stdout } = startNode([sink], { core: 'others' });
+  const [line] = await once(stdout, 'data');
+  return Number(line);
+}
+
+async function allowCodes({ client, person }: Latchkey): Promise<void> {
+  const { accessToken: token } = await client.signIn(person);
   const allowedMethods = [{ type: 'password' }, { type: 'otp' }];
-  const answer = await fetch(`${api}/orgAuthConfig/updateAuthMethod`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${session}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ authMethod: [{ order: 1, allowedMethods }] }),
-  });
-  if (!answer.ok) throw new Error(`codes could not be allowed: ${answer.status} ${await answer.text()}`);
+  const body = { authMethod: [{ order: 1, allowedMethods }] };
+  await client.ask('POST', '/orgAuthConfig/updateAuthMethod', { token, body });
 }
 
-/**
- * T9: what a known and an unknown address take, for each of these rows. Returns, by the row's part, the two medians in
- * milliseconds, and those of a request for something else that is sent at once after the answer (`after`).
- */
-export async function measureTiming(rows, { tell }) {
+/** T9: what a known and an unknown address take, for each of these rows, by its part. */
+export async function measureTiming(rows: readonly Row[], { tell }: Measuring) {
   const mail = await startMailSink();
   const server = await startLatchkey({ core: 'server', env: { SMTP_URL: `smtp://127.0.0.1:${mail}` } });
   await allowCodes(server);
-  const results = {};
-  for (const { part, what, tries } of rows) {
+  const results: Record<string, Timing> = {};
+  for (const { part = '', what, tries = 0 } of rows) {
     await compare(server, part, warmUps);
-    results[part] = await compare(server, part, tries);
-    const { knownMs, unknownMs } = results[part];
+    const timing = await compare(server, part, tries);
+    results[part] = timing;
+    const { knownMs, unknownMs } = timing;
     tell(`T9: ${what}, ${tries} tries each: ${knownMs.toFixed(3)} ms known, ${unknownMs.toFixed(3)} ms unknown`);
   }
   return results;

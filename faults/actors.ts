@@ -1,44 +1,77 @@
 import { randomInt } from 'node:crypto';
-import { nowMs } from './history.ts';
+import type { Answer, CallOptions, Json } from '../harness/api-client.ts';
+import { type Entry, type History, nowMs, type Times, type UserRecord } from './history.ts';
 
-const choose = (list) => list[randomInt(list.length)];
+/** A service that can be called. */
+export interface Called {
+  /** Rejects without an answer. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** The same, and throws unless the status is 2xx. */
+  ask(method: string, path: string, options?: CallOptions): Promise<Answer>;
+}
+
+type Body = Readonly<Record<string, string | readonly string[]>>;
+type User = UserRecord & { readonly isDeleted?: boolean };
+
+/** What is asked for next. */
+type Change =
+  | { readonly does: 'organization' | 'group' | 'token' | 'create'; readonly body: Body }
+  | { readonly does: 'restore' | 'delete'; readonly user: User; readonly body?: undefined }
+  | { readonly does: 'rename' | 'designation'; readonly user: User; readonly body: Body };
+
 let made = 0;
 
-const payloadOf = ({ orgId, _id, email, fullName, firstName, middleName, lastName, designation }) =>
-  JSON.parse(JSON.stringify({ orgId, userId: _id, email, fullName, firstName, middleName, lastName, designation }));
+function payloadOf({ orgId, _id, email, fullName, firstName, middleName, lastName, designation }: UserRecord): Json {
+  const payload = { orgId, userId: _id, email, fullName, firstName, middleName, lastName, designation };
+  return JSON.parse(JSON.stringify(payload));
+}
 
-function eventOf(does, { orgId, _id: userId, email, fullName, ...record }) {
+function eventOf(does: Change['does'], user: UserRecord): Entry['event'] {
+  const { orgId, _id: userId, email, fullName } = user;
   if (does === 'delete') return { eventType: 'userDeleted', payload: { orgId, userId, email } };
   if (does === 'create' || does === 'restore') {
     return { eventType: 'userAdded', payload: { orgId, userId, email, fullName, syncAction: 'immediate' } };
   }
-  return { eventType: 'userUpdated', payload: payloadOf({ orgId, _id: userId, email, fullName, ...record }) };
+  return { eventType: 'userUpdated', payload: payloadOf(user) };
+}
+
+interface ActorOptions<S extends Called> {
+  readonly service: S;
+  readonly history: History;
+  readonly token: string;
+  readonly mayRename: boolean;
+  /** 503 is as good as no answer. */
+  readonly mayFail?: boolean;
 }
 
 /**
- * Somebody who changes things, one after another: users that nobody else changes, now and then the organization's name, and
+ * A client that changes things, one after another: users that no one else changes, now and then the organization's name, and
  * groups and tokens, which no event tells of. Everything goes into the history; what got no answer is looked up by `settle`.
  */
-export class Actor {
-  users = [];
+export class Actor<S extends Called = Called> {
+  readonly service: S;
   /** What got no answer. */
-  open = null;
+  open: (Change & { readonly sentMs: number }) | null = null;
+  readonly #options: ActorOptions<S>;
+  readonly #users = new Map<string, User>();
 
-  /** `mayFail`: 503 is as good as no answer. */
-  constructor({ service, history, token, mayRename, mayFail = false }) {
-    Object.assign(this, { service, history, token, mayRename, mayFail });
+  constructor(options: ActorOptions<S>) {
+    this.service = options.service;
+    this.#options = options;
   }
 
-  #next() {
+  #next(): Change {
     made += 1;
     const number = made;
+    const { mayRename } = this.#options;
     const fullName = `Person ${number}`;
     const dice = randomInt(100);
-    if (this.mayRename && dice < 8) return { does: 'organization', body: { registeredName: `Engines ${number}` } };
+    if (mayRename && dice < 8) return { does: 'organization', body: { registeredName: `Engines ${number}` } };
     if (dice < 14) return { does: 'group', body: { name: `Group ${number} ${nowMs()}`, type: 'custom' } };
     if (dice < 20)
       return { does: 'token', body: { name: `token ${number}`, expiryDays: 'never', scopes: ['org:read'] } };
-    const user = this.users.length < 3 || dice < 45 ? null : choose(this.users);
+    const users = [...this.#users.values()];
+    const user = users.length < 3 || dice < 45 ? undefined : users[randomInt(users.length)];
     if (!user)
       return { does: 'create', body: { fullName, email: `person-${number}-${Math.floor(nowMs())}@example.com` } };
     if (user.isDeleted) return { does: 'restore', user };
@@ -47,10 +80,10 @@ export class Actor {
     return { does: 'designation', user, body: { designation: `Job ${number}` } };
   }
 
-  #send({ does, user, body }) {
-    const { service, token } = this;
-    const ask = (method, path) => service.call(method, path, { token, ...(body === undefined ? {} : { body }) });
-    switch (does) {
+  #send(change: Change): Promise<Answer> {
+    const { token } = this.#options;
+    const ask = (method: string, path: string) => this.service.call(method, path, { token, body: change.body });
+    switch (change.does) {
       case 'organization':
         return ask('PATCH', '/org');
       case 'group':
@@ -60,32 +93,32 @@ export class Actor {
       case 'create':
         return ask('POST', '/users');
       case 'restore':
-        return ask('POST', `/users/${user._id}/restore`);
+        return ask('POST', `/users/${change.user._id}/restore`);
       case 'delete':
-        return ask('DELETE', `/users/${user._id}`);
+        return ask('DELETE', `/users/${change.user._id}`);
       case 'rename':
-        return ask('PUT', `/users/${user._id}`);
-      default:
-        return ask('PATCH', `/users/${user._id}/designation`);
+        return ask('PUT', `/users/${change.user._id}`);
+      case 'designation':
+        return ask('PATCH', `/users/${change.user._id}/designation`);
     }
   }
 
-  /** Makes one change; answers how long it took in milliseconds, or null where no answer came. */
-  async act() {
+  /** Makes one change; returns how long it took in milliseconds, or null where no answer came. */
+  async act(): Promise<number | null> {
     const change = this.#next();
     const sentMs = nowMs();
     this.open = { ...change, sentMs };
-    let answer;
+    let answer: Answer;
     try {
       answer = await this.#send(change);
     } catch {
       return null;
     }
-    if (this.mayFail && answer.status === 503) return null;
+    if (this.#options.mayFail && answer.status === 503) return null;
     this.open = null;
     const answeredMs = nowMs();
     if (answer.status >= 300) {
-      this.history.complain(
+      this.#options.history.complain(
         `${change.does} was answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`,
       );
     } else {
@@ -94,68 +127,81 @@ export class Actor {
     return answeredMs - sentMs;
   }
 
-  #note({ does, user, body }, answer, times) {
-    const { history } = this;
-    if (does === 'group') return history.groups.push({ name: body.name, ...times });
-    if (does === 'token') return history.tokens.push({ token: answer.token.accessToken, ...times });
-    if (does === 'organization') {
-      const payload = { orgId: answer.data?._id ?? answer._id, registeredName: body.registeredName };
-      return history.add({ key: 'organization', event: { eventType: 'orgUpdated', payload }, ...times });
+  #note(change: Change, answer: Json, times: Times): void {
+    const { history } = this.#options;
+    const { does, body } = change;
+    if (does === 'group') {
+      history.groups.push({ name: String(body['name']) });
+    } else if (does === 'token') {
+      history.tokens.push({ token: answer.token.accessToken, ...times });
+    } else if (does === 'organization') {
+      const payload = { orgId: answer.data?._id ?? answer._id, registeredName: body['registeredName'] };
+      history.add({ key: 'organization', event: { eventType: 'orgUpdated', payload }, ...times });
+    } else {
+      const record: User = does === 'delete' ? change.user : answer;
+      history.add({ key: record._id, event: eventOf(does, record), ...times });
+      const known = this.#users.get(record._id);
+      this.#users.set(record._id, { ...known, ...record, isDeleted: does === 'delete' });
     }
-    const record = does === 'delete' ? user : answer;
-    history.add({ key: record._id, event: eventOf(does, record), ...times });
-    if (does === 'create') return this.users.push(record);
-    return Object.assign(user, record, { isDeleted: does === 'delete' });
   }
 
-  /** Looks what became of a change that got no answer: then it was made as a whole, or not at all. */
-  async settle() {
-    const { open, service, token } = this;
+  /** Looks up what became of a change that got no answer: it was made as a whole, or not at all. */
+  async settle(): Promise<void> {
+    const { open } = this;
+    const { token } = this.#options;
     this.open = null;
     if (!open || open.does === 'group' || open.does === 'token') return;
-    const times = { sentMs: open.sentMs, answeredMs: Infinity };
+    const times = { sentMs: open.sentMs, answeredMs: Number.POSITIVE_INFINITY };
     if (open.does === 'organization') {
-      const { body } = await service.ask('GET', '/org', { token });
-      if (body.registeredName === open.body.registeredName) this.#note(open, body, times);
+      const { body } = await this.service.ask('GET', '/org', { token });
+      if (body.registeredName === open.body['registeredName']) this.#note(open, body, times);
       return;
     }
     const found = await this.#find(open);
     if (found !== null) this.#note(open, found, times);
   }
 
-  async #find({ does, user, body }) {
-    const { service, token } = this;
-    if (does === 'create') {
-      const { body: page } = await service.ask('GET', `/users?limit=5&search=${encodeURIComponent(body.email)}`, {
-        token,
-      });
-      return page.users.find(({ email }) => email === body.email) ?? null;
+  async #find(change: Change): Promise<UserRecord | null> {
+    const { history, token } = this.#options;
+    if (!('user' in change)) {
+      const wanted = String(change.body['email']);
+      const { body } = await this.service.ask('GET', `/users?limit=5&search=${encodeURIComponent(wanted)}`, { token });
+      return body.users.find(({ email }: UserRecord) => email === wanted) ?? null;
     }
-    const { status, body: found } = await service.call('GET', `/users/${user._id}`, { token });
+    const { does, user, body } = change;
+    const { status, body: found } = await this.service.call('GET', `/users/${user._id}`, { token });
     if (does === 'delete') return status === 404 ? user : null;
     if (does === 'restore') return status === 200 ? found : null;
-    if (status !== 200) throw new Error(`a user is gone whom nobody deleted: ${user.email}`);
-    const isDone = found.designation === body.designation;
-    if (isDone && does === 'rename' && found.fullName !== body.fullName) this.history.complain('a user is half changed');
+    if (status !== 200) throw new Error(`a user is gone that no one deleted: ${user.email}`);
+    if (body === undefined) return null;
+    const isDone = found.designation === body['designation'];
+    if (isDone && does === 'rename' && found.fullName !== body['fullName']) history.complain('a user is half changed');
     return isDone ? found : null;
   }
 
   /** What is not as it was answered. */
-  faults(users) {
+  faults(users: readonly UserRecord[]): readonly string[] {
     const present = new Map(users.map((user) => [user._id, user]));
-    return this.users.flatMap((user) => {
+    return [...this.#users.values()].flatMap((user) => {
       const found = present.get(user._id);
       if (user.isDeleted) return found ? [`${user.email} is there again`] : [];
       if (!found) return [`${user.email} is gone`];
-      const isSame = ['email', 'fullName', 'designation'].every((field) => found[field] === user[field]);
+      const isSame = (['email', 'fullName', 'designation'] as const).every((field) => found[field] === user[field]);
       return isSame ? [] : [`${user.email} is not as it was answered`];
     });
   }
 }
 
-/** What was answered and is not there: users, tokens and groups, the last two once each. */
-export async function lostAnswers({ service, history, token, actors }) {
-  const { body: users } = await service.ask('GET', '/users', { token });
+interface Looked {
+  readonly service: Called;
+  readonly history: History;
+  readonly token: string;
+  readonly actors: readonly Actor[];
+}
+
+/** What was answered and is not there: users, tokens and groups, the last two once each; and the users that are. */
+export async function lostAnswers({ service, history, token, actors }: Looked) {
+  const users: readonly UserRecord[] = (await service.ask('GET', '/users', { token })).body;
   const faults = actors.flatMap((actor) => actor.faults(users));
   for (const { token: made } of history.tokens.splice(0)) {
     const { status } = await service.call('GET', '/org', { token: made });

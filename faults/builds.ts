@@ -1,21 +1,28 @@
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from './processes.ts';
+import { temporaryFolder } from '../harness/processes.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Where the build is that `entry` is an entry point of: modules each under its own path, programs in `bin`. */
-export const buildOf = (entry) => entry.slice(0, entry.lastIndexOf('/dist/') + '/dist'.length);
+export const buildOf = (entry: string): string => entry.slice(0, entry.lastIndexOf('/dist/') + '/dist'.length);
+
+/** Some text in a file of the build, and what takes its place. */
+export interface Edit {
+  /** Below dist/server/src. */
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
 
 /**
  * A copy of the built service in a folder of its own, which nobody builds anew meanwhile, with some text in its files put
  * in place of other text. Answers its entry point: the program that is run everywhere, or its modules where some are
  * changed. Throws where the text to replace is not there: then the service has changed, and the replacement proves nothing
  * any more.
- * @param edits each `{ file, from, to }`, the file below dist/server/src
  */
-export function copyOfBuild(edits = []) {
+export function copyOfBuild(edits: readonly Edit[] = []): string {
   const folder = temporaryFolder();
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
   for (const name of ['package.json', 'server/package.json']) {
@@ -25,8 +32,7 @@ export function copyOfBuild(edits = []) {
   for (const { file, from, to } of edits) {
     const path = join(folder, 'dist/server/src', file);
     const text = readFileSync(path, 'utf8');
-    if (text.split(from).length !== 2)
-      throw new Error(`${file} does not hold once what a mutant replaces: ${from}`);
+    if (text.split(from).length !== 2) throw new Error(`${file} does not hold once what a mutant replaces: ${from}`);
     writeFileSync(
       path,
       text.replace(from, () => to),

@@ -11,34 +11,42 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { removeFolder, temporaryFolder } from '../harness/processes.ts';
 import { inStore } from './embedded-store.ts';
 import { latchkey } from './operator.ts';
-import { removeFolder, temporaryFolder } from './processes.ts';
+import type { Outcome, SuiteRow } from './rows.ts';
 import { Service } from './service.ts';
 
 const people = 2_000;
 const pageBytes = 4_096;
 
 /** Puts noise over a part of a file. */
-function scribble(file, at, bytes) {
+function scribble(file: string, at: number, bytes: number): void {
   const handle = openSync(file, 'r+');
   writeSync(handle, Buffer.alloc(bytes, 0xa5), 0, bytes, at);
   closeSync(handle);
 }
 
 /** The pages that hold the rows of users, without the one that says where they are. */
-function pagesOfUsers(dataDir) {
+function pagesOfUsers(dataDir: string) {
   return inStore(dataDir, (store) => {
-    const root = store.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'users'").pluck().get();
+    const root = Number(store.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'users'").pluck().get());
     const last = statSync(join(dataDir, 'latchkey.db')).size / pageBytes;
     return { root, last };
   });
 }
 
-const storeOf = (dataDir) => join(dataDir, 'latchkey.db');
+const storeOf = (dataDir: string) => join(dataDir, 'latchkey.db');
 
-/** What is done to a data directory, and what the one line has to say. */
-const damages = [
+interface Damage {
+  readonly what: string;
+  /** What the one line has to say. */
+  readonly says: RegExp;
+  /** Damages a data directory. */
+  do(dataDir: string): unknown;
+}
+
+const damages: readonly Damage[] = [
   {
     what: 'noise over a page in the middle',
     says: /damaged.*backup/,
@@ -84,15 +92,20 @@ const damages = [
 ];
 
 /** The content of every file that counts. */
-function contents(dataDir) {
+function contents(dataDir: string) {
   const names = readdirSync(dataDir).filter((name) => !/-shm$|-wal$|\.lock/.test(name));
   return names.sort().map((name) => {
-    return [name, createHash('sha256').update(readFileSync(join(dataDir, name))).digest('hex')];
+    return [
+      name,
+      createHash('sha256')
+        .update(readFileSync(join(dataDir, name)))
+        .digest('hex'),
+    ];
   });
 }
 
 /** D6: starts the service on what was damaged; it has to end at once with one clear line, and leave all as it was. */
-async function refuses({ entry, whole, damage }) {
+async function refuses({ entry, whole, damage }: { entry: string; whole: string; damage: Damage }) {
   const folder = temporaryFolder();
   const dataDir = join(folder, 'data');
   cpSync(whole, dataDir, { recursive: true });
@@ -107,9 +120,9 @@ async function refuses({ entry, whole, damage }) {
     await service.kill();
     return { faults: [`${damage.what}: it started`], said: '' };
   }
-  const { code } = await service.child.ended;
-  const said = service.child.said().trim().replaceAll(dataDir, 'DATA_DIR');
-  const faults = [];
+  const { code } = await service.program.ended;
+  const said = service.program.said().trim().replaceAll(dataDir, 'DATA_DIR');
+  const faults: string[] = [];
   if (code !== 1) faults.push(`the exit code is ${code}`);
   if (said.split('\n').length !== 1 || !said.startsWith('latchkey: ')) faults.push(`said: ${said}`);
   if (!damage.says.test(said)) faults.push(`does not say what it is: ${said}`);
@@ -118,10 +131,10 @@ async function refuses({ entry, whole, damage }) {
   return { faults: faults.map((fault) => `${damage.what}: ${fault}`), said };
 }
 
-let whole = null;
+let whole: string | null = null;
 
 /** The data directory that is damaged in copies; made once. */
-function wholeDirectory(entry) {
+function wholeDirectory(entry: string): string {
   if (whole === null) {
     whole = join(temporaryFolder(), 'data');
     latchkey(entry, ['seed', '--users', String(people), '--tokens', '500', '--data-dir', whole]);
@@ -131,7 +144,7 @@ function wholeDirectory(entry) {
   return whole;
 }
 
-async function damageRow(damage, { entry }) {
+async function damageRow(damage: Damage, entry: string): Promise<Outcome> {
   const dataDir = wholeDirectory(entry);
   if (!readdirSync(dataDir).includes('signing-keys.json')) {
     const service = new Service({ entry, dataDir });
@@ -143,9 +156,9 @@ async function damageRow(damage, { entry }) {
 }
 
 /** The rows of the damage suite, in order. */
-export const damageRows = damages.map((damage) => ({
+export const damageRows: readonly SuiteRow[] = damages.map((damage) => ({
   id: 'D6',
   what: damage.what,
   expected: 'no start, one clear line',
-  run: (options) => damageRow(damage, options),
+  run: ({ entry }) => damageRow(damage, entry),
 }));

@@ -1,9 +1,32 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import type { Operation } from './trace.ts';
 
 const sectorBytes = 512;
 
-function writeInto(content, { at, data }) {
+/** A change of the content of a file. */
+type Change =
+  | { readonly kind: 'write'; readonly at: number; readonly data: Buffer }
+  | { readonly kind: 'truncate'; readonly size: number };
+
+/** A file: what is surely on the disk, and what was done to it since. */
+interface File {
+  content: Buffer;
+  readonly pending: Change[];
+}
+
+/** A change of names in the directory: a file comes to have a name, and another name is gone. */
+interface NameChange {
+  readonly path: string;
+  readonly file?: File;
+  readonly gone?: string;
+  readonly isRename?: boolean;
+}
+
+type Write = Extract<Change, { readonly kind: 'write' }>;
+type Random = () => number;
+
+function writeInto(content: Buffer, { at, data }: Write): Buffer {
   const size = Math.max(content.length, at + data.length);
   // What was never written reads as zeros.
   const grown = size > content.length ? Buffer.concat([content, Buffer.alloc(size - content.length)]) : content;
@@ -11,51 +34,56 @@ function writeInto(content, { at, data }) {
   return grown;
 }
 
-function applyTo(content, change) {
+function applyTo(content: Buffer, change: Change): Buffer {
   if (change.kind === 'write') return writeInto(content, change);
   if (change.size <= content.length) return Buffer.from(content.subarray(0, change.size));
   return Buffer.concat([content, Buffer.alloc(change.size - content.length)]);
 }
 
 /** What is left of a write that power was cut from: some of its sectors. */
-function torn({ at, data, ...change }, random) {
+function torn({ at, data }: Write, random: Random): Write {
   const sectors = Math.ceil(data.length / sectorBytes);
   const kept = Math.floor(random() * (sectors + 1));
   const isHead = random() < 0.5;
   const from = isHead ? 0 : Math.min(data.length, (sectors - kept) * sectorBytes);
   const to = isHead ? Math.min(data.length, kept * sectorBytes) : data.length;
-  return { ...change, at: at + from, data: data.subarray(from, to) };
+  return { kind: 'write', at: at + from, data: data.subarray(from, to) };
 }
 
+/** Of a handle, such as 21 of `21</data/x>`. */
+const numberOf = (handle: string) => handle.split('<')[0] ?? '';
+
+type Of<K extends Operation['kind']> = Extract<Operation, { readonly kind: K }>;
+
 /** How much of what was not synced a power cut leaves. */
-export const leavings = ['dropped', 'kept', 'mixed'];
+export const leavings = ['dropped', 'kept', 'mixed'] as const;
 
 /**
  * A directory as the kernel has it, and as the disk does: what was written to a file is surely on the disk once the file was
  * synced, and so is its name; what was renamed or removed, once the directory was.
  */
 export class Disk {
-  #names = new Map();
-  #durableNames = new Map();
-  #pendingNames = [];
-  #places = new Map();
-  #directory;
+  readonly #names = new Map<string, File>();
+  readonly #durableNames = new Map<string, File>();
+  #pendingNames: NameChange[] = [];
+  readonly #places = new Map<string, { readonly file: File; at: number; readonly isAppending: boolean }>();
+  readonly #directory: string;
 
-  constructor(directory) {
+  constructor(directory: string) {
     this.#directory = directory;
   }
 
   /** Does one operation of `readOperations`. */
-  do(operation) {
+  do(operation: Operation): void {
     const { kind, path } = operation;
-    if (kind === 'open') return this.#open(operation);
-    if (kind === 'write') return this.#write(operation);
-    if (kind === 'sync') return this.#sync(path);
-    if (kind === 'truncate') return this.#names.get(path)?.pending.push({ kind, size: operation.size });
-    return this.#rename(operation);
+    if (kind === 'open') this.#open(operation);
+    else if (kind === 'write') this.#write(operation);
+    else if (kind === 'sync') this.#sync(path);
+    else if (kind === 'truncate') this.#names.get(path)?.pending.push({ kind, size: operation.size });
+    else this.#rename(path, kind === 'rename' ? operation.to : null);
   }
 
-  #open({ path, flags, handle }) {
+  #open({ path, flags, handle }: Of<'open'>): void {
     if (/O_DIRECTORY/.test(flags) || path === this.#directory) return;
     let file = this.#names.get(path);
     if (!file && /O_CREAT/.test(flags)) {
@@ -64,16 +92,16 @@ export class Disk {
       this.#pendingNames.push({ path, file });
     }
     if (file && /O_TRUNC/.test(flags)) file.pending.push({ kind: 'truncate', size: 0 });
-    if (file) this.#places.set(handle.split('<')[0], { file, at: 0, isAppending: /O_APPEND/.test(flags) });
+    if (file) this.#places.set(numberOf(handle), { file, at: 0, isAppending: /O_APPEND/.test(flags) });
   }
 
-  #write({ path, handle, at, data, length }) {
+  #write({ path, handle, at, data, length }: Of<'write'>): void {
     const file = this.#names.get(path);
     if (!file) return;
     let from = at;
     if (from === undefined) {
-      const place = this.#places.get(handle.split('<')[0]);
-      if (!place || place.file !== file) throw new Error(`nobody knows where in ${path} was written`);
+      const place = this.#places.get(numberOf(handle));
+      if (!place || place.file !== file) throw new Error(`it is not known where in ${path} was written`);
       if (place.isAppending) place.at = file.pending.reduce(applyTo, Buffer.from(file.content)).length;
       from = place.at;
       place.at += length;
@@ -81,7 +109,7 @@ export class Disk {
     file.pending.push({ kind: 'write', at: from, data: data.subarray(0, length) });
   }
 
-  #sync(path) {
+  #sync(path: string): void {
     if (path === this.#directory || `${path}/` === this.#directory) {
       for (const change of this.#pendingNames.splice(0)) this.#settle(change);
       return;
@@ -96,17 +124,17 @@ export class Disk {
     this.#settle(own);
   }
 
-  #settle({ path, file, gone }) {
+  #settle({ path, file, gone }: NameChange): void {
     if (gone !== undefined) this.#durableNames.delete(gone);
     if (file) this.#durableNames.set(path, file);
     else if (gone === undefined) this.#durableNames.delete(path);
   }
 
-  #rename({ kind, path, to }) {
+  #rename(path: string, to: string | null): void {
     const file = this.#names.get(path);
     if (!file) return;
     this.#names.delete(path);
-    if (kind === 'unlink') {
+    if (to === null) {
       this.#pendingNames.push({ path });
       return;
     }
@@ -116,10 +144,9 @@ export class Disk {
 
   /**
    * Writes to `target` what a power cut at this moment leaves.
-   * @param leaving one of `leavings`
-   * @param random answers numbers from 0 to 1
+   * @param random returns numbers from 0 to 1
    */
-  leave(target, leaving, random) {
+  leave(target: string, leaving: (typeof leavings)[number], random: Random): void {
     const names = new Map(this.#durableNames);
     // A directory forgets the last changes, never one in the middle.
     const share = { dropped: 0, kept: 1, mixed: random() }[leaving];
@@ -133,7 +160,7 @@ export class Disk {
     for (const [path, file] of names) {
       // The index of the write-ahead log is memory, and made anew.
       if (path.endsWith('-shm')) continue;
-      const pending = file.pending.flatMap((change) => {
+      const pending = file.pending.flatMap((change): readonly Change[] => {
         if (leaving === 'kept') return [change];
         if (leaving === 'dropped' || random() < 0.4) return [];
         return change.kind === 'write' && random() < 0.5 ? [torn(change, random)] : [change];

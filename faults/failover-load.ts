@@ -1,23 +1,41 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Actor } from './actors.ts';
-import { nowMs } from './history.ts';
+import type { Answer, CallOptions } from '../harness/api-client.ts';
+import { messageOf } from '../harness/command-line.ts';
+import { Actor, type Called } from './actors.ts';
+import { type History, nowMs } from './history.ts';
+import type { Service } from './service.ts';
 
 const actorsEach = 2;
 const pauseMs = 20;
-const isGood = (status) => status >= 200 && status < 300;
+const isGood = (status: number) => status >= 200 && status < 300;
 let made = 0;
 
+/** A call that was made, its times by the monotonic clock; status 0 for no answer. */
+interface SeenCall {
+  readonly node: string;
+  readonly isRead: boolean;
+  readonly status: number;
+  readonly sentMs: number;
+  readonly endMs: number;
+  readonly tookMs: number;
+}
+
 /** A node as its clients see it: every call is remembered, with what it took and how it was answered. */
-class Seen {
-  constructor(service, load) {
-    Object.assign(this, { service, load });
+class Seen implements Called {
+  readonly service: Service;
+  readonly #load: Load;
+
+  constructor(service: Service, load: Load) {
+    this.service = service;
+    this.#load = load;
   }
 
   /** Calls; throws without an answer, which there always has to be. */
-  async call(method, path, options) {
-    const { load, service } = this;
+  async call(method: string, path: string, options?: CallOptions): Promise<Answer> {
+    const { service } = this;
+    const load = this.#load;
     const sentMs = performance.now();
-    const note = (status) => {
+    const note = (status: number) => {
       const endMs = performance.now();
       load.calls.push({ node: service.name, isRead: method === 'GET', status, sentMs, endMs, tookMs: endMs - sentMs });
     };
@@ -31,20 +49,20 @@ class Seen {
       return answer;
     } catch (error) {
       note(0);
-      load.blame(`${method} ${path} got no answer on node ${service.name}: ${error.cause?.code ?? error.message}`);
+      load.blame(`${method} ${path} got no answer on node ${service.name}: ${messageOf(error)}`);
       throw error;
     }
   }
 
-  async ask(method, path, options) {
-    const { status, body, headers } = await this.call(method, path, options);
-    if (isGood(status)) return { body, headers };
-    throw new Error(`${method} ${path} was answered ${status}`);
+  async ask(method: string, path: string, options?: CallOptions): Promise<Answer> {
+    const answer = await this.call(method, path, options);
+    if (isGood(answer.status)) return answer;
+    throw new Error(`${method} ${path} was answered ${answer.status}`);
   }
 }
 
 /** Looks up what got no answer; it stays open where that cannot be seen yet. */
-async function settle(actor) {
+async function settle(actor: Actor): Promise<void> {
   const { open } = actor;
   try {
     await actor.settle();
@@ -59,16 +77,21 @@ async function settle(actor) {
  * revoked, and checks of all of them, on every node.
  */
 export class Load {
-  calls = [];
-  faults = [];
+  readonly nodes: readonly Seen[];
+  readonly actors: readonly Actor<Seen>[];
+  readonly calls: SeenCall[] = [];
+  readonly faults: string[] = [];
   /** While something is wrong with the store: what got no good answer is looked up afterwards. */
   isTrouble = false;
-  #revoked = [];
+  readonly #history: History;
+  readonly #token: string;
+  readonly #revoked: string[] = [];
   #isOver = false;
 
-  constructor({ nodes, history, token }) {
+  constructor({ nodes, history, token }: { nodes: readonly Service[]; history: History; token: string }) {
     this.nodes = nodes.map((service) => new Seen(service, this));
-    Object.assign(this, { history, token });
+    this.#history = history;
+    this.#token = token;
     this.actors = this.nodes.flatMap((service, node) =>
       Array.from(
         { length: actorsEach },
@@ -77,11 +100,11 @@ export class Load {
     );
   }
 
-  blame(fault) {
+  blame(fault: string): void {
     if (this.faults.length < 100) this.faults.push(fault);
   }
 
-  begin() {
+  begin(): void {
     this.#working = [
       ...this.actors.map((actor) => this.#repeat(() => this.#act(actor))),
       ...this.nodes.flatMap((node) => [
@@ -94,23 +117,23 @@ export class Load {
     ];
   }
 
-  #working = [];
+  #working: readonly Promise<void>[] = [];
 
   /** Nothing more is asked. */
-  stop() {
+  stop(): void {
     this.#isOver = true;
   }
 
   /** Ends it, and looks up what got no answer. */
-  async end() {
+  async end(): Promise<void> {
     this.isTrouble = false;
     this.stop();
     await Promise.all(this.#working);
-    // Who looks for somebody that was acknowledged and is gone has found a fault.
-    for (const actor of this.actors) await settle(actor).catch(({ message }) => this.blame(message));
+    // What was acknowledged and is gone is a fault.
+    for (const actor of this.actors) await settle(actor).catch((error) => this.blame(messageOf(error)));
   }
 
-  async #repeat(work) {
+  async #repeat(work: () => Promise<unknown>): Promise<void> {
     while (!this.#isOver) {
       // What is wrong with an answer was noted where it came.
       await work().catch(() => sleep(pauseMs));
@@ -118,32 +141,32 @@ export class Load {
     }
   }
 
-  async #act(actor) {
+  async #act(actor: Actor<Seen>): Promise<void> {
     if (actor.open === null) await actor.act();
     else if (!this.isTrouble && (await this.#makeGroup(actor.service))) await settle(actor);
   }
 
   /** Whatever was begun before it, on any node, has ended when it is answered. Answers whether it was made. */
-  async #makeGroup(node) {
+  async #makeGroup(node: Seen): Promise<boolean> {
     made += 1;
     const name = `Failover ${made} ${nowMs()}`;
-    const { status } = await node.call('POST', '/userGroups', { token: this.token, body: { name, type: 'custom' } });
-    if (isGood(status)) this.history.groups.push({ name });
+    const { status } = await node.call('POST', '/userGroups', { token: this.#token, body: { name, type: 'custom' } });
+    if (isGood(status)) this.#history.groups.push({ name });
     else if (status !== 503) this.blame(`a group was answered ${status}`);
     return isGood(status);
   }
 
   /** A good token is answered well, or not at all. */
-  async #check(node, token = this.token) {
+  async #check(node: Seen, token = this.#token): Promise<void> {
     const { status } = await node.call('GET', '/org', { token });
     if (status !== 200 && status !== 503) this.blame(`a good token was answered ${status}`);
   }
 
-  async #revoke(node) {
+  async #revoke(node: Seen): Promise<void> {
     made += 1;
-    const { token } = this;
-    const wish = { name: `failover ${made}`, expiryDays: 'never', scopes: ['org:read'] };
-    const answer = await node.call('POST', '/personal-access-tokens', { token, body: wish });
+    const token = this.#token;
+    const body = { name: `failover ${made}`, expiryDays: 'never', scopes: ['org:read'] };
+    const answer = await node.call('POST', '/personal-access-tokens', { token, body });
     if (!isGood(answer.status)) return;
     const { id, accessToken } = answer.body.token;
     await Promise.all(this.nodes.map((one) => this.#check(one, accessToken)));
@@ -154,18 +177,18 @@ export class Load {
     await Promise.all(this.nodes.map((one) => this.#expectRevoked(one, accessToken)));
   }
 
-  async #checkRevoked(node) {
+  async #checkRevoked(node: Seen): Promise<void> {
     const token = this.#revoked[Math.floor(Math.random() * this.#revoked.length)];
     if (token !== undefined) await this.#expectRevoked(node, token);
   }
 
-  async #expectRevoked(node, token) {
+  async #expectRevoked(node: Seen, token: string): Promise<void> {
     const { status } = await node.call('GET', '/org', { token });
     if (status !== 401 && status !== 503) this.blame(`a revoked token was answered ${status}`);
   }
 
   /** Every token whose revocation was acknowledged, on every node. Answers how many there are. */
-  async judgeRevoked() {
+  async judgeRevoked(): Promise<number> {
     for (const node of this.nodes) {
       for (const token of this.#revoked) {
         const { status } = await node.call('GET', '/org', { token });
@@ -176,7 +199,7 @@ export class Load {
   }
 
   /** Milliseconds from a moment until a node gave a good answer to a read, or to a change; Infinity where it never did. */
-  firstGoodMs(sinceMs, { node, isRead }) {
+  firstGoodMs(sinceMs: number, { node, isRead }: { node: string; isRead: boolean }): number {
     const good = this.calls.filter(
       (call) => call.node === node && call.isRead === isRead && isGood(call.status) && call.endMs > sinceMs,
     );

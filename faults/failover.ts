@@ -1,15 +1,17 @@
-import { isDeepStrictEqual } from 'node:util';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf } from '../harness/command-line.ts';
+import { temporaryFolder } from '../harness/processes.ts';
 import { lostAnswers } from './actors.ts';
 import { Load } from './failover-load.ts';
-import { foundingEntries } from './kills.ts';
-import { compareEvents, comparePeople, History, nowMs } from './history.ts';
+import { compareEvents, compareUsers, History, nowMs } from './history.ts';
+import { creationEntries } from './kills.ts';
 import { latchkey } from './operator.ts';
 import { PostgresPair } from './postgres.ts';
-import { troubles } from './postgres-troubles.ts';
-import { temporaryFolder } from './processes.ts';
-import { Proxy } from './proxy.ts';
+import { type Trouble, troubles } from './postgres-troubles.ts';
+import { DatabaseProxy } from './proxy.ts';
+import type { Given, Outcome, SuiteRow } from './rows.ts';
 import { Service } from './service.ts';
 import { encryptionKey } from './stores.ts';
 
@@ -18,19 +20,22 @@ const answerMsMax = 5_500;
 const checkMsMax = 3_500;
 const recoveryMsMax = 5_000;
 
+type Nodes = readonly [Service, Service];
+
 /** Two nodes on one store: one comes to it through the proxy, the other knows both servers. */
-async function startNodes({ entry, pair, proxy }) {
-  const urls = { a: pair.url(proxy.address), b: pair.url(pair.primary.address, pair.standby.address) };
-  const nodes = Object.entries(urls).map(([name, url]) => {
+async function startNodes(entry: string, pair: PostgresPair, proxy: DatabaseProxy): Promise<Nodes> {
+  const node = (name: string, url: string) => {
     const env = { DATABASE_URL: url, ENCRYPTION_KEY: encryptionKey };
-    return Object.assign(new Service({ entry, dataDir: join(temporaryFolder(), 'data'), env }), { name });
-  });
+    return new Service({ name, entry, dataDir: join(temporaryFolder(), 'data'), env });
+  };
+  const addresses = [pair.primary.address, pair.standby.address];
+  const nodes = [node('a', pair.url(proxy.address)), node('b', pair.url(...addresses))] as const;
   for (const node of nodes) await node.start();
   return nodes;
 }
 
 /** How soon each node gave good answers again, and whether that was soon enough. */
-function judgeRecovery(load, mendedMs) {
+function judgeRecovery(load: Load, mendedMs: number): number {
   const seen = load.nodes.flatMap(({ service: { name: node } }) =>
     [true, false].map((isRead) => ({ node, isRead, ms: load.firstGoodMs(mendedMs, { node, isRead }) })),
   );
@@ -42,7 +47,7 @@ function judgeRecovery(load, mendedMs) {
 }
 
 /** Waits until every node says that it is ready again. */
-async function untilReady(nodes, load) {
+async function untilReady(nodes: Nodes, load: Load): Promise<void> {
   const untilMs = performance.now() + recoveryMsMax;
   for (const node of nodes) {
     while ((await node.health('ready')) !== 200) {
@@ -53,7 +58,7 @@ async function untilReady(nodes, load) {
 }
 
 /** Whether reads were answered well while changes could not be made. */
-function judgeReads(load, { begunMs, mendedMs }) {
+function judgeReads(load: Load, { begunMs, mendedMs }: { begunMs: number; mendedMs: number }): void {
   const refused = load.calls.filter(
     ({ isRead, status, sentMs }) => isRead && status === 503 && sentMs > begunMs && sentMs < mendedMs,
   );
@@ -61,8 +66,8 @@ function judgeReads(load, { begunMs, mendedMs }) {
 }
 
 /** How long the slowest answers took, and whether that was too long. */
-function judgeTimes(load) {
-  const slowest = (isRead) =>
+function judgeTimes(load: Load) {
+  const slowest = (isRead: boolean) =>
     Math.max(0, ...load.calls.filter((call) => call.isRead === isRead).map(({ tookMs }) => Math.round(tookMs)));
   const [checkMs, changeMs] = [slowest(true), slowest(false)];
   if (checkMs > checkMsMax) load.blame(`the check of a token took ${checkMs} ms`);
@@ -70,8 +75,17 @@ function judgeTimes(load) {
   return { checkMs, changeMs };
 }
 
+/** What is looked at in the end. */
+interface Judged {
+  readonly load: Load;
+  readonly nodes: Nodes;
+  readonly history: History;
+  readonly token: string;
+  readonly entry: string;
+}
+
 /** What both nodes say in the end, against what was answered. */
-async function judgeStore({ load, nodes, history, token, entry }) {
+async function judgeStore({ load, nodes, history, token, entry }: Judged) {
   const [node, other] = nodes;
   const { faults, users } = await lostAnswers({ service: node, history, token, actors: load.actors });
   const events = await node.events();
@@ -79,17 +93,31 @@ async function judgeStore({ load, nodes, history, token, entry }) {
   const { body: otherUsers } = await other.ask('GET', '/users', { token });
   if (!isDeepStrictEqual(users, otherUsers)) faults.push('the nodes list different users');
   if (!isDeepStrictEqual(events, await other.events())) faults.push('the nodes list different events');
-  faults.push(...history.complaints, ...told.lost, ...told.invented, ...told.disordered, ...comparePeople(users, events));
+  faults.push(
+    ...history.complaints,
+    ...told.lost,
+    ...told.invented,
+    ...told.disordered,
+    ...compareUsers(users, events),
+  );
   try {
     latchkey(entry, ['audit', 'verify'], other.env);
   } catch (error) {
-    faults.push(error.message);
+    faults.push(messageOf(error));
   }
   return { faults, events: events.length };
 }
 
+interface Endured {
+  readonly pair: PostgresPair;
+  readonly proxy: DatabaseProxy;
+  readonly nodes: Nodes;
+  readonly load: Load;
+  readonly short: boolean;
+}
+
 /** Does it under load, so many times; answers after how many milliseconds all was well again, at most. */
-async function haveTrouble({ run, times, doReadsGoOn }, { short, ...given }) {
+async function haveTrouble({ run, times, doReadsGoOn }: Trouble, { short, ...given }: Endured): Promise<number> {
   const { load, nodes } = given;
   load.begin();
   await sleep(1_500);
@@ -108,17 +136,26 @@ async function haveTrouble({ run, times, doReadsGoOn }, { short, ...given }) {
   return backMs;
 }
 
-/** Does something to the store of two nodes under load, so many times; answers an outcome. */
-async function endure({ trouble, entry, tell, short = false, isSynchronous = trouble.isSynchronous, settings = [] }) {
+interface Options extends Given {
+  readonly short?: boolean;
+  /** Nothing is answered before the standby has it; as the trouble says unless given. */
+  readonly isSynchronous?: boolean;
+  /** Further settings of PostgreSQL. */
+  readonly settings?: readonly string[];
+}
+
+/** Does something to the store of two nodes under load, so many times. */
+async function endure(trouble: Trouble, { entry, tell, short = false, settings = [], ...options }: Options) {
+  const isSynchronous = options.isSynchronous ?? trouble.isSynchronous ?? true;
   const disks = trouble.disks?.() ?? {};
   const pair = await PostgresPair.begin({ isSynchronous, primary: { ...disks, settings } });
-  const proxy = await Proxy.begin(pair.primary.port);
-  const nodes = await startNodes({ entry, pair, proxy });
+  const proxy = await DatabaseProxy.begin(pair.primary.port);
+  const nodes = await startNodes(entry, pair, proxy);
   const [first] = nodes;
   const sentMs = nowMs();
-  const token = await first.found();
+  const token = await first.createOrganization();
   const history = new History();
-  for (const one of await foundingEntries(first, token, { sentMs, answeredMs: nowMs() })) history.add(one);
+  for (const one of await creationEntries(first, token, { sentMs, answeredMs: nowMs() })) history.add(one);
   const load = new Load({ nodes, history, token });
   const backMs = await haveTrouble(trouble, { pair, proxy, nodes, load, short }).finally(() => load.stop());
   await load.end();
@@ -126,11 +163,12 @@ async function endure({ trouble, entry, tell, short = false, isSynchronous = tro
   const revoked = await load.judgeRevoked();
   const judged = judgeStore({ load, nodes, history, token, entry });
   // Not even the token that asks may be there any more.
-  const { faults, events } = await judged.catch(({ message }) => ({ faults: [message], events: 0 }));
+  const { faults, events } = await judged.catch((error) => ({ faults: [messageOf(error)], events: 0 }));
   for (const node of nodes) await node.stop();
   await proxy.close();
   await pair.close();
-  for (const disk of Object.values(disks)) disk.unmount?.();
+  disks.disk?.unmount?.();
+  disks.logDisk?.unmount?.();
   const refused = load.calls.filter(({ status }) => status === 503).length;
   const cut = proxy.cutCommits > 0 ? `, ${proxy.cutCommits} commits cut` : '';
   const all = [...load.faults, ...faults];
@@ -144,15 +182,17 @@ async function endure({ trouble, entry, tell, short = false, isSynchronous = tro
 }
 
 /** The rows of the failover suite. */
-export const failoverRows = troubles.map((trouble) => ({
+export const failoverRows: readonly SuiteRow[] = troubles.map((trouble) => ({
   id: trouble.id ?? 'R3',
   what: trouble.what,
   isLong: trouble.isLong ?? false,
   expected: `503 at once, back in ${recoveryMsMax / 1_000} s, nothing lost`,
-  run: (options) => endure({ trouble, ...options }),
+  run: ({ entry, tell, short }) => endure(trouble, { entry, tell, short }),
 }));
 
 /** Does what a row of the failover suite does to any build, and any PostgreSQL. */
-export function troubled(what, options) {
-  return endure({ trouble: troubles.find((trouble) => trouble.what === what), ...options });
+export function troubled(what: string, options: Options): Promise<Outcome> {
+  const trouble = troubles.find((one) => one.what === what);
+  if (!trouble) throw new Error(`there is no trouble "${what}"`);
+  return endure(trouble, options);
 }

@@ -1,26 +1,62 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Json } from '../harness/api-client.ts';
+import type { Message } from './brokers.ts';
+import type { LoggedEvent } from './service.ts';
+
+/** When something was asked for and when it was answered, by `nowMs`. */
+export interface Times {
+  readonly sentMs: number;
+  /** Infinity for what was done and never answered. */
+  readonly answeredMs: number;
+}
+
+/** A change that one event has to tell of. */
+export interface Entry extends Times {
+  /** The user or organization whose events it stands among, in order. */
+  readonly key: string;
+  readonly event: { readonly eventType: string; readonly payload: Json };
+  /** Of its event, once that was found. */
+  sequence?: number;
+}
+
+/** A user as it is answered. */
+export interface UserRecord {
+  readonly _id: string;
+  readonly orgId: string;
+  readonly email: string;
+  readonly fullName: string;
+  readonly firstName?: string;
+  readonly middleName?: string;
+  readonly lastName?: string;
+  readonly designation?: string | undefined;
+}
+
+/** What a comparison found, in sentences. */
+interface Comparison {
+  readonly lost: readonly string[];
+  readonly invented: readonly string[];
+  readonly disordered: readonly string[];
+}
 
 /** Milliseconds since 1970, on a clock that only goes forward within this process. */
 export const nowMs = () => performance.timeOrigin + performance.now();
 
 /**
- * What clients asked for and what they were told. An entry is a change that has to be told of by one event: `key` is whose
- * events it stands among, in order, `event` is `{ eventType, payload }`, known once the answer is there or the store was
- * looked at. `answeredMs` is Infinity for what was done and never answered.
+ * What clients asked for and how it was answered. An entry is known once the answer is there or the store was looked at.
  */
 export class History {
-  entries = [];
+  readonly entries: Entry[] = [];
   /** Answers that nobody should have got. */
-  complaints = [];
+  readonly complaints: string[] = [];
   /** Personal access tokens and groups that were answered, which are never told of. */
-  tokens = [];
-  groups = [];
+  readonly tokens: ({ readonly token: string } & Times)[] = [];
+  readonly groups: { readonly name: string }[] = [];
 
-  add(entry) {
+  add(entry: Entry): void {
     this.entries.push(entry);
   }
 
-  complain(text) {
+  complain(text: string): void {
     this.complaints.push(text);
   }
 }
@@ -30,47 +66,50 @@ export class History {
  * each user's changes, and none ahead of one whose answer was there before it was asked for. Notes in each entry the
  * `sequence` of its event. Answers `{ lost, invented, disordered }`, sentences all of them.
  */
-export function compareEvents(entries, events) {
-  const [lost, invented, disordered] = [[], [], []];
-  const expected = Map.groupBy ? Map.groupBy(entries, ({ key }) => key) : groupBy(entries);
-  const waiting = new Map([...expected].map(([key, list]) => [key, [...list]]));
-  const ids = new Set();
+export function compareEvents(entries: readonly Entry[], events: readonly LoggedEvent[]): Comparison {
+  const [invented, disordered]: [string[], string[]] = [[], []];
+  const waiting = byKey(entries);
+  const ids = new Set<string>();
   let sentMostMs = 0;
   for (const [place, { id, sequence, eventType, payload }] of events.entries()) {
     const what = `${eventType} ${sequence}`;
-    if (sequence !== events[0].sequence + place) disordered.push(`${what}: numbers are left out or swapped`);
+    if (sequence !== (events[0]?.sequence ?? 0) + place) disordered.push(`${what}: numbers are left out or swapped`);
     if (ids.has(id)) invented.push(`${what}: the same id twice`);
     ids.add(id);
-    const list = waiting.get(keyOf({ eventType, payload })) ?? [];
-    const at = list.findIndex(({ event }) => isDeepStrictEqual(event, { eventType, payload }));
-    if (at < 0) {
+    const { entry, before } = takeEntry(waiting, { eventType, payload });
+    if (entry === undefined) {
       invented.push(`${what}: ${JSON.stringify(payload)}`);
       continue;
     }
-    if (at > 0) disordered.push(`${what}: ${at} changes of the same come before it`);
-    const [entry] = list.splice(at, 1);
-    // The same may happen twice: which event tells of which change, nobody else knows.
+    if (before > 0) disordered.push(`${what}: ${before} changes of the same come before it`);
+    // The same may happen twice: which event tells of which change is noted here alone.
     entry.sequence = sequence;
     if (entry.answeredMs < sentMostMs) disordered.push(`${what}: was answered before one ahead of it was asked for`);
     sentMostMs = Math.max(sentMostMs, entry.sentMs);
   }
-  for (const list of waiting.values()) {
-    for (const { event, answeredMs } of list) {
-      const how = answeredMs === Infinity ? 'was done' : 'was acknowledged';
-      lost.push(`${event.eventType} ${JSON.stringify(event.payload)} ${how} and has no event`);
-    }
-  }
-  return { lost, invented, disordered };
+  return { lost: [...waiting.values()].flat().map(lossOf), invented, disordered };
 }
 
-function groupBy(entries) {
-  const groups = new Map();
+/** Takes a change with an event out of those that wait for one; `before` it, so many others of the same key wait. */
+function takeEntry(waiting: ReadonlyMap<string, Entry[]>, event: Entry['event']) {
+  const list = waiting.get(keyOf(event)) ?? [];
+  const before = list.findIndex((one) => isDeepStrictEqual(one.event, event));
+  return { entry: before < 0 ? undefined : list.splice(before, 1)[0], before };
+}
+
+function lossOf({ event, answeredMs }: Entry): string {
+  const how = answeredMs === Number.POSITIVE_INFINITY ? 'was done' : 'was acknowledged';
+  return `${event.eventType} ${JSON.stringify(event.payload)} ${how} and has no event`;
+}
+
+function byKey(entries: readonly Entry[]): Map<string, Entry[]> {
+  const groups = new Map<string, Entry[]>();
   for (const entry of entries) groups.set(entry.key, [...(groups.get(entry.key) ?? []), entry]);
   return groups;
 }
 
 /** Whose events an event stands among. */
-export function keyOf({ eventType, payload }) {
+export function keyOf({ eventType, payload }: Entry['event']): string {
   return eventType.startsWith('org') ? 'organization' : payload.userId;
 }
 
@@ -78,10 +117,13 @@ export function keyOf({ eventType, payload }) {
  * Compares what a broker holds with the log: without repetitions it is the same, in the same order, and a repetition has the
  * same content. Answers `{ lost, invented, disordered, repeated }`.
  */
-export function compareMessages(messages, events) {
-  const [lost, invented, disordered] = [[], [], []];
+export function compareMessages(
+  messages: readonly Message[],
+  events: readonly LoggedEvent[],
+): Comparison & { readonly repeated: number } {
+  const [lost, invented, disordered]: [string[], string[], string[]] = [[], [], []];
   const known = new Map(events.map((event) => [event.id, event]));
-  const first = new Map();
+  const first = new Map<string, LoggedEvent>();
   let repeated = 0;
   for (const { id, key, value } of messages) {
     const event = known.get(id);
@@ -103,20 +145,20 @@ export function compareMessages(messages, events) {
   return { lost, invented, disordered, repeated };
 }
 
-/** The people who are there by what the events say: `[{ userId, email, fullName? }]`, by their ids. */
-export function peopleBy(events) {
-  const people = new Map();
+/** The users that are there by what the events say, by their ids. */
+function usersBy(events: readonly LoggedEvent[]): Map<string, Json> {
+  const users = new Map<string, Json>();
   for (const { eventType, payload } of events) {
-    if (eventType === 'userDeleted') people.delete(payload.userId);
-    else if (eventType.startsWith('user')) people.set(payload.userId, payload);
+    if (eventType === 'userDeleted') users.delete(payload.userId);
+    else if (eventType.startsWith('user')) users.set(payload.userId, payload);
   }
-  return people;
+  return users;
 }
 
 /** Compares who is there with what the events say. */
-export function comparePeople(users, events) {
-  const told = peopleBy(events);
-  const faults = [];
+export function compareUsers(users: readonly UserRecord[], events: readonly LoggedEvent[]): readonly string[] {
+  const told = usersBy(events);
+  const faults: string[] = [];
   for (const { _id, email, fullName, designation } of users) {
     const person = told.get(_id);
     told.delete(_id);

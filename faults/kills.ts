@@ -1,12 +1,25 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { organization } from '../harness/api-client.ts';
+import { temporaryFolder } from '../harness/processes.ts';
+import { until } from '../harness/waiting.ts';
 import { Actor, lostAnswers } from './actors.ts';
-import { startBroker } from './brokers.ts';
-import { compareEvents, compareMessages, comparePeople, keyOf, History, nowMs } from './history.ts';
-import { removeFolder, temporaryFolder } from './processes.ts';
-import { founder, Service } from './service.ts';
-import { stores } from './stores.ts';
+import type { Broker, BrokerClass, Message } from './brokers.ts';
+import {
+  compareEvents,
+  compareMessages,
+  compareUsers,
+  type Entry,
+  History,
+  keyOf,
+  nowMs,
+  type Times,
+  type UserRecord,
+} from './history.ts';
+import type { Given } from './rows.ts';
+import { Service } from './service.ts';
+import { type Store, type StoreName, stores } from './stores.ts';
 
 const entityStream = 'entity-events';
 const auditStream = 'audit-events';
@@ -14,21 +27,12 @@ const actorCount = 5;
 const drainMsMax = 60_000;
 const giveUpMs = 15_000;
 
-/** Waits until something is true; throws when it takes too long. */
-export async function until(what, isTrue, msMax = giveUpMs) {
-  const endMs = performance.now() + msMax;
-  while (!(await isTrue())) {
-    if (performance.now() > endMs) throw new Error(`it took too long until ${what}`);
-    await sleep(5);
-  }
-}
-
-/** What the founding of the organization has to be told by. */
-export async function foundingEntries(service, token, times) {
+/** The events that the creation of the organization has to have. */
+export async function creationEntries(service: Service, token: string, times: Times): Promise<readonly Entry[]> {
   const { body: org } = await service.ask('GET', '/org', { token });
   const { body: users } = await service.ask('GET', '/users', { token });
   const [admin] = users;
-  const { accountType, registeredName, contactEmail: email, adminFullName: fullName } = founder;
+  const { accountType, registeredName, contactEmail: email, adminFullName: fullName } = organization;
   const orgId = org._id;
   const events = [
     { eventType: 'orgCreated', payload: { orgId, accountType, registeredName } },
@@ -37,17 +41,28 @@ export async function foundingEntries(service, token, times) {
   return events.map((event) => ({ key: keyOf(event), event, ...times }));
 }
 
-/** When the service is killed; each waits for the moment and answers nothing. */
-const aims = {
+/** What an aim may look at, and how it kills. */
+interface Aimed {
+  readonly broker: Broker;
+  /** How many answers came so far. */
+  answers(): number;
+  kill(): void;
+  readonly heldMs: number;
+}
+
+type Aim = 'any' | 'answer' | 'start' | 'down' | 'still' | 'arrival';
+
+/** When the service is killed: each waits for the moment. */
+const aims: Readonly<Record<Aim, (given: Aimed) => Promise<void>>> = {
   /** At any moment. */
-  any: async () => sleep(randomInt(5, 400)),
+  any: () => sleep(randomInt(5, 400)),
   /** The moment an answer is there. */
   answer: async ({ answers }) => {
     const wanted = answers() + randomInt(1, 30);
     await until('answers come', () => answers() >= wanted);
   },
   /** At any moment, and once more while the next one starts and begins to send what is waiting. */
-  start: async () => sleep(randomInt(5, 400)),
+  start: () => sleep(randomInt(5, 400)),
   /** While the broker is down: what was committed since is not published. */
   down: async ({ broker, answers }) => {
     await broker.stop();
@@ -56,7 +71,7 @@ const aims = {
   },
   /** While the broker stands still: what is on the way may be published, and is not marked. */
   still: async ({ broker, answers }) => {
-    broker.pause();
+    await broker.pause();
     const wanted = answers() + randomInt(1, 20);
     await until('answers come', () => answers() >= wanted);
     await sleep(randomInt(60));
@@ -74,31 +89,31 @@ const aims = {
     await stop();
   },
 };
-const aimNames = Object.keys(aims);
+const aimNames: readonly Aim[] = ['any', 'answer', 'start', 'down', 'still', 'arrival'];
 
 /** How far store and broker had got when the service was killed. */
-async function lookAt(store, dataDir, broker) {
-  const seen = await store.look(dataDir, `${entityStream}/broker`);
+async function progressOf(store: Store, dataDir: string, broker: Broker) {
+  const seen = await store.progress(dataDir, `${entityStream}/broker`);
   const last = await broker.last(entityStream);
-  return { ...seen, arrived: last ? JSON.parse(last.value).sequence : 0 };
+  return { ...seen, arrived: last === null ? 0 : Number(JSON.parse(last).sequence) };
 }
 
 /** Waits until everything has gone out. */
-export async function drained(service, token) {
+export async function drained(service: Service, token: string): Promise<void> {
   await until(
     'everything has gone out',
     async () => {
-      const relays = Object.values(await service.relays(token));
-      return relays.length >= 2 && relays.every(({ behind }) => behind === 0);
+      const behind = await service.behind(token);
+      return behind.length >= 2 && behind.every((count) => count === 0);
     },
     drainMsMax,
   );
 }
 
 /** Compares the audit log's messages: each number once after the first arrival, in order. */
-function auditFaults(messages) {
-  const seen = new Set();
-  const faults = [];
+function auditFaults(messages: readonly Message[]): readonly string[] {
+  const seen = new Set<number>();
+  const faults: string[] = [];
   for (const { value } of messages) {
     const { sequence } = JSON.parse(value);
     if (!seen.has(sequence) && sequence !== seen.size + 1)
@@ -108,79 +123,115 @@ function auditFaults(messages) {
   return faults;
 }
 
+interface Judged {
+  readonly service: Service;
+  readonly broker: Broker;
+  readonly token: string;
+  readonly history: History;
+  readonly users: readonly UserRecord[];
+}
+
 /** All that is wrong in the end, and how often messages were repeated. */
-export async function judge({ service, broker, token, history, users }) {
+export async function judge({ service, broker, token, history, users }: Judged) {
   await drained(service, token);
   const events = await service.events();
   const told = compareEvents(history.entries, events);
-  const messages = await broker.messages(entityStream);
+  const messages = await broker.stored(entityStream);
   const sent = compareMessages(messages, events);
   return {
     events: events.length,
     repeated: sent.repeated,
     lost: [...told.lost, ...sent.lost],
-    invented: [...told.invented, ...sent.invented, ...comparePeople(users, events)],
-    disordered: [...told.disordered, ...sent.disordered, ...auditFaults(await broker.messages(auditStream))],
+    invented: [...told.invented, ...sent.invented, ...compareUsers(users, events)],
+    disordered: [...told.disordered, ...sent.disordered, ...auditFaults(await broker.stored(auditStream))],
   };
 }
 
-/**
- * R1, D1: a service with a broker is killed under mixed load, again and again, at any moment and at those that matter, and
- * started on what it left. Answers an outcome.
- */
-export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = false, store: name = 'sqlite' }) {
-  const broker = await startBroker(Kind);
+/** How often a service is killed. */
+export interface Kills extends Given {
+  readonly kills: number;
+}
+
+interface Load extends Kills {
+  readonly Kind: BrokerClass;
+  /** Ends with the first fault. */
+  readonly stopEarly?: boolean;
+  readonly store?: StoreName;
+}
+
+/** A service with a broker, and the clients that change things. */
+interface Running {
+  readonly service: Service;
+  readonly broker: Broker;
+  readonly store: Store;
+  readonly token: string;
+  readonly history: History;
+  readonly actors: readonly Actor[];
+}
+
+async function begin({ Kind, entry, store: name = 'sqlite' }: Load): Promise<Running> {
+  const broker = await Kind.begin();
   const store = await stores[name]();
   const dataDir = join(temporaryFolder(), 'data');
   const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url, ...store.env } });
   await service.start();
-  const foundedMs = nowMs();
-  const token = await service.found();
+  const sentMs = nowMs();
+  const token = await service.createOrganization();
   const history = new History();
-  for (const one of await foundingEntries(service, token, { sentMs: foundedMs, answeredMs: nowMs() })) history.add(one);
+  for (const one of await creationEntries(service, token, { sentMs, answeredMs: nowMs() })) history.add(one);
   const actors = Array.from(
     { length: actorCount },
     (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
   );
-  const faults = [];
-  const met = { unpublished: 0, unmarked: 0 };
+  return { service, broker, store, token, history, actors };
+}
+
+/** Kills the service once under load, at the moment that is aimed at, and makes the broker as good as before. */
+async function killOnce({ service, broker, store, actors }: Running, aim: Aim): Promise<void> {
+  const over = new AbortController();
   let answers = 0;
-  let users = [];
-  for (let kill = 1; kill <= kills; kill += 1) {
-    const aim = aimNames[kill % aimNames.length];
-    let isOver = false;
-    const working = actors.map(async (actor) => {
-      while (!isOver && (await actor.act()) !== null) answers += 1;
-    });
-    await aims[aim]({
-      broker,
-      answers: () => answers,
-      kill: () => service.signal('SIGKILL'),
-      heldMs: store.heldMs,
-    });
+  const working = actors.map(async (actor) => {
+    while (!over.signal.aborted && (await actor.act()) !== null) answers += 1;
+  });
+  const kill = () => service.signal('SIGKILL');
+  await aims[aim]({ broker, answers: () => answers, kill, heldMs: store.heldMs });
+  await service.kill();
+  over.abort();
+  await Promise.all(working);
+  if (aim === 'down') await broker.start();
+  if (aim === 'still') {
+    broker.resume();
+    await sleep(50);
+  }
+  if (aim === 'start') {
+    service.spawn();
+    await sleep(randomInt(300, 1_500));
     await service.kill();
-    isOver = true;
-    await Promise.all(working);
-    if (aim === 'down') await broker.start();
-    if (aim === 'still') {
-      broker.resume();
-      await sleep(50);
-    }
-    if (aim === 'start') {
-      service.spawn();
-      await sleep(randomInt(300, 1_500));
-      await service.kill();
-    }
-    const { committed, marked, arrived } = await lookAt(store, dataDir, broker);
+  }
+}
+
+/**
+ * R1, D1: a service with a broker is killed under mixed load, again and again, at any moment and at those that matter, and
+ * started on what it left.
+ */
+export async function killUnderLoad({ kills, tell, stopEarly = false, ...given }: Load) {
+  const running = await begin({ kills, tell, ...given });
+  const { service, broker, store, token, history, actors } = running;
+  const faults: string[] = [];
+  const met = { unpublished: 0, unmarked: 0 };
+  let users: readonly UserRecord[] = [];
+  for (let kill = 1; kill <= kills; kill += 1) {
+    const aim = aimNames[kill % aimNames.length] ?? 'any';
+    await killOnce(running, aim);
+    const { committed, marked, arrived } = await progressOf(store, service.dataDir, broker);
     if (committed > arrived) met.unpublished += 1;
     if (arrived > marked) met.unmarked += 1;
-    if (marked > arrived)
-      faults.push(`kill ${kill} (${aim}): events up to ${marked} are marked, and up to ${arrived} have arrived`);
+    const early = marked > arrived ? [`events up to ${marked} are marked, and up to ${arrived} have arrived`] : [];
     await service.start();
     for (const actor of actors) await actor.settle();
     const kept = await lostAnswers({ service, history, token, actors });
     users = kept.users;
-    faults.push(...kept.faults.map((fault) => `kill ${kill} (${aim}): ${fault}`));
+    faults.push(...[...early, ...kept.faults].map((fault) => `kill ${kill} (${aim}): ${fault}`));
     if (kill % 20 === 0)
       tell(`R1: ${broker.name}, ${kill} of ${kills} kills, ${history.entries.length} changes, ${faults.length} faults`);
     if (stopEarly && faults.length > 0) break;
@@ -196,45 +247,4 @@ export async function killUnderLoad({ Kind, kills, entry, tell, stopEarly = fals
     ...judged,
     lost: [...faults, ...history.complaints, ...judged.lost],
   };
-}
-
-/** R1: a service is killed while it founds the organization: there is a whole one afterwards, or none. */
-export async function killFounding({ kills, entry, tell }) {
-  const faults = [];
-  let founded = 0;
-  for (let kill = 1; kill <= kills; kill += 1) {
-    const folder = temporaryFolder();
-    const service = new Service({ entry, dataDir: join(folder, 'data') });
-    await service.start();
-    const answer = service.call('POST', '/org', { body: founder }).catch(() => null);
-    await sleep(randomInt(20, 300));
-    await service.kill();
-    const wasAnswered = (await answer)?.status === 200;
-    await service.start();
-    const { body } = await service.ask('GET', '/org/exists');
-    if (wasAnswered && !body.exists) faults.push(`kill ${kill}: an organization is gone`);
-    if (body.exists) founded += 1;
-    else await service.ask('POST', '/org', { body: founder });
-    faults.push(...(await wholeOrganization(service)).map((fault) => `kill ${kill}: ${fault}`));
-    await service.kill();
-    removeFolder(folder);
-  }
-  tell(`R1: killed ${kills} times while founding, ${founded} organizations were there`);
-  return { kills, founded, events: 2 * kills, lost: faults, invented: [], disordered: [] };
-}
-
-async function wholeOrganization(service) {
-  try {
-    const token = await service.signIn();
-    const times = { sentMs: 0, answeredMs: Infinity };
-    const { lost, invented, disordered } = compareEvents(
-      await foundingEntries(service, token, times),
-      await service.events(),
-    );
-    const { body: groups } = await service.ask('GET', '/userGroups', { token });
-    const { totalCount } = groups.pagination;
-    return [...lost, ...invented, ...disordered, ...(totalCount === 3 ? [] : [`there are ${totalCount} groups`])];
-  } catch (error) {
-    return [`the organization is half made: ${error.message}`];
-  }
 }

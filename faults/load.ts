@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Callers, percentileMs, tally } from './callers.ts';
+import { temporaryFolder } from '../harness/processes.ts';
+import { type Call, Callers, percentileMs, tally, type Wanted } from './callers.ts';
 import { latchkey } from './operator.ts';
-import { temporaryFolder } from './processes.ts';
+import type { Outcome, RowOptions, SuiteRow } from './rows.ts';
 import { Service } from './service.ts';
 import { stopUnderLoad } from './stop-under-load.ts';
 
@@ -15,7 +16,7 @@ const admittedMsMax = 4_000;
 const overload = 3;
 
 /** A service on a store of many people. */
-async function startLarge({ entry, short, store }, wrap = []) {
+async function startLarge({ entry, short, store }: Omit<RowOptions, 'seconds'>, wrap: readonly string[] = []) {
   const dataDir = join(temporaryFolder(), 'data');
   const users = String(short ? people / 10 : people);
   const { token } = latchkey(entry, ['seed', '--users', users, '--print-token'], { DATA_DIR: dataDir, ...store.env });
@@ -25,15 +26,15 @@ async function startLarge({ entry, short, store }, wrap = []) {
 }
 
 /** What costs a few milliseconds, and now and then something that costs little. */
-const search = (count) =>
+const search = (count: number): Wanted =>
   count % 10 === 0 ? { path: '/org' } : { path: `/users?limit=100&sortBy=email&search=${'aeiou'[count % 5]}` };
 
-const isAdmitted = ({ status }) => status === '200';
+const isAdmitted = ({ status }: Call) => status === '200';
 
-const light = () => ({ path: '/org' });
+const light = (): Wanted => ({ path: '/org' });
 
 /** What was answered that may not be under load. */
-function strange(calls, expected = /^(200|201|429|503)$/) {
+function strange(calls: readonly Call[], expected = /^(200|201|429|503)$/): readonly string[] {
   const faults = calls.filter(({ status }) => !expected.test(status)).map(({ status }) => status);
   const silent = calls.filter(({ status, retryAfter }) => status === '503' && retryAfter === undefined);
   return [
@@ -43,11 +44,12 @@ function strange(calls, expected = /^(200|201|429|503)$/) {
 }
 
 /** Waits until five calls in a row are answered in good time; answers what takes too long. */
-async function recovers(callers, calmMs) {
+async function recovers(callers: Callers, calmMs: number): Promise<{ faults: readonly string[]; ms: number }> {
   const startedMs = performance.now();
   const good = Math.max(500, 10 * calmMs);
   for (let inRow = 0; inRow < 5; ) {
-    if (performance.now() - startedMs > recoveryMsMax) return { faults: ['it had not recovered after 5 s'] };
+    if (performance.now() - startedMs > recoveryMsMax)
+      return { faults: ['it had not recovered after 5 s'], ms: Number.NaN };
     const { status, tookMs } = await callers.call({ path: '/org' });
     inRow = status === '200' && tookMs <= good ? inRow + 1 : 0;
   }
@@ -55,7 +57,7 @@ async function recovers(callers, calmMs) {
 }
 
 /** R9: three times as many requests as can be answered. */
-async function overloaded({ seconds, ...options }) {
+async function overloaded({ seconds, ...options }: RowOptions): Promise<Outcome> {
   const { service, callers } = await startLarge(options);
   const { tookMs: calmMs } = await callers.call({ path: '/org' });
   const stop = callers.crowd(16, search);
@@ -76,7 +78,7 @@ async function overloaded({ seconds, ...options }) {
   const p99Ms = percentileMs(admitted, 0.99);
   const faults = [...strange(calls), ...late];
   if (lives !== 200) faults.push(`/health/live was answered ${lives}`);
-  if (refused.length === 0) faults.push('nobody was turned away');
+  if (refused.length === 0) faults.push('no call was turned away');
   if (p99Ms > admittedMsMax) faults.push(`p99 of those let in was ${Math.round(p99Ms)} ms`);
   if (admitted.length < (capacity * seconds) / 3) faults.push(`only ${admitted.length} were let in`);
   if (drainedMs > recoveryMsMax) faults.push(`what was asked was answered ${Math.round(drainedMs)} ms after the end`);
@@ -85,7 +87,6 @@ async function overloaded({ seconds, ...options }) {
   return {
     faults,
     done: `${Math.round(capacity)}/s fit, ${Math.round(calls.length / seconds)}/s asked: ${tally(calls)}`,
-    p99Ms,
     note: `p99 of those let in ${Math.round(p99Ms)} ms; the last was answered after ${Math.round(drainedMs)} ms, all well ${Math.round(ms)} ms later`,
   };
 }
@@ -96,7 +97,7 @@ function littleMemory() {
   const isOld = existsSync('/sys/fs/cgroup/memory');
   const folder = join('/sys/fs/cgroup', isOld ? 'memory' : '', name);
   mkdirSync(folder);
-  const file = (old, now) => join(folder, isOld ? old : now);
+  const file = (old: string, now: string) => join(folder, isOld ? old : now);
   writeFileSync(file('memory.limit_in_bytes', 'memory.max'), String(memoryBytesMax));
   return {
     wrap: ['sh', '-c', `echo $$ > ${join(folder, 'cgroup.procs')} && exec "$@"`, 'sh'],
@@ -106,8 +107,8 @@ function littleMemory() {
 }
 
 /** What takes memory: whole lists, big bodies, passwords. */
-function hungry(count) {
-  const kinds = [
+function hungry(count: number): Wanted {
+  const kinds: readonly Wanted[] = [
     { path: '/users' },
     search(count),
     { path: '/users/fetch/with-groups' },
@@ -115,11 +116,11 @@ function hungry(count) {
     { path: '/org' },
     { path: '/personal-access-tokens/admin?limit=100' },
   ];
-  return kinds[count % kinds.length];
+  return kinds[count % kinds.length] ?? light();
 }
 
 /** D8: 512 MB of memory under load that takes memory. */
-async function inLittleMemory({ seconds, ...options }) {
+async function inLittleMemory({ seconds, ...options }: RowOptions): Promise<Outcome> {
   const group = littleMemory();
   try {
     const { service, callers } = await startLarge(options, group.wrap);
@@ -133,14 +134,14 @@ async function inLittleMemory({ seconds, ...options }) {
     callers.close();
     await service.stop();
     const most = Math.round(group.mostBytes() / 1_048_576);
-    return { faults, done: `${tally(calls)}; at most ${most} MB`, mostMb: most };
+    return { faults, done: `${tally(calls)}; at most ${most} MB` };
   } finally {
     group.remove();
   }
 }
 
 /** D8: the process stands still for ten seconds, and goes on with what has come meanwhile. */
-async function standsStill(options) {
+async function standsStill(options: RowOptions): Promise<Outcome> {
   const { service, callers } = await startLarge(options);
   const stillMs = options.short ? 2_000 : 10_000;
   const { tookMs: calmMs } = await callers.call({ path: '/org' });
@@ -164,7 +165,7 @@ async function standsStill(options) {
 }
 
 /** The rows of the load suite, in order. */
-export const loadRows = [
+export const loadRows: readonly SuiteRow[] = [
   { id: 'R9', what: 'three times too much', expected: '503, p99 <= 4 s, well in 5 s', run: overloaded },
   { id: 'D8', what: '512 MB of memory', expected: 'goes on', run: inLittleMemory, isLong: true },
   { id: 'D8', what: 'stands still', expected: 'well in 5 s', run: standsStill },

@@ -3,20 +3,36 @@ import { chmodSync, copyFileSync, cpSync, mkdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type Sqlite from 'better-sqlite3';
+import type { Json } from '../harness/api-client.ts';
+import { messageOf } from '../harness/command-line.ts';
+import { removeFolder, temporaryFolder } from '../harness/processes.ts';
 import { inStore } from './embedded-store.ts';
-import { removeFolder, temporaryFolder } from './processes.ts';
-import { Service } from './service.ts';
+import type { Given } from './rows.ts';
+import { type LoggedEvent, Service } from './service.ts';
 
-const fixture = (name) => fileURLToPath(new URL(`../server/test/support/fixtures/first-release/${name}`, import.meta.url));
-const idOf = (number) => number.toString(16).padStart(24, '0');
+const fixture = (name: string) =>
+  fileURLToPath(new URL(`../server/test/support/fixtures/first-release/${name}`, import.meta.url));
+const idOf = (number: number) => number.toString(16).padStart(24, '0');
 const orgId = idOf(1);
 const adminId = idOf(100);
 /** Enough that bringing it up to date takes a while. */
 const many = { people: 3_000, tokens: 12_000 };
 const atMs = Date.UTC(2026, 10, 1);
 
+interface Sizes {
+  readonly people: number;
+  readonly tokens: number;
+}
+
+/** A data directory, and a token that its store knows. */
+interface Old {
+  readonly dataDir: string;
+  readonly token: string;
+}
+
 /** A data directory as the first release left it, with so many people and tokens, and a token that this release issued. */
-export function oldStore(sizes) {
+export function oldStore(sizes: Sizes): Old {
   const dataDir = join(temporaryFolder(), 'data');
   mkdirSync(dataDir, { mode: 0o700 });
   copyFileSync(fixture('signing-keys.json'), join(dataDir, 'signing-keys.json'));
@@ -30,25 +46,24 @@ export function oldStore(sizes) {
   return { dataDir, token };
 }
 
-function inserter(store) {
-  const kept = new Map();
-  return (table, row) => {
+function inserter(store: Sqlite.Database) {
+  const prepared = new Map<string, Sqlite.Statement>();
+  return (table: string, row: Readonly<Record<string, string | number | null>>) => {
     const names = Object.keys(row);
     const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map((name) => `@${name}`).join(', ')})`;
-    if (!kept.has(sql)) kept.set(sql, store.prepare(sql));
-    kept.get(sql).run(row);
+    const statement = prepared.get(sql) ?? store.prepare(sql);
+    prepared.set(sql, statement);
+    statement.run(row);
   };
 }
 
-function fill(store, { token, people, tokens }) {
+function fill(store: Sqlite.Database, { token, people, tokens }: Sizes & { readonly token: string }): void {
   const insert = inserter(store);
   const times = { created_at: atMs, updated_at: atMs };
   insert('schema_migrations', { version: 1, name: 'foundation', applied_at: atMs });
-  insert('organizations', {
-    ...{ id: orgId, singleton: 1, slug: 'org-1001', account_type: 'business', registered_name: 'Example Ltd' },
-    ...{ domain: 'example.com', contact_email: 'ada@example.com', onboarding_status: 'configured', is_deleted: 0 },
-    ...times,
-  });
+  const names = { slug: 'org-1001', registered_name: 'Example Ltd', domain: 'example.com' };
+  const account = { account_type: 'business', contact_email: 'ada@example.com', onboarding_status: 'configured' };
+  insert('organizations', { id: orgId, singleton: 1, ...names, ...account, is_deleted: 0, ...times });
   const steps = '[{"order":1,"allowedMethods":[{"type":"password"}]}]';
   insert('auth_configs', { org_id: orgId, steps, updated_at: atMs });
   for (const [place, type] of ['admin', 'everyone', 'standard'].entries()) {
@@ -101,32 +116,42 @@ function fill(store, { token, people, tokens }) {
   for (const [name, value] of Object.entries(counters)) insert('counters', { name, value });
 }
 
+const pairsOf = (users: Json) => users.map(({ _id, email }: Json) => [_id, email]);
+
 /** The steps that a store has taken, in order. */
-function stepsIn(store) {
-  return store.prepare('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
+function stepsIn(store: Sqlite.Database): readonly number[] {
+  return store.prepare<[], number>('SELECT version FROM schema_migrations ORDER BY version').pluck().all();
+}
+
+/** What a store holds once it is up to date. */
+interface Before {
+  readonly tookMs: number;
+  readonly events: readonly LoggedEvent[];
+  readonly users: unknown;
+  readonly steps: readonly number[];
 }
 
 /** What was there before and is there no more, or otherwise. */
-async function changed(service, token, before) {
-  const faults = [];
+async function changed(service: Service, token: string, before: Before): Promise<readonly string[]> {
+  const faults: string[] = [];
   const events = await service.events();
   if (JSON.stringify(events) !== JSON.stringify(before.events)) faults.push('the events are others');
   const { body: users } = await service.ask('GET', '/users', { token });
-  if (JSON.stringify(users.map(({ _id, email }) => [_id, email])) !== JSON.stringify(before.users)) {
+  if (JSON.stringify(pairsOf(users)) !== JSON.stringify(before.users)) {
     faults.push('the users are others');
   }
-  const ask = (store) => {
-    const count = (table) => store.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+  const ask = (store: Sqlite.Database) => {
+    const count = (table: string) => Number(store.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
     return { kept: count('personal_access_tokens'), records: count('audit_log'), steps: stepsIn(store) };
   };
   const { kept, records, steps } = inStore(service.dataDir, ask, { readonly: true });
   if (kept !== many.tokens + 1) faults.push(`there are ${kept} tokens`);
   if (records < many.tokens) faults.push(`there are ${records} audit records`);
-  if (String(steps) !== String(before.steps)) faults.push(`steps ${steps} were taken`);
+  if (String(steps) !== String(before.steps)) faults.push(`steps ${steps.join(', ')} were taken`);
   return faults;
 }
 
-async function bringUpToDate(entry, old) {
+async function bringUpToDate(entry: string, old: Old): Promise<Before> {
   const service = new Service({ entry, dataDir: old.dataDir });
   const startedMs = performance.now();
   await service.start();
@@ -135,11 +160,11 @@ async function bringUpToDate(entry, old) {
   const { body: users } = await service.ask('GET', '/users', { token: old.token });
   await service.stop();
   const steps = inStore(old.dataDir, stepsIn);
-  return { tookMs, events, users: users.map(({ _id, email }) => [_id, email]), steps };
+  return { tookMs, events, users: pairsOf(users), steps };
 }
 
 /** D1: a service is killed while it brings the store of the first release up to date; the next one goes on. */
-export async function killMigration({ kills, entry, tell }) {
+export async function killMigration({ kills, entry, tell }: Given & { readonly kills: number }) {
   const old = oldStore(many);
   const copyOf = () => {
     const dataDir = join(temporaryFolder(), 'data');
@@ -161,7 +186,7 @@ export async function killMigration({ kills, entry, tell }) {
     if (!wasThrough && steps < before.steps.length) halfway += 1;
     const found = await service.start().then(
       () => changed(service, token, before),
-      (error) => [error.message],
+      (error: unknown) => [messageOf(error)],
     );
     faults.push(...found.map((fault) => `kill ${kill} after step ${steps}: ${fault}`));
     await service.kill();

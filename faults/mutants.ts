@@ -1,17 +1,21 @@
-import { Nats, Redis } from './brokers.ts';
+import { type BrokerClass, Nats, Redis } from './brokers.ts';
+import type { Edit } from './builds.ts';
 import { clockRows } from './clock.ts';
 import { damageRows } from './damage.ts';
 import { diskRows } from './disk-troubles.ts';
 import { troubled } from './failover.ts';
-import { killFounding, killUnderLoad } from './kills.ts';
+import { killFounding } from './founding.ts';
+import { killUnderLoad } from './kills.ts';
 import { loadRows } from './load.ts';
 import { killMigration } from './migrations.ts';
-import { outages } from './outages.ts';
+import { outage } from './outages.ts';
 import { cutPower } from './power-cuts.ts';
-import { upgradeRows } from './upgrades.ts';
+import type { Given, Outcome, SuiteRow } from './rows.ts';
+import { stores } from './stores.ts';
+import { openEverySchema } from './upgrades.ts';
 
 /** In the relay: moves on before anything is sent. */
-const markFirst = {
+const markFirst: Edit = {
   file: 'outbox/relay/relay.js',
   from: 'const { delivered, failure } = await this.#outlet.sink.deliver(events);',
   to: `await this.#advance(relay, events.at(-1).envelope.sequence, events.length);
@@ -116,11 +120,15 @@ const loseInStep = {
 
 /** The row of a suite, short. */
 const rowOf =
-  (rows, what) =>
-  ({ entry, tell }) =>
-    rows.find((row) => row.what === what).run({ entry, tell, short: true, seconds: 4 });
+  (rows: readonly SuiteRow[], what: string) =>
+  async ({ entry, tell }: Given): Promise<Outcome> => {
+    const row = rows.find((one) => one.what === what);
+    if (!row) throw new Error(`there is no row "${what}"`);
+    return row.run({ entry, tell, short: true, seconds: 4, store: await stores.sqlite() });
+  };
 
-const outage = (trouble) => outages.find((one) => one.trouble === trouble);
+const isDown = (Kind: BrokerClass) => (given: Given) =>
+  outage('down', { Kind, ...given, outageSeconds: 3, changes: 60 });
 
 /** Answers half a second after everything is written, committed or not. */
 const answerEarly = {
@@ -136,8 +144,17 @@ const readyAllTheTime = { file: 'db/postgres/postgres.js', from: 'await health.c
 const lazy = ['synchronous_commit=off', 'wal_writer_delay=10s'];
 const whileBehind = 'the same, while the standby was behind';
 
+/** A service that does it wrongly. */
+interface Mutant {
+  readonly id: string;
+  readonly what: string;
+  readonly edits: readonly Edit[];
+  /** The row that has to find it out. */
+  run(given: Given): Promise<Outcome>;
+}
+
 /** Services that do it wrongly, each with the suite that has to find it out. */
-export const mutants = [
+export const mutants: readonly Mutant[] = [
   {
     id: 'R1',
     what: 'that marks before it publishes',
@@ -166,13 +183,13 @@ export const mutants = [
     id: 'R2',
     what: 'that takes a failure for an arrival',
     edits: [swallow],
-    run: ({ entry, tell }) => outage('down').run({ Kind: Nats, entry, tell, outageSeconds: 3, changes: 60 }),
+    run: isDown(Nats),
   },
   {
     id: 'R2',
     what: 'that marks before it publishes',
     edits: [markFirst],
-    run: ({ entry, tell }) => outage('down').run({ Kind: Redis, entry, tell, outageSeconds: 3, changes: 60 }),
+    run: isDown(Redis),
   },
   {
     id: 'D5',
@@ -204,7 +221,7 @@ export const mutants = [
     id: 'R10',
     what: 'whose migration loses settings',
     edits: [loseInStep],
-    run: ({ entry, tell }) => upgradeRows[0].run({ entry, tell, versions: [4] }),
+    run: (given) => openEverySchema(given, [4]),
   },
   {
     id: 'R3',

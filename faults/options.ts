@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
-import { suites } from './suites.ts';
-import { stores } from './stores.ts';
+import { chosenIds, positiveWhole } from '../harness/command-line.ts';
+import { type StoreName, stores } from './stores.ts';
+import { type SuiteName, suites } from './suites.ts';
 
 /** What `--help` prints. */
 export const help = `Breaks Latchkey on purpose and tells whether anything was lost.
@@ -50,57 +51,42 @@ for D5 of failover: as root, missing ones are installed from Debian. Drills of d
 root; D5 of failover needs a loop device, too. Writes faults/results.json. The exit code is 1 when a budget does not hold.
 `;
 
-function count(name, text) {
-  const number = Number(text);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new Error(`--${name} must be a positive whole number, not "${text}"`);
-}
+const unknownSuite = `say which suite: npm run faults -- ${Object.keys(suites).join(' | ')} (--help tells more)`;
+const isSuite = (name: string): name is SuiteName => Object.hasOwn(suites, name);
+const isStore = (name: string): name is StoreName => Object.hasOwn(stores, name);
 
-function chosen(only, known) {
-  if (only === undefined) return known;
-  const wanted = only
-    .toUpperCase()
-    .split(',')
-    .map((id) => id.trim());
-  const unknown = wanted.find((id) => !known.includes(id));
-  if (unknown !== undefined) throw new Error(`--only: there is no row "${unknown}"`);
-  return known.filter((id) => wanted.includes(id));
-}
+const values = {
+  only: { type: 'string' },
+  kills: { type: 'string', default: '200' },
+  store: { type: 'string', default: 'sqlite' },
+  outage: { type: 'string', default: '60' },
+  changes: { type: 'string', default: '1000' },
+  cuts: { type: 'string', default: '100' },
+  seconds: { type: 'string', default: '8' },
+  short: { type: 'boolean', default: false },
+  mutants: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
 
 /** The options of the command line. Throws with one plain sentence when they make no sense. */
-export function readOptions(args) {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      only: { type: 'string' },
-      kills: { type: 'string', default: '200' },
-      store: { type: 'string', default: 'sqlite' },
-      outage: { type: 'string', default: '60' },
-      changes: { type: 'string', default: '1000' },
-      cuts: { type: 'string', default: '100' },
-      seconds: { type: 'string', default: '8' },
-      short: { type: 'boolean', default: false },
-      mutants: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  });
+export function readOptions(args: string[]) {
+  const { values: given, positionals } = parseArgs({ args, allowPositionals: true, options: values });
   const [suite = 'events'] = positionals;
-  if (!values.help && (positionals.length !== 1 || !Object.hasOwn(suites, suite))) {
-    throw new Error(`say which suite: npm run faults -- ${Object.keys(suites).join(' | ')} (--help tells more)`);
-  }
-  if (!Object.hasOwn(stores, values.store)) throw new Error('--store must be sqlite or postgres');
-  if (values.store !== 'sqlite' && !suites[suite].onAnyStore) throw new Error(`the suite ${suite} takes no --store`);
-  if (values.short) Object.assign(values, { kills: '4', outage: '1', changes: '40', cuts: '3', seconds: '2' });
+  if (!given.help && positionals.length !== 1) throw new Error(unknownSuite);
+  if (!isSuite(suite)) throw new Error(unknownSuite);
+  if (!isStore(given.store)) throw new Error('--store must be sqlite or postgres');
+  if (given.store !== 'sqlite' && !suites[suite].onAnyStore) throw new Error(`the suite ${suite} takes no --store`);
+  if (given.short) Object.assign(given, { kills: '4', outage: '1', changes: '40', cuts: '3', seconds: '2' });
   return {
-    ...values,
+    ...given,
     suite,
-    only: values.help ? [] : chosen(values.only, suites[suite].ids),
-    kills: count('kills', values.kills),
-    outageSeconds: count('outage', values.outage),
-    changes: count('changes', values.changes),
-    cuts: count('cuts', values.cuts),
-    seconds: count('seconds', values.seconds),
+    store: given.store,
+    only: given.help ? [] : chosenIds(given.only, suites[suite].ids),
+    kills: positiveWhole('kills', given.kills),
+    outageSeconds: positiveWhole('outage', given.outage),
+    changes: positiveWhole('changes', given.changes),
+    cuts: positiveWhole('cuts', given.cuts),
+    seconds: positiveWhole('seconds', given.seconds),
   };
 }

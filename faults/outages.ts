@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { temporaryFolder } from '../harness/processes.ts';
+import { percentile } from '../harness/statistics.ts';
 import { Actor, lostAnswers } from './actors.ts';
-import { startBroker } from './brokers.ts';
-import { drained, foundingEntries, judge } from './kills.ts';
+import type { Broker, BrokerClass } from './brokers.ts';
 import { History, nowMs } from './history.ts';
-import { temporaryFolder } from './processes.ts';
+import { creationEntries, drained, judge } from './kills.ts';
+import type { Given, Outcome } from './rows.ts';
 import { Service } from './service.ts';
 
 const actorCount = 8;
@@ -12,46 +14,46 @@ const actorCount = 8;
 const p99 = { msMax: 500, ratioMax: 5 };
 const streams = ['entity-events', 'audit-events'];
 
-/** The value that `share` (0 to 1) of the numbers don't exceed. */
-function percentile(numbers, share) {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
-}
-
 /** Makes so many changes over so long; answers how long each took, and how many got no answer. */
-async function changeFor(actors, { changes, seconds }) {
-  const tookMs = [];
+async function changeFor(actors: readonly Actor[], { changes, seconds }: { changes: number; seconds: number }) {
+  const tookMs: number[] = [];
   let unanswered = 0;
   const idle = [...actors];
-  const waiting = [];
+  const waiting: ((actor: Actor) => void)[] = [];
+  const nextIdle = () =>
+    new Promise<Actor>((resolve) => {
+      waiting.push(resolve);
+    });
+  const changeOnce = async (actor: Actor) => {
+    const ms = await actor.act();
+    if (ms === null) unanswered += 1;
+    else tookMs.push(ms);
+    const take = waiting.shift();
+    if (take) take(actor);
+    else idle.push(actor);
+  };
   const startedMs = performance.now();
-  const pending = [];
+  const pending: Promise<void>[] = [];
   for (let number = 0; number < changes; number += 1) {
     const dueMs = startedMs + (number / changes) * seconds * 1_000;
     await sleep(Math.max(0, dueMs - performance.now()));
-    const actor = idle.shift() ?? (await new Promise((resolve) => waiting.push(resolve)));
-    pending.push(
-      actor.act().then((ms) => {
-        if (ms === null) unanswered += 1;
-        else tookMs.push(ms);
-        const next = waiting.shift();
-        if (next) next(actor);
-        else idle.push(actor);
-      }),
-    );
+    const actor = idle.shift() ?? (await nextIdle());
+    pending.push(changeOnce(actor));
   }
   await Promise.all(pending);
   return { tookMs, unanswered };
 }
 
-/** What is done to the broker while changes are made; each answers what mends it. */
-const troubles = {
+type Trouble = 'down' | 'slow' | 'full' | 'empty';
+
+/** What is done to the broker while changes are made; each returns what mends it. */
+const troubles: Readonly<Record<Trouble, (broker: Broker) => Promise<() => Promise<void>>>> = {
   down: async (broker) => {
     await broker.stop();
     return () => broker.start();
   },
   slow: async (broker) => {
-    broker.pause();
+    await broker.pause();
     return async () => broker.resume();
   },
   full: (broker) => broker.narrow(streams),
@@ -68,16 +70,23 @@ const told = { down: 'is down', slow: 'stands still', full: 'is full', empty: 'c
 /** The part of the time and of the changes that each takes. */
 const shares = { down: 1, slow: 0.25, full: 0.25, empty: 0.1 };
 
+interface Endured {
+  readonly Kind: BrokerClass;
+  readonly entry: string;
+  readonly seconds: number;
+  readonly changes: number;
+}
+
 /** Puts the service to one trouble with its broker; answers an outcome. */
-async function endure({ Kind, trouble, entry, seconds, changes }) {
-  const broker = await startBroker(Kind);
+async function endure(trouble: Trouble, { Kind, entry, seconds, changes }: Endured): Promise<Outcome> {
+  const broker = await Kind.begin();
   const dataDir = join(temporaryFolder(), 'data');
   const service = new Service({ entry, dataDir, env: { EVENTS_URL: broker.url } });
   await service.start();
   const sentMs = nowMs();
-  const token = await service.found();
+  const token = await service.createOrganization();
   const history = new History();
-  for (const one of await foundingEntries(service, token, { sentMs, answeredMs: nowMs() })) history.add(one);
+  for (const one of await creationEntries(service, token, { sentMs, answeredMs: nowMs() })) history.add(one);
   const actors = Array.from(
     { length: actorCount },
     (_, number) => new Actor({ service, history, token, mayRename: number === 0 }),
@@ -86,7 +95,7 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
   await drained(service, token);
   const mend = await troubles[trouble](broker);
   const { tookMs, unanswered } = await changeFor(actors, { changes, seconds });
-  const behind = Math.max(...Object.values(await service.relays(token)).map((relay) => relay.behind));
+  const behind = Math.max(...(await service.behind(token)));
   await mend();
   const mendedMs = performance.now();
   if (trouble === 'empty') {
@@ -107,10 +116,6 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
   const idle = behind < changes / 4 ? [`only ${behind} events were waiting: the broker had no trouble`] : [];
   return {
     ...judged,
-    answers: tookMs.length,
-    p99Ms,
-    behind,
-    drainSeconds,
     lost: [...kept.faults, ...history.complaints, ...judged.lost],
     unmet: [...late, ...silent, ...idle],
     done: `${changes} changes, p99 ${Math.round(p99Ms)} ms`,
@@ -118,16 +123,24 @@ async function endure({ Kind, trouble, entry, seconds, changes }) {
   };
 }
 
-/** R2, D2: the troubles that a broker may have, `{ trouble, what, run }` each. */
-export const outages = Object.keys(troubles).map((trouble) => ({
+interface Options extends Given {
+  readonly Kind: BrokerClass;
+  readonly outageSeconds: number;
+  readonly changes: number;
+}
+
+/** R2, D2: puts a service to a trouble that its broker has. */
+export function outage(trouble: Trouble, { Kind, entry, outageSeconds, changes }: Options): Promise<Outcome> {
+  return endure(trouble, {
+    Kind,
+    entry,
+    seconds: Math.max(1, outageSeconds * shares[trouble]),
+    changes: Math.max(40, Math.round(changes * shares[trouble])),
+  });
+}
+
+/** The troubles that a broker may have, each with what the table says of it. */
+export const outages = (['down', 'slow', 'full', 'empty'] as const).map((trouble) => ({
   trouble,
   what: `the broker ${told[trouble]}`,
-  run: ({ Kind, entry, outageSeconds, changes }) =>
-    endure({
-      Kind,
-      trouble,
-      entry,
-      seconds: Math.max(1, outageSeconds * shares[trouble]),
-      changes: Math.max(40, Math.round(changes * shares[trouble])),
-    }),
 }));

@@ -1,19 +1,57 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../harness/command-line.ts';
+import { temporaryFolder } from '../harness/processes.ts';
+import { until } from '../harness/waiting.ts';
 import { DiskWithPower, SmallDisk } from './disks.ts';
-import { until } from './kills.ts';
-import { temporaryFolder } from './processes.ts';
+import type { Load } from './failover-load.ts';
+import type { PostgresPair } from './postgres.ts';
+import type { DatabaseProxy } from './proxy.ts';
+import type { Service } from './service.ts';
 import { inject } from './tracer.ts';
 
 const diskMegabytes = 96;
 const logMegabytes = 24;
 const poweredMegabytes = 256;
 
+interface Given {
+  readonly pair: PostgresPair;
+  readonly proxy: DatabaseProxy;
+  readonly load: Load;
+  readonly nodes: readonly Service[];
+  readonly seconds: number;
+}
+
+/** Where a server has something. */
+interface Place {
+  readonly folder: string;
+  readonly unmount?: () => void;
+}
+
+/** What is done to the store under load. */
+export interface Trouble {
+  /** R3 unless said otherwise. */
+  readonly id?: string;
+  readonly what: string;
+  /** A short run leaves it out. */
+  readonly isLong?: boolean;
+  /** How often it is done. */
+  readonly times: number;
+  /** Whether the server waits for its standby, as it does unless said otherwise. */
+  readonly isSynchronous?: boolean;
+  /** No read may be refused meanwhile. */
+  readonly doReadsGoOn?: boolean;
+  /** Makes what the files of the server, or its log, are on. */
+  readonly disks?: () => { readonly disk?: Place; readonly logDisk?: Place };
+  /** Resolves once the store is as good as before, or one that took its place is. */
+  run(given: Given): Promise<void>;
+}
+
 /** Waits until every node tells of what is wrong, and blames one that takes it back while it still is. */
-async function expectUnready({ load, nodes, seconds }) {
+async function expectUnready({ load, nodes, seconds }: Given): Promise<void> {
   for (const node of nodes) {
     const isTold = async () => (await node.health('ready')) === 503;
-    await until(`node ${node.name} said that it is not ready`, isTold).catch(({ message }) => load.blame(message));
+    await until(`node ${node.name} said that it is not ready`, isTold).catch((error) => load.blame(messageOf(error)));
   }
   const untilMs = performance.now() + seconds * 2_000;
   while (performance.now() < untilMs) {
@@ -26,17 +64,12 @@ async function expectUnready({ load, nodes, seconds }) {
   }
 }
 
-async function promote(pair, proxy) {
+async function promote({ pair, proxy }: Given): Promise<void> {
   await pair.standby.promote();
   proxy.turnTo(pair.standby.port);
 }
 
-/**
- * What is done to the store under load. `run` answers once the store is as good as before, or one that took its place is;
- * `times` is how often it is done, and `isLong` that a short run leaves it out. Of its server, `disks` makes what its files are
- * on, and `isSynchronous: false` says that it waits for no standby. `doReadsGoOn`: no read may be refused meanwhile.
- */
-export const troubles = [
+const ofServers: readonly Trouble[] = [
   {
     what: 'PostgreSQL is restarted',
     isLong: true,
@@ -104,48 +137,75 @@ export const troubles = [
   {
     what: 'the primary is killed, the standby promoted',
     times: 1,
-    run: async ({ pair, proxy }) => {
-      await pair.primary.kill();
-      await promote(pair, proxy);
+    run: async (given) => {
+      await given.pair.primary.kill();
+      await promote(given);
     },
   },
   {
     what: 'the same, while the standby was behind',
     isLong: true,
     times: 1,
-    run: async ({ pair, proxy, seconds }) => {
+    run: async (given) => {
+      const { pair, seconds } = given;
       // Only what is acknowledged without the standby can be lost now.
       await pair.standby.stop('immediate');
       await sleep(seconds * 1_000);
       await pair.primary.kill();
       await pair.standby.start();
-      await promote(pair, proxy);
+      await promote(given);
     },
   },
-  {
+];
+
+/** A trouble of a disk, which is made anew for each run. */
+function onDisk<D extends Place>(make: () => D, trouble: Omit<Trouble, 'run' | 'disks'> & OfDisk<D>): Trouble {
+  const { isOfLog = false, isLogElsewhere = false, run, ...more } = trouble;
+  let disk: D | null = null;
+  return {
+    ...more,
+    isLong: true,
+    isSynchronous: false,
+    disks: () => {
+      disk = make();
+      if (isOfLog) return { logDisk: disk };
+      return isLogElsewhere ? { disk, logDisk: { folder: temporaryFolder() } } : { disk };
+    },
+    run: async (given) => {
+      if (disk !== null) await run(given, disk);
+    },
+  };
+}
+
+interface OfDisk<D> {
+  /** It holds the log of the server, not its files. */
+  readonly isOfLog?: boolean;
+  /** It holds the files of the server, and not its log. */
+  readonly isLogElsewhere?: boolean;
+  run(given: Given, disk: D): Promise<void>;
+}
+
+const ofDisks: readonly Trouble[] = [
+  onDisk(() => SmallDisk.make(diskMegabytes), {
     id: 'D4',
     what: "PostgreSQL's disk is full",
-    isLong: true,
     times: 2,
-    isSynchronous: false,
     doReadsGoOn: true,
-    disks: () => ({ disk: SmallDisk.make(diskMegabytes), logDisk: { folder: temporaryFolder() } }),
-    run: async (given) => {
-      const empty = given.pair.primary.disk.fill();
+    isLogElsewhere: true,
+    run: async (given, disk) => {
+      const empty = disk.fill();
       await expectUnready(given);
       empty();
     },
-  },
-  {
+  }),
+  onDisk(() => SmallDisk.make(logMegabytes), {
     id: 'D4',
     what: 'the disk of its log is full',
-    isLong: true,
     times: 2,
-    isSynchronous: false,
-    disks: () => ({ logDisk: SmallDisk.make(logMegabytes) }),
-    run: async (given) => {
+    isOfLog: true,
+    run: async (given, disk) => {
       const { primary } = given.pair;
-      const empty = primary.logDisk.fill();
+      const empty = disk.fill();
       // Each of these takes one more file, until there is no room for one.
       const useUp = () => primary.run('select pg_switch_wal() from (select txid_current()) as used').catch(() => {});
       await until('it has ended', async () => {
@@ -156,7 +216,7 @@ export const troubles = [
       empty();
       await given.pair.restart();
     },
-  },
+  }),
   {
     id: 'D4',
     what: 'its syncs fail',
@@ -172,20 +232,19 @@ export const troubles = [
       await given.pair.restart();
     },
   },
-  {
+  onDisk(() => DiskWithPower.make(poweredMegabytes), {
     id: 'D5',
     what: 'power is cut from it',
-    isLong: true,
     times: 20,
-    isSynchronous: false,
-    disks: () => ({ disk: DiskWithPower.make(poweredMegabytes) }),
-    run: async ({ pair }) => {
+    run: async ({ pair }, disk) => {
       await sleep(randomInt(1_000));
-      pair.primary.disk.cutPower();
+      disk.cutPower();
       await pair.primary.kill();
-      pair.primary.disk.restorePower();
+      disk.restorePower();
       await pair.restart();
     },
-  },
+  }),
 ];
 
+/** All of them, in the order of the table. */
+export const troubles: readonly Trouble[] = [...ofServers, ...ofDisks];

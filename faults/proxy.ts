@@ -1,31 +1,44 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 
 const host = '127.0.0.1';
 
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  isCommitting: boolean;
+}
+
 /** Stands between a service and its PostgreSQL, and is what a network does on a bad day. */
-export class Proxy {
+export class DatabaseProxy {
   /** How often the answer of a commit was cut off. */
   cutCommits = 0;
-  #pairs = new Set();
+  readonly #pairs = new Set<Pair>();
   #isSilent = false;
   #cutsCommits = false;
 
-  static async begin(port) {
-    const proxy = new Proxy();
-    proxy.target = port;
-    proxy.server = createServer((client) => proxy.#join(client)).listen(0, host);
-    await once(proxy.server, 'listening');
+  #target: number;
+  readonly #server: Server;
+
+  private constructor(port: number) {
+    this.#target = port;
+    this.#server = createServer((client) => this.#join(client)).listen(0, host);
+  }
+
+  static async begin(port: number): Promise<DatabaseProxy> {
+    const proxy = new DatabaseProxy(port);
+    await once(proxy.#server, 'listening');
     return proxy;
   }
 
-  get address() {
-    return `${host}:${this.server.address().port}`;
+  get address(): string {
+    const address = this.#server.address();
+    return `${host}:${typeof address === 'object' ? address?.port : address}`;
   }
 
-  #join(client) {
-    const server = connect(this.target, host);
-    const pair = { client, server, isCommitting: false };
+  #join(client: Socket): void {
+    const server = connect(this.#target, host);
+    const pair: Pair = { client, server, isCommitting: false };
     this.#pairs.add(pair);
     const close = () => {
       this.#pairs.delete(pair);
@@ -35,28 +48,31 @@ export class Proxy {
     for (const socket of [client, server]) {
       socket.setNoDelay(true);
       socket.on('error', close);
-      // While it is silent, nobody learns that the other side has gone.
+      // While it is silent, neither side learns that the other has gone.
       socket.on('close', () => (this.#isSilent ? undefined : close()));
     }
-    client.on('data', (chunk) => {
+    client.on('data', (chunk: Buffer) => {
       if (this.#cutsCommits && chunk.includes('commit\0')) pair.isCommitting = true;
       server.write(chunk);
     });
-    server.on('data', (chunk) => {
-      if (!pair.isCommitting) return client.write(chunk);
+    server.on('data', (chunk: Buffer) => {
+      if (!pair.isCommitting) {
+        client.write(chunk);
+        return;
+      }
       this.cutCommits += 1;
-      return close();
+      close();
     });
     if (this.#isSilent) this.#hush(pair);
   }
 
-  #hush({ client, server }) {
+  #hush({ client, server }: Pair): void {
     client.pause();
     server.pause();
   }
 
   /** Cuts every connection. */
-  cut() {
+  cut(): void {
     for (const { client, server } of this.#pairs) {
       client.resetAndDestroy();
       server.destroy();
@@ -65,13 +81,13 @@ export class Proxy {
   }
 
   /** Nothing is passed on from now on, and nothing is closed. */
-  hush() {
+  hush(): void {
     this.#isSilent = true;
     for (const pair of this.#pairs) this.#hush(pair);
   }
 
   /** Everything that waited is passed on. */
-  speak() {
+  speak(): void {
     this.#isSilent = false;
     for (const { client, server } of this.#pairs) {
       client.resume();
@@ -82,20 +98,20 @@ export class Proxy {
   }
 
   /** Whether each commit is carried out, and its answer cut off. */
-  cutCommitAnswers(isOn) {
+  cutCommitAnswers(isOn: boolean): void {
     this.#cutsCommits = isOn;
   }
 
   /** Where connections go to from now on. */
-  turnTo(port) {
-    this.target = port;
+  turnTo(port: number): void {
+    this.#target = port;
   }
 
-  async close() {
+  async close(): Promise<void> {
     this.speak();
     this.cut();
     await new Promise((resolve) => {
-      this.server.close(resolve);
+      this.#server.close(resolve);
     });
   }
 }

@@ -1,84 +1,103 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { messageOf } from '../harness/command-line.ts';
+import { aligned, machine } from '../harness/report.ts';
+import type { readOptions } from './options.ts';
+import type { Outcome, RowHead } from './rows.ts';
 
 const resultsFile = new URL('./results.json', import.meta.url);
-const toldMax = 5;
+const shownMax = 5;
 
-/** The budget of each row, as a sentence, and whether an outcome keeps it. */
-const budgets = {
-  proof: {
-    text: '0 lost, invented, out of order',
-    holds: ({ lost, invented, disordered, unmet = [] }) => [lost, invented, disordered, unmet].flat().length === 0,
-  },
-  mutant: { text: 'found out', holds: ({ found }) => found > 0 },
-  /** A row says itself what it expects, and `faults` are the sentences on what was otherwise. */
-  check: { text: null, holds: ({ faults }) => faults.length === 0 },
-};
+type Options = ReturnType<typeof readOptions>;
 
-const textOf = (row) => budgets[row.kind].text ?? row.expected;
+/** A row of the table, and whether its budget holds. */
+export interface Row extends RowHead, Outcome {
+  readonly done: string;
+  readonly budget: string;
+  readonly holds: boolean;
+  /** Why it broke off. */
+  readonly broke?: string;
+}
 
-/** A row of the table: `{ id, what, broker, kind, done, ...outcome }`, and whether it holds. */
-export function rowOf(row, outcome) {
-  return { ...row, ...outcome, budget: textOf(row), holds: budgets[row.kind].holds(outcome) };
+const faultsOf = ({ faults = [], unmet = [], lost = [], invented = [], disordered = [] }: Outcome) => [
+  ...unmet,
+  ...faults,
+  ...lost,
+  ...invented,
+  ...disordered,
+];
+
+/** The budget of each kind of row, as a sentence. A row of the kind `check` says itself what it expects. */
+const budgets = { proof: '0 lost, invented, out of order', mutant: 'found out', check: '' };
+
+const budgetOf = ({ kind, expected }: RowHead) => budgets[kind] || (expected ?? '');
+
+/** A row that was run to its end. A mutant has to be found out, and everything else to have no faults. */
+export function rowOf(row: RowHead, outcome: Outcome): Row {
+  const found = faultsOf(outcome).length;
+  return {
+    done: '',
+    ...row,
+    ...outcome,
+    budget: budgetOf(row),
+    holds: row.kind === 'mutant' ? found > 0 : found === 0,
+  };
 }
 
 /** A row that broke off. */
-export function brokenRow(row, error) {
-  return { ...row, done: '', budget: textOf(row), holds: false, broke: error.message };
+export function brokenRow(row: RowHead, error: unknown): Row {
+  return { ...row, done: '', budget: budgetOf(row), holds: false, broke: messageOf(error) };
 }
 
-function resultOf({ kind, lost, invented, disordered, repeated, found, faults, broke }) {
+function resultOf(row: Row): string {
+  const { kind, lost = [], invented = [], disordered = [], repeated, broke } = row;
   if (broke !== undefined) return 'broke off';
-  if (kind === 'mutant') return `${found} faults seen`;
-  if (kind === 'check') return `${faults.length} faults`;
+  if (kind === 'mutant') return `${faultsOf(row).length} faults seen`;
+  if (kind === 'check') return `${row.faults?.length ?? 0} faults`;
   const again = repeated === undefined ? '' : `, ${repeated} repeated`;
   return `${lost.length} lost, ${invented.length} invented, ${disordered.length} out of order${again}`;
 }
 
-const columns = ['row', 'what', 'broker', 'done', 'result', 'budget', 'holds'];
-
-function cells(row) {
+function cells(row: Row): readonly string[] {
   const { id, what, broker = '-', done, budget, holds } = row;
   return [id, what, broker, done, resultOf(row), budget, holds ? 'yes' : 'NO'];
 }
 
-function faultLines(row) {
-  if (row.kind === 'mutant') return [];
-  const faults = [
-    ...(row.broke === undefined ? [] : [row.broke]),
-    ...(row.unmet ?? []),
-    ...(row.faults ?? []),
-    ...(row.lost ?? []),
-    ...(row.invented ?? []),
-    ...(row.disordered ?? []),
-  ];
-  const more = faults.length > toldMax ? [`and ${faults.length - toldMax} more`] : [];
-  return [...faults.slice(0, toldMax), ...more].map((fault) => `${row.id}: ${fault}`);
+function faultLines(row: Row): readonly string[] {
+  if (row.kind === 'mutant' && row.broke === undefined) return [];
+  const faults = [...(row.broke === undefined ? [] : [row.broke]), ...faultsOf(row)];
+  const more = faults.length > shownMax ? [`and ${faults.length - shownMax} more`] : [];
+  return [...faults.slice(0, shownMax), ...more].map((fault) => `${row.id}: ${fault}`);
 }
 
 /** The rows as a table of plain text, with lines below it: what went wrong, and further details. */
-export function table(rows) {
-  const lines = [columns, ...rows.map(cells)];
-  const widths = columns.map((_, place) => Math.max(...lines.map((line) => String(line[place]).length)));
-  const laidOut = lines.map((line) =>
-    line
-      .map((cell, place) => String(cell).padEnd(widths[place]))
-      .join('  ')
-      .trimEnd(),
-  );
-  const notes = rows.flatMap((row) => (row.note === undefined ? [] : [`${row.id}: ${row.note}`]));
-  return [...laidOut, ...rows.flatMap(faultLines), ...notes].join('\n');
+export function table(rows: readonly Row[]): string {
+  const columns = ['row', 'what', 'broker', 'done', 'result', 'budget', 'holds'];
+  const notes = rows.flatMap(({ id, note }) => (note === undefined ? [] : [`${id}: ${note}`]));
+  return [aligned([columns, ...rows.map(cells)]), ...rows.flatMap(faultLines), ...notes].join('\n');
 }
 
 /** Everything that was seen. */
-export function resultsOf(options, rows) {
-  const machine = { node: process.version, processor: cpus()[0]?.model ?? 'unknown', cores: cpus().length };
-  return { ranAt: new Date().toISOString(), machine, options, holds: rows.every(({ holds }) => holds), rows };
+interface Results {
+  readonly holds: boolean;
+  readonly options: Options;
+  readonly rows: readonly Row[];
+}
+
+/** Everything that was seen, with what is needed to judge it. */
+export function resultsOf(options: Options, rows: readonly Row[]): Results {
+  const results = {
+    ranAt: new Date().toISOString(),
+    machine: machine(),
+    options,
+    holds: rows.every((row) => row.holds),
+    rows,
+  };
+  return results;
 }
 
 /** Puts the results in their place in faults/results.json: that of the suite, or of its mutants. */
-export function writeResults(results) {
-  const { suite, mutants, store = 'sqlite' } = results.options;
+export function writeResults(results: Results): void {
+  const { suite, mutants, store } = results.options;
   const name = store === 'sqlite' ? suite : `${suite} on ${store}`;
   const place = mutants ? `${name} mutants` : name;
   const known = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};

@@ -4,26 +4,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const RealDate = Date;
-let wish = { shiftMs: 0 };
+const file = process.env['FAULTS_CLOCK'] ?? '';
+/** @type {{ shiftMs?: number, frozenMs?: number }} */
+let wanted = { shiftMs: 0 };
 
 const read = () => {
-  const text = readFileSync(process.env.FAULTS_CLOCK, 'utf8');
-  wish = JSON.parse(text);
-  writeFileSync(`${process.env.FAULTS_CLOCK}.read`, text);
+  const text = readFileSync(file, 'utf8');
+  wanted = JSON.parse(text);
+  writeFileSync(`${file}.read`, text);
 };
 
-const nowMs = () => wish.frozenMs ?? RealDate.now() + wish.shiftMs;
+const nowMs = () => wanted.frozenMs ?? RealDate.now() + (wanted.shiftMs ?? 0);
 
-globalThis.Date = class extends RealDate {
-  constructor(...given) {
-    if (given.length === 0) super(nowMs());
-    else super(...given);
-  }
-
-  static now() {
-    return nowMs();
-  }
-};
+globalThis.Date = new Proxy(RealDate, {
+  construct: (target, given) => Reflect.construct(target, given.length === 0 ? [nowMs()] : given),
+  get: (target, name) => (name === 'now' ? nowMs : Reflect.get(target, name)),
+});
 
 read();
 process.on('SIGUSR2', read);

@@ -1,14 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { accessSync, constants, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort, type Program, removeFolder, requireProgram, start, temporaryFolder } from './processes.ts';
 
-const startMsMax = 15_000;
-/** Where programs of the system stand, also when this is not in the PATH of whoever runs the tests. */
-const systemDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+const startMsMax = 20_000;
 const fixture = (name: string) => join(import.meta.dirname, '../server/test/support/fixtures/mail-server', name);
 /** The certificate of servers that speak TLS, for 127.0.0.1; it is its own authority. */
 export const certificate = {
@@ -16,24 +11,6 @@ export const certificate = {
   keyFile: fixture('key.pem'),
   text: readFileSync(fixture('certificate.pem'), 'utf8'),
 };
-const running = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
-function findProgram(name: string): string | undefined {
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...systemDirectories];
-  return directories
-    .map((directory) => join(directory, name))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-}
 
 /** Whether all threads of a process are stopped. */
 function standsStill(pid: number): boolean {
@@ -43,29 +20,11 @@ function standsStill(pid: number): boolean {
   return states.every((state) => state === 'T');
 }
 
-/** Starts a program that ends with this process, also when nobody here can end it any more. */
-function launch(name: string, args: readonly string[], cwd: string) {
-  const program = findProgram(name);
-  if (program === undefined) throw new Error(`${name} is missing: run apt-get install -y ${name}, or npm test`);
-  const bound = findProgram('setpriv');
-  const [command = '', ...rest] = [...(bound ? [bound, '--pdeathsig', 'KILL', '--'] : []), program, ...args];
-  return spawn(command, rest, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-/** A port of the loopback interface that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return typeof address === 'object' && address ? address.port : 0;
-}
-
 /** How a kind of broker is started. */
 export interface BrokerKind {
   readonly program: string;
+  /** A command that starts it, such as one that keeps it to a core. */
+  readonly wrap?: readonly string[];
   /** Of its configuration file. */
   configuration(place: { readonly port: number; readonly dataDir: string }): string;
   arguments(configurationFile: string): readonly string[];
@@ -77,9 +36,8 @@ export interface BrokerKind {
 export class BrokerProgram {
   readonly port: number;
   readonly #kind: BrokerKind;
-  readonly #directory = mkdtempSync(join(tmpdir(), 'latchkey-broker-'));
-  #child: ChildProcess | null = null;
-  #said = '';
+  readonly #directory = temporaryFolder();
+  #running: Program | null = null;
 
   protected constructor(kind: BrokerKind, port: number) {
     this.#kind = kind;
@@ -99,47 +57,35 @@ export class BrokerProgram {
 
   /** Starts it, on the same port each time, and waits until it answers. */
   async start(): Promise<void> {
-    if (this.#child) throw new Error('it is running already');
+    if (this.#running) throw new Error('it is running already');
+    const { program, wrap = [] } = this.#kind;
     const file = join(this.#directory, 'broker.conf');
+    mkdirSync(this.dataDir, { recursive: true });
     writeFileSync(file, this.#kind.configuration({ port: this.port, dataDir: this.dataDir }));
-    const child = launch(this.#kind.program, this.#kind.arguments(file), this.#directory);
-    this.#child = child;
-    running.add(child);
-    this.#said = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        this.#said = (this.#said + text).slice(-5_000);
-      });
-    }
-    child.once('exit', () => running.delete(child));
-    await this.#untilItAnswers(child);
+    const [command = program, ...args] = [...wrap, requireProgram(program), ...this.#kind.arguments(file)];
+    this.#running = start(command, args, { cwd: this.#directory });
+    await this.#untilItAnswers(this.#running);
   }
 
-  async #untilItAnswers(child: ChildProcess): Promise<void> {
+  async #untilItAnswers(running: Program): Promise<void> {
     const untilMs = performance.now() + startMsMax;
     for (;;) {
       try {
         await this.#kind.ask(this.port);
         return;
       } catch (error) {
-        const hasEnded = child.exitCode !== null || child.signalCode !== null;
-        if (hasEnded || performance.now() > untilMs) {
-          throw new Error(`${this.#kind.program} did not start: ${this.#said}`, { cause: error });
+        if (!running.isRunning || performance.now() > untilMs) {
+          throw new Error(`${this.#kind.program} did not start: ${running.said()}`, { cause: error });
         }
-        await setTimeout(20);
+        await sleep(20);
       }
     }
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
-    const child = this.#child;
-    this.#child = null;
-    if (child?.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    // A stopped process ends by SIGKILL only.
-    child.kill('SIGCONT');
-    await ended;
+    const running = this.#running;
+    this.#running = null;
+    await running?.end(signal);
   }
 
   /** Ends it in an orderly way. */
@@ -154,30 +100,30 @@ export class BrokerProgram {
 
   /** It answers nothing any more, and keeps its connections; once all its threads stand still, which takes a moment. */
   async pause(): Promise<void> {
-    const pid = this.#child?.pid;
-    if (pid === undefined) throw new Error('start it first');
-    process.kill(pid, 'SIGSTOP');
+    const running = this.#running;
+    if (!running) throw new Error('start it first');
+    running.signal('SIGSTOP');
     const untilMs = performance.now() + startMsMax;
-    while (!standsStill(pid)) {
+    while (!standsStill(running.pid)) {
       if (performance.now() > untilMs) throw new Error(`${this.#kind.program} does not stand still`);
-      await setTimeout(1);
+      await sleep(1);
     }
   }
 
   /** It goes on where it was paused, with whatever arrived meanwhile. */
   resume(): void {
-    this.#child?.kill('SIGCONT');
+    this.#running?.signal('SIGCONT');
   }
 
   /** Removes all that it stored. Only while it is ended. */
   empty(): void {
-    if (this.#child) throw new Error('end it first');
+    if (this.#running) throw new Error('end it first');
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 
   /** Ends it and removes everything. */
   async close(): Promise<void> {
     await this.kill();
-    rmSync(this.#directory, { recursive: true, force: true });
+    removeFolder(this.#directory);
   }
 }

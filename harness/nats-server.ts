@@ -15,6 +15,8 @@ interface NatsOptions {
   readonly isTls?: boolean;
   /** Of a message. */
   readonly bytesMax?: number;
+  /** A command that starts it, such as one that keeps it to a core. */
+  readonly wrap?: readonly string[];
 }
 
 /** A message as it was stored. */
@@ -35,12 +37,15 @@ function authorization({ user, password, token, permissions }: NatsOptions): str
 function kind(current: () => NatsOptions): BrokerKind {
   return {
     program: 'nats-server',
+    get wrap() {
+      return current().wrap ?? [];
+    },
     configuration: ({ port, dataDir }) => {
       const options = current();
       const { bytesMax } = options;
       return [
         `listen: "127.0.0.1:${port}"`,
-        `jetstream { store_dir: ${JSON.stringify(dataDir)}, max_file: 1000000000 }`,
+        `jetstream { store_dir: ${JSON.stringify(dataDir)}, max_file: 2000000000 }`,
         bytesMax === undefined ? '' : `max_payload: ${bytesMax}`,
         options.isTls
           ? `tls { cert_file: ${JSON.stringify(certificate.file)}, key_file: ${JSON.stringify(certificate.keyFile)} }`
@@ -65,7 +70,7 @@ function kind(current: () => NatsOptions): BrokerKind {
 export class NatsServer extends BrokerProgram {
   #options: NatsOptions;
 
-  private constructor(options: NatsOptions, port: number) {
+  protected constructor(options: NatsOptions, port: number) {
     super(
       kind(() => this.#options),
       port,
@@ -90,16 +95,21 @@ export class NatsServer extends BrokerProgram {
     return `${this.#options.isTls ? 'tls' : 'nats'}://${login === '' ? '' : `${login}@`}127.0.0.1:${this.port}`;
   }
 
-  /** Does something over a connection of its own. */
-  async with<T>(work: (streams: JetStreamManager, connection: NatsConnection) => Promise<T>): Promise<T> {
+  /** Opens a connection, to be closed by the caller. */
+  async connect(): Promise<NatsConnection> {
     const { user, password, token, isTls } = this.#options;
-    const connection = await connect({
+    return connect({
       servers: `127.0.0.1:${this.port}`,
       ...(isTls ? { tls: { ca: certificate.text } } : {}),
       ...(token === undefined ? {} : { token }),
       ...(user === undefined ? {} : { user, pass: password ?? '' }),
       reconnect: false,
     });
+  }
+
+  /** Does something over a connection of its own. */
+  async with<T>(work: (streams: JetStreamManager, connection: NatsConnection) => Promise<T>): Promise<T> {
+    const connection = await this.connect();
     try {
       return await work(await jetstreamManager(connection, { checkAPI: false }), connection);
     } finally {

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { createClient } from '@redis/client';
 import { type BrokerKind, BrokerProgram, certificate } from './broker-program.ts';
 
@@ -31,6 +30,9 @@ function clientOf({ password, database, isTls }: RedisOptions, port: number) {
   }).on('error', () => {});
 }
 
+/** A connection to it. */
+type RedisClient = ReturnType<typeof clientOf>;
+
 function listening({ isTls }: RedisOptions, port: number): readonly string[] {
   if (!isTls) return [`port ${port}`];
   const files = [`tls-cert-file ${certificate.file}`, `tls-key-file ${certificate.keyFile}`];
@@ -42,7 +44,6 @@ function kind(options: RedisOptions): BrokerKind {
   return {
     program: 'redis-server',
     configuration: ({ port, dataDir }) => {
-      mkdirSync(dataDir, { recursive: true });
       const own = [
         ...listening(options, port),
         'bind 127.0.0.1',
@@ -70,7 +71,7 @@ function kind(options: RedisOptions): BrokerKind {
 export class RedisServer extends BrokerProgram {
   readonly #options: RedisOptions;
 
-  private constructor(options: RedisOptions, port: number) {
+  protected constructor(options: RedisOptions, port: number) {
     super(kind(options), port);
     this.#options = options;
   }
@@ -86,10 +87,21 @@ export class RedisServer extends BrokerProgram {
     return `${this.#options.isTls ? 'rediss' : 'redis'}://${login}127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Does something over a connection of its own. */
-  async with<T>(work: (client: ReturnType<typeof clientOf>) => Promise<T>): Promise<T> {
+  /** Opens a connection, to be destroyed by the caller. */
+  async connect(): Promise<RedisClient> {
     const client = clientOf(this.#options, this.port);
-    await client.connect();
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      client.destroy();
+      throw error;
+    }
+  }
+
+  /** Does something over a connection of its own. */
+  async with<T>(work: (client: RedisClient) => Promise<T>): Promise<T> {
+    const client = await this.connect();
     try {
       return await work(client);
     } finally {

@@ -18,17 +18,18 @@ import { betterAuth } from 'better-auth';
 import { getMigrations } from 'better-auth/db/migration';
 import { recordFromEnvironment, recordPath, requireFromServer, schemaFor, serve } from './record-route.mjs';
 
+/** @type {typeof import('fastify').fastify} */
 const fastify = requireFromServer('fastify');
 const Database = requireFromServer('better-sqlite3');
 
 function openDatabase() {
-  const database = new Database(join(process.env.DATA_DIR, 'better-auth.db'));
+  const database = new Database(join(process.env['DATA_DIR'] ?? '', 'better-auth.db'));
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = NORMAL');
   return database;
 }
 
-function authOptions(database) {
+function authOptions(/** @type {import('better-sqlite3').Database} */ database) {
   return {
     database,
     baseURL: 'http://127.0.0.1',
@@ -36,13 +37,15 @@ function authOptions(database) {
     emailAndPassword: { enabled: true },
     plugins: [apiKey({ rateLimit: { enabled: false }, deferUpdates: true })],
     rateLimit: { enabled: false },
-    advanced: { backgroundTasks: { handler: (promise) => promise.catch(console.error) } },
+    advanced: {
+      backgroundTasks: { handler: (/** @type {Promise<unknown>} */ promise) => promise.catch(console.error) },
+    },
     telemetry: { enabled: false },
     logger: { disabled: true },
   };
 }
 
-async function issueKey(auth) {
+async function issueKey(/** @type {ReturnType<typeof betterAuth>} */ auth) {
   const { user } = await auth.api.signUpEmail({
     body: { email: 'bench@example.com', name: 'Bench', password: 'Correct-horse-7-battery' },
   });
@@ -58,9 +61,9 @@ const auth = betterAuth(options);
 const key = await issueKey(auth);
 
 const app = fastify({ logger: false });
-app.get(recordPath, { schema: { response: { 200: schemaFor(record) } } }, async (request, reply) => {
+app.get(recordPath, { schema: { response: { 200: schemaFor(record) } } }, async (request, /** @type {import('fastify').FastifyReply} */ reply) => {
   const { valid } = await auth.api.verifyApiKey({ body: { key: request.headers['x-api-key'] } });
   if (valid) return record;
-  return reply.code(401).send({ message: 'Invalid API key' });
+  return reply.status(401).send({ message: 'Invalid API key' });
 });
 await serve(app, { 'x-api-key': key });

@@ -14,7 +14,7 @@ export const recordPath = '/api/v1/users/:id';
  * Throws when it is missing: a peer never makes up its own answer.
  */
 export function recordFromEnvironment() {
-  const text = process.env.USER_RECORD;
+  const text = process.env['USER_RECORD'];
   if (!text) throw new Error('USER_RECORD must hold the JSON to answer');
   return JSON.parse(text);
 }
@@ -22,8 +22,9 @@ export function recordFromEnvironment() {
 /**
  * A JSON schema that fits `value` with all its fields, for Fastify's compiled serializer: the fastest way Fastify
  * has to answer known JSON.
+ * @returns {object}
  */
-export function schemaFor(value) {
+export function schemaFor(/** @type {unknown} */ value) {
   if (value === null) return { type: 'null' };
   if (Array.isArray(value)) return { type: 'array', items: value.length > 0 ? schemaFor(value[0]) : {} };
   if (typeof value !== 'object') return { type: typeof value };
@@ -35,8 +36,11 @@ export function schemaFor(value) {
  * Listens on a free port of the loopback interface, tells the runner in one line of JSON (with what it needs
  * to call: `headers`), and closes on SIGTERM.
  */
-export async function serve(app, headers = {}) {
+export async function serve(
+  /** @type {import('fastify').FastifyInstance} */ app,
+  /** @type {Readonly<Record<string, string>>} */ headers = {},
+) {
   await app.listen({ host: '127.0.0.1', port: 0 });
-  process.once('SIGTERM', () => app.close().then(() => process.exit(0)));
-  console.log(JSON.stringify({ ready: true, port: app.server.address().port, headers }));
+  process.once('SIGTERM', () => void app.close().then(() => process.exit(0)));
+  console.log(JSON.stringify({ ready: true, port: Object(app.server.address()).port, headers }));
 }

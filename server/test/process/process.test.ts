@@ -58,7 +58,7 @@ describe('SIGTERM', () => {
       socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 20)}`);
       // An answer to somebody else shows that the server has read what was sent before.
       await server.call('GET', '/org/exists');
-      server.child.kill('SIGTERM');
+      server.signal('SIGTERM');
       for (let tries = 0; tries < 200; tries += 1) {
         if (
           await server.call('GET', '/org/exists').then(

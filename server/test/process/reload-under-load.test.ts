@@ -70,7 +70,7 @@ class Reloader {
   constructor(server: ServerProcess, file: string) {
     this.#server = server;
     this.#file = file;
-    server.child.stdout?.on('data', (text: string) => {
+    server.program.stdout.on('data', (text: string) => {
       this.#done += text.split('the configuration was read anew').length - 1;
       this.#isKept += text.split('the old configuration stays').length - 1;
     });
@@ -102,7 +102,7 @@ class Reloader {
 
   async #bySignal(isBroken: boolean): Promise<void> {
     const before = isBroken ? this.#isKept : this.#done;
-    this.#server.child.kill('SIGHUP');
+    this.#server.signal('SIGHUP');
     await vi.waitUntil(() => (isBroken ? this.#isKept : this.#done) > before, { timeout: 20_000, interval: 2 });
   }
 }
