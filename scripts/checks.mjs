@@ -21,7 +21,8 @@ const plain = { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined };
  * Runs the checks two at a time and prints name and time of each, and the output of those that fail. After a failure no
  * further check starts, unless `keepGoing`. Answers the names of those that failed.
  */
-export async function runChecks({ keepGoing }) {
+export async function runChecks(/** @type {{ keepGoing: boolean }} */ { keepGoing }) {
+  /** @type {string[]} */
   const failed = [];
   const waiting = checks.values();
   const worker = async () => {
@@ -37,7 +38,7 @@ export async function runChecks({ keepGoing }) {
 }
 
 /** One line a step; the tool's own words only when it failed. */
-export function report(name, { code, output, ms }) {
+export function report(/** @type {string} */ name, /** @type {import('./steps.mjs').Ran} */ { code, output, ms }) {
   process.stdout.write(`${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)}${inSeconds(ms)}\n`);
   if (code !== 0 && output !== '') process.stdout.write(`${output.trimEnd()}\n`);
 }

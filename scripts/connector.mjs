@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { startConnectorBackend } from './connector/backend.mjs';
-import { exitWith, StepError } from './steps.mjs';
+import { codeOf, exitWith, StepError } from './steps.mjs';
 
 const help = `Usage: npm run connector -- [options]
 
@@ -30,19 +30,21 @@ function readOptions() {
     });
     return values;
   } catch (error) {
-    throw new StepError(`${error.message.split('.')[0]}; see npm run connector -- --help`);
+    throw new StepError(
+      `${String(error instanceof Error ? error.message : error).split('.')[0]}; see npm run connector -- --help`,
+    );
   }
 }
 
-function readPeople(file) {
+function readPeople(/** @type {string | undefined} */ file) {
   if (file === undefined) return [];
   let people;
   try {
     people = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    throw new StepError(`${file} cannot be read as JSON (${error.code ?? 'not valid'})`);
+    throw new StepError(`${file} cannot be read as JSON (${codeOf(error) ?? 'not valid'})`);
   }
-  const isPerson = (one) => typeof one?.userId === 'string' && typeof one.orgId === 'string';
+  const isPerson = (/** @type {any} */ one) => typeof one?.userId === 'string' && typeof one.orgId === 'string';
   if (Array.isArray(people) && people.every(isPerson)) return people;
   throw new StepError(`${file} must be a JSON list of { userId, orgId, name?, email?, isAdmin? }`);
 }
@@ -57,11 +59,16 @@ async function main() {
   if (jwks !== undefined && secret !== undefined) throw new StepError('--jwks and --secret exclude each other');
   const jwksUrl = jwks ?? 'http://127.0.0.1:3000/.well-known/jwks.json';
   if (!URL.canParse(jwksUrl)) throw new StepError('--jwks must be an address');
-  const backend = await startConnectorBackend({ port: Number(port), jwksUrl, secret, people: readPeople(users) });
+  const backend = await startConnectorBackend({
+    port: Number(port),
+    jwksUrl,
+    ...(secret === undefined ? {} : { secret }),
+    people: readPeople(users),
+  });
   process.stdout.write(`connector backend: ${backend.url}\n`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void backend.close());
 }
 
 main().catch((error) => {
-  exitWith(error.code === 'EADDRINUSE' ? new StepError('The port is in use: give another --port') : error);
+  exitWith(codeOf(error) === 'EADDRINUSE' ? new StepError('The port is in use: give another --port') : error);
 });

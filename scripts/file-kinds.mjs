@@ -76,7 +76,7 @@ export const kinds = {
 };
 
 /** What a file of a feature folder is: `endpoint`, `public`, `actions`, `store`, `test` or, when it is none of these, `noun`. */
-export function kindOf(path) {
-  const order = ['test', 'public', 'actions', 'store', 'endpoint'];
+export function kindOf(/** @type {string} */ path) {
+  const order = /** @type {const} */ (['test', 'public', 'actions', 'store', 'endpoint']);
   return order.find((kind) => new RegExp(kinds[kind]).test(path)) ?? 'noun';
 }

@@ -10,4 +10,4 @@ try {
 } catch (error) {
   exitWith(error);
 }
-await import('../dist/bin/latchkey.js');
+await import(new URL('../dist/bin/latchkey.js', import.meta.url).href);

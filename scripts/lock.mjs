@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StepError, say } from './steps.mjs';
+import { codeOf, StepError, say } from './steps.mjs';
 
 const beatMs = 1_000;
 const pollMs = 250;
@@ -14,7 +14,7 @@ const waitMsMax = 10 * 60_000;
  * often it looked and saw no change, instead of comparing clocks or process ids: that stays right in containers that
  * share the directory and after the machine slept.
  */
-export async function withLock(path, work) {
+export async function withLock(/** @type {string} */ path, /** @type {() => Promise<void>} */ work) {
   await acquire(path);
   const beat = setInterval(() => touch(path), beatMs);
   const release = () => rmSync(path, { force: true });
@@ -28,7 +28,8 @@ export async function withLock(path, work) {
   }
 }
 
-async function acquire(path) {
+async function acquire(/** @type {string} */ path) {
+  /** @type {{ mark: string | undefined, looks: number }} */
   let seen = { mark: undefined, looks: 0 };
   for (let waitedMs = 0; !tryCreate(path); waitedMs += pollMs) {
     if (waitedMs === 0) say('Another process is installing or building here; waiting for it…\n');
@@ -41,29 +42,31 @@ async function acquire(path) {
   }
 }
 
-function tryCreate(path) {
+function tryCreate(/** @type {string} */ path) {
   try {
     mkdirSync(dirname(path), { recursive: true });
     closeSync(openSync(path, 'wx'));
     return true;
   } catch (error) {
-    if (error.code === 'EEXIST') return false;
-    throw new StepError(`Cannot write to ${dirname(path)} (${error.code}): run this once as the owner of the checkout`);
+    if (codeOf(error) === 'EEXIST') return false;
+    throw new StepError(
+      `Cannot write to ${dirname(path)} (${codeOf(error)}): run this once as the owner of the checkout`,
+    );
   }
 }
 
 /** What changes with every touch and with every new lock file; undefined when there is none. */
-function markOf(path) {
+function markOf(/** @type {string} */ path) {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat && `${stat.ino} ${stat.mtimeMs}`;
 }
 
-function touch(path) {
+function touch(/** @type {string} */ path) {
   try {
     const now = new Date();
     utimesSync(path, now, now);
   } catch (error) {
     // Somebody deleted the file by hand; the work in hand goes on all the same.
-    if (error.code !== 'ENOENT') throw error;
+    if (codeOf(error) !== 'ENOENT') throw error;
   }
 }

@@ -11,5 +11,5 @@ try {
   exitWith(error);
 }
 await import('./typescript.mjs');
-const [program] = process.argv.splice(2, 1);
+const [program = ''] = process.argv.splice(2, 1);
 await import(pathToFileURL(join(root, program)).href);

@@ -3,9 +3,9 @@ import { accessSync, constants, cpSync, mkdirSync, readdirSync, readFileSync, rm
 import { delimiter, dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { withLock } from './lock.mjs';
-import { byName, inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
+import { byName, codeOf, inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
 
-const nodeMin = [20, 19];
+const [majorMin, minorMin] = [20, 19];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
 /** What is compiled, all of it into `dist`, where each file keeps its path; what is run is put together of that in `dist/bin`. */
 const sourceFolders = ['server/src', 'cli/src'];
@@ -14,10 +14,10 @@ const lock = join(root, '.cache/setup.lock');
 
 /** Refuses a Node.js that is older than this project can run on. */
 export function requireNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major > nodeMin[0] || (major === nodeMin[0] && minor >= nodeMin[1])) return;
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > majorMin || (major === majorMin && minor >= minorMin)) return;
   throw new StepError(
-    `Node.js ${nodeMin.join('.')} or newer is needed and this is ${process.versions.node}: https://nodejs.org/en/download`,
+    `Node.js ${majorMin}.${minorMin} or newer is needed and this is ${process.versions.node}: https://nodejs.org/en/download`,
   );
 }
 
@@ -38,11 +38,13 @@ export async function ensureBuilt() {
   });
 }
 
+/** @typedef {{ command: string, package: string, directories?: string }} DebianPackage a program and what holds it */
+
 /**
  * Makes the programs of a list `{ command, package }` available: root installs the missing packages, anybody else is
  * told the command that does. `directories`, where a program has it, says where else it may be: `*` stands for any name.
  */
-export async function ensureDebianPackages(wanted) {
+export async function ensureDebianPackages(/** @type {readonly DebianPackage[]} */ wanted) {
   const missing = wanted
     .filter(({ command, directories }) => !hasCommand(command, directories))
     .map((entry) => entry.package);
@@ -63,7 +65,7 @@ export async function ensureDebianPackages(wanted) {
 }
 
 /** Says what is done, and how long it took. */
-export async function progress(title, work) {
+export async function progress(/** @type {string} */ title, /** @type {() => Promise<void>} */ work) {
   const startedMs = performance.now();
   say(`${title}… `);
   try {
@@ -107,7 +109,9 @@ async function install() {
   await progress('Installing packages (about two minutes the first time)', async () => {
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
     const result = await run('npm', args, { env: installEnvironment() }).catch((error) => {
-      throw new StepError(`npm could not be started (${error.code}): install it, for example with apt-get install npm`);
+      throw new StepError(
+        `npm could not be started (${codeOf(error)}): install it, for example with apt-get install npm`,
+      );
     });
     if (result.code !== 0) throw new StepError(explainInstall(result.output));
   });
@@ -123,7 +127,7 @@ function installEnvironment() {
   return isOfThisNode && !isConfigured ? { ...process.env, npm_config_nodedir: prefix } : process.env;
 }
 
-function explainInstall(output) {
+function explainInstall(/** @type {string} */ output) {
   if (/gyp ERR!.*(-headers\.tar\.gz|nodejs\.org|network connectivity)/.test(output)) {
     return "A package must be compiled, and Node's headers could not be fetched from nodejs.org. Let npm reach it (https_proxy is heeded), or name the directory that has include/node of this Node.js: npm_config_nodedir=<directory> npm start";
   }
@@ -132,13 +136,13 @@ function explainInstall(output) {
   return `A package must be compiled, which needs ${missing.join(', ')}. Run: apt-get install -y ${missing.join(' ')}`;
 }
 
-async function build(fingerprint) {
+async function build(/** @type {string} */ fingerprint) {
   // Everything goes first: what the compiler would leave alone may come from a file that is gone.
   removeOld(join(root, 'dist'));
   await progress('Building', async () => {
     const result = await runNode(['node_modules/@typescript/native/bin/tsc', '-p', 'tsconfig.build.json']);
     if (result.code !== 0) throw new StepError(`${result.output}The source does not compile`);
-    const isAsset = (path) => !path.endsWith('.ts');
+    const isAsset = (/** @type {string} */ path) => !path.endsWith('.ts');
     for (const folder of sourceFolders) {
       cpSync(join(root, folder), join(root, 'dist', folder), { recursive: true, filter: isAsset });
     }
@@ -149,12 +153,12 @@ async function build(fingerprint) {
   writeFileSync(buildStamp, fingerprint);
 }
 
-function removeOld(path) {
+function removeOld(/** @type {string} */ path) {
   try {
     rmSync(path, { recursive: true, force: true });
     mkdirSync(path);
   } catch (error) {
-    throw new StepError(`Cannot write to ${path} (${error.code}): run this once as the owner of the checkout`);
+    throw new StepError(`Cannot write to ${path} (${codeOf(error)}): run this once as the owner of the checkout`);
   }
 }
 
@@ -173,8 +177,8 @@ function buildFingerprint() {
 /** Where servers are installed; not in everybody's PATH. */
 const serverDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-function hasCommand(command, directories = '') {
-  const known = [...(process.env.PATH ?? '').split(delimiter), ...serverDirectories, ...existing(directories)];
+function hasCommand(/** @type {string} */ command, /** @type {string} */ directories = '') {
+  const known = [...(process.env['PATH'] ?? '').split(delimiter), ...serverDirectories, ...existing(directories)];
   return known.some((directory) => {
     try {
       accessSync(join(directory, command), constants.X_OK);
@@ -186,7 +190,7 @@ function hasCommand(command, directories = '') {
 }
 
 /** The directories that a pattern with one `*` stands for. */
-function existing(pattern) {
+function existing(/** @type {string} */ pattern) {
   const [before = '', after] = pattern.split('*');
   if (after === undefined) return [];
   try {
@@ -196,21 +200,21 @@ function existing(pattern) {
   }
 }
 
-function sha256(text) {
+function sha256(/** @type {string} */ text) {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function readText(path) {
+function readText(/** @type {string} */ path) {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
 /** The content of a JSON file; undefined when there is none or when it was cut short. */
-function readJson(path) {
+function readJson(/** @type {string} */ path) {
   try {
     return JSON.parse(readText(path) ?? '');
   } catch (error) {
@@ -219,7 +223,7 @@ function readJson(path) {
   }
 }
 
-function writeIfWritable(path, text) {
+function writeIfWritable(/** @type {string} */ path, /** @type {string} */ text) {
   try {
     writeFileSync(path, text);
   } catch {

@@ -10,4 +10,4 @@ try {
 } catch (error) {
   exitWith(error);
 }
-await import('../dist/bin/server.js');
+await import(new URL('../dist/bin/server.js', import.meta.url).href);

@@ -9,21 +9,21 @@ const hubs = [
   /^server\/test\/support\/(?:test-app|contract-check)\.ts$/,
   /^cli\/src\/(?:commands|command-line|main)\.ts$/,
 ];
-const isHub = (file) => hubs.some((pattern) => pattern.test(file));
+const isHub = (/** @type {string} */ file) => hubs.some((pattern) => pattern.test(file));
 
 /** What looks at all endpoints, rules and files, and so may change its mind with any of them. */
 const acrossAll = ['architecture', 'access-matrix', 'openapi', 'refusals', 'mcp-tools'];
 /** Tests that compare the documents with the source: a change of either can break them. */
 const ofDocuments = /^document-[\w-]+\.test\.ts$/;
 
-async function git(...args) {
+async function git(/** @type {string[]} */ ...args) {
   const { code, output } = await run('git', args);
   if (code !== 0) throw new StepError(`git ${args.join(' ')}: ${output.trim()}`);
   return output.split('\n').filter(Boolean);
 }
 
 /** Files that differ from a commit: from the last one, or where nothing does, those that the last commit changed. */
-export async function changedFiles(since) {
+export async function changedFiles(/** @type {string} */ since) {
   const untracked = await git('ls-files', '--others', '--exclude-standard');
   if (since !== '') return [...(await git('diff', '--name-only', since)), ...untracked];
   const changed = [...(await git('diff', '--name-only', 'HEAD')), ...untracked];
@@ -34,7 +34,7 @@ export async function changedFiles(since) {
  * The test files that a change can reach: those that changed, those that import what changed (other than by what puts
  * everything together), those beside it, those that name it, and those that look at all endpoints.
  */
-export function testsOf(changed) {
+export function testsOf(/** @type {readonly string[]} */ changed) {
   const { all } = testStores(true);
   const isSource = changed.some((file) => /^(?:server|cli)\/src\/.*(?<!\.test)\.ts$/.test(file));
   const isDocumented = isSource || changed.some((file) => /\.md$|^scripts\/|package\.json$/.test(file));

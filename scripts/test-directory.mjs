@@ -23,6 +23,6 @@ export function useTestDirectory() {
   const directory = directoryInMemory() ?? mkdtempSync(join(tmpdir(), 'latchkey-test-'));
   // PostgreSQL runs as another user, and has to reach what is its own in there.
   chmodSync(directory, 0o711);
-  process.env.TMPDIR = directory;
+  process.env['TMPDIR'] = directory;
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
 }

@@ -19,7 +19,7 @@ Usage: npm test                        every test; on PostgreSQL the files that 
 `;
 
 /** Reads the command line of `npm test`. Throws StepError for what it does not know. */
-export function readOptions(args) {
+export function readOptions(/** @type {readonly string[]} */ args) {
   // `--changed` may stand alone, which an option with a value may not.
   const given = args.map((arg) => (arg === '--changed' ? '--changed=' : arg));
   try {
@@ -38,6 +38,6 @@ export function readOptions(args) {
     });
     return { ...values, filters: positionals };
   } catch (error) {
-    throw new StepError(`${error.message}\nSee npm test -- --help`);
+    throw new StepError(`${error instanceof Error ? error.message : String(error)}\nSee npm test -- --help`);
   }
 }

@@ -7,7 +7,7 @@ const slowest = 10;
 const linesWithoutTerminal = 20;
 
 /** Milliseconds from the start of a file to its end, loading included. */
-function durationOf(module) {
+function durationOf(/** @type {import('vitest/node').TestModule} */ module) {
   const { duration, collectDuration, setupDuration } = module.diagnostic();
   return duration + collectDuration + setupDuration;
 }
@@ -27,12 +27,14 @@ export class TestProgress extends DefaultReporter {
     super({ summary: false });
   }
 
-  onTestRunStart(specifications) {
+  /** @override */
+  onTestRunStart(/** @type {Parameters<DefaultReporter['onTestRunStart']>[0]} */ specifications) {
     super.onTestRunStart(specifications);
     this.#files = specifications.length;
   }
 
-  onTestModuleEnd(module) {
+  /** @override */
+  onTestModuleEnd(/** @type {import('vitest/node').TestModule} */ module) {
     super.onTestModuleEnd(module);
     const states = Array.from(module.children.allTests(), (test) => test.result().state);
     this.#done += 1;
@@ -42,14 +44,22 @@ export class TestProgress extends DefaultReporter {
     this.#show();
   }
 
-  /** Only what failed is worth lines of its own. */
-  printTestModule(module) {
+  /**
+   * Only what failed is worth lines of its own.
+   * @override
+   */
+  printTestModule(/** @type {import('vitest/node').TestModule} */ module) {
     if (module.state() !== 'failed') return;
     this.#clear();
     super.printTestModule(module);
   }
 
-  onTestRunEnd(modules, errors, reason) {
+  /** @override */
+  onTestRunEnd(
+    /** @type {Parameters<DefaultReporter['onTestRunEnd']>[0]} */ modules,
+    /** @type {Parameters<DefaultReporter['onTestRunEnd']>[1]} */ errors,
+    /** @type {Parameters<DefaultReporter['onTestRunEnd']>[2]} */ reason,
+  ) {
     this.#clear();
     super.onTestRunEnd(modules, errors, reason);
     const ordered = [...modules].sort((a, b) => durationOf(b) - durationOf(a)).slice(0, slowest);

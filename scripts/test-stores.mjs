@@ -58,22 +58,23 @@ const ofCommand = 'a command on a data directory';
 const importMakers = ['cli/test/import-world.ts'];
 
 /** Requests at the same time: in how they lock, the two stores differ most. These run on PostgreSQL in every run, too. */
-const isOfRaces = (file) => /\braces-|-races\b/.test(file);
+const isOfRaces = (/** @type {string} */ file) => /\braces-|-races\b/.test(file);
 
 const importing = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm;
+/** @type {Map<string, readonly string[]>} */
 const imports = new Map();
 
 /** The files of this project that a file imports, types left out. */
-function importsOf(file) {
+function importsOf(/** @type {string} */ file) {
   const known = imports.get(file);
   if (known) return known;
   const text = readFileSync(join(root, file), 'utf8').replace(/^import type [^;]+;/gm, '');
-  const found = [...text.matchAll(importing)].map(([, first, second]) => join(dirname(file), first ?? second));
+  const found = [...text.matchAll(importing)].map(([, first, second]) => join(dirname(file), first ?? second ?? ''));
   imports.set(file, found);
   return found;
 }
 
-function reaches(file, makers) {
+function reaches(/** @type {string} */ file, /** @type {readonly string[]} */ makers) {
   const reached = reachedBy(file, (next) => makers.includes(next));
   return makers.some((maker) => reached.has(maker));
 }
@@ -91,25 +92,30 @@ function testFiles() {
  * touch a store run on the embedded one only.
  * @param isWhole whether every file runs, and PostgreSQL gets all that touch a store, not only those of `postgres-files.json`
  */
-export function testStores(isWhole) {
+export function testStores(/** @type {boolean} */ isWhole) {
   const every = testFiles();
   const all = isWhole ? every : every.filter((file) => !(file in onlyInAll));
+  /** @type {Record<string, string>} */
   const reasons = { ...embeddedOnly, ...storeIsNoMatter };
-  const named = [reasons, onlyInAll].flatMap(Object.keys);
+  const named = [reasons, onlyInAll].flatMap((list) => Object.keys(list));
   const gone = [...named, ...postgresFiles].filter((file) => !every.includes(file));
   if (gone.length > 0) throw new Error(`The lists of test files name what is not there: ${gone.join(', ')}`);
   const touching = all.filter((file) => reaches(file, storeMakers));
   const postgresOnly = touching.filter((file) => reaches(file, postgresMakers));
-  const ofData = (file) => file.startsWith('cli/') && !postgresOnly.includes(file) && !reaches(file, importMakers);
+  const ofData = (/** @type {string} */ file) =>
+    file.startsWith('cli/') && !postgresOnly.includes(file) && !reaches(file, importMakers);
   for (const file of touching.filter(ofData)) reasons[file] = ofCommand;
   const both = touching.filter((file) => !(file in reasons));
   const givenOnPostgres = both.filter((file) => postgresOnly.includes(file) || isOfRaces(file));
-  const isInEachRun = (file) => givenOnPostgres.includes(file) || postgresFiles.includes(file);
+  const isInEachRun = (/** @type {string} */ file) => givenOnPostgres.includes(file) || postgresFiles.includes(file);
   return { all, onPostgres: isWhole ? both : both.filter(isInEachRun), postgresOnly, givenOnPostgres, reasons };
 }
 
 /** Says what ran on which store and, where every file was to run on both, which did not run on PostgreSQL, and why. */
-export function tellStores({ files }, isWhole) {
+export function tellStores(
+  /** @type {import('./test-records.mjs').Records} */ { files },
+  /** @type {boolean} */ isWhole,
+) {
   const projects = new Set(files.map(({ project }) => project));
   const lines = Array.from(projects, (name) => {
     const own = files.filter(({ project }) => project === name);
@@ -124,7 +130,8 @@ export function tellStores({ files }, isWhole) {
 }
 
 /** The files that each test file reaches by its imports, without going further at those that `isEnd` names. */
-export function reachedBy(file, isEnd) {
+export function reachedBy(/** @type {string} */ file, /** @type {(file: string) => boolean} */ isEnd) {
+  /** @type {Set<string>} */
   const seen = new Set();
   const waiting = [file];
   for (const next of waiting) {

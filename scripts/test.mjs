@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { report, runChecks } from './checks.mjs';
 import { ensureOutsideClients } from './outside-clients.mjs';
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, requireNode } from './setup.mjs';
-import { inSeconds, runNode, StepError } from './steps.mjs';
+import { inSeconds, runNode, StepError, stackOf } from './steps.mjs';
 import { overBudget, readBudget, tableOf, usage } from './test-budget.mjs';
 import { changedFiles, testsOf } from './test-changed.mjs';
 import { help, readOptions } from './test-options.mjs';
@@ -27,11 +27,22 @@ const debianPackages = [
   { command: 'initdb', package: 'postgresql', directories: '/usr/lib/postgresql/*/bin' },
 ];
 
+/** @typedef {ReturnType<typeof readOptions>} Options */
+/**
+ * @typedef {object} Found
+ * @property {number} passed
+ * @property {readonly string[]} skipped
+ * @property {readonly string[]} failures
+ * @property {string} [stop] why not everything ran
+ * @property {boolean} [nothing] nothing was to be run
+ */
+
 const faultSuites = ['disk', 'load', 'failover'];
 const effortOfAll = '10';
 
 /** The suites of fault injection that no test runs, a little of everything; one text for each that finds something. */
 async function runFaultSuites() {
+  /** @type {string[]} */
   const failures = [];
   for (const name of faultSuites) {
     const result = await runNode(['scripts/run.mjs', 'faults/run.ts', name, '--short']);
@@ -42,7 +53,7 @@ async function runFaultSuites() {
 }
 
 /** Which files are to run: by part of their path, or by what a change reaches; all where there is nothing of either. */
-async function chosenFilters({ filters, changed }) {
+async function chosenFilters(/** @type {Options} */ { filters, changed }) {
   if (changed === undefined) return filters;
   const files = await changedFiles(changed);
   const tests = testsOf(files);
@@ -50,12 +61,12 @@ async function chosenFilters({ filters, changed }) {
   return [...filters, ...tests];
 }
 
-function vitestArguments({ update, testNamePattern }, filters) {
+function vitestArguments(/** @type {Options} */ { update, testNamePattern }, /** @type {readonly string[]} */ filters) {
   const named = testNamePattern === undefined ? [] : ['-t', testNamePattern];
   return ['node_modules/vitest/vitest.mjs', 'run', ...(update ? ['-u'] : []), ...named, ...filters];
 }
 
-async function runTests(options, filters) {
+async function runTests(/** @type {Options} */ options, /** @type {readonly string[]} */ filters) {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-records-'));
   try {
     const file = join(directory, 'records.json');
@@ -67,6 +78,7 @@ async function runTests(options, filters) {
       LATCHKEY_TEST_PART: !options.all && filters.length === 0 ? '1' : undefined,
       ...(options.all ? { LATCHKEY_TEST_EFFORT: effortOfAll } : {}),
     };
+    /** @type {import('node:child_process').StdioOptions} */
     const stdio = ['ignore', 'inherit', 'inherit'];
     const result = await runNode(vitestArguments(options, filters), { env, stdio });
     report('tests', result);
@@ -77,7 +89,7 @@ async function runTests(options, filters) {
 }
 
 /** What is true only of a run of every test: statements that PostgreSQL must have had, and what areas may take. */
-function lookAtWhole(records, options) {
+function lookAtWhole(/** @type {import('./test-records.mjs').Records} */ records, /** @type {Options} */ options) {
   if (options.record) {
     const { before, now } = recordFiles(records, testStores(true).givenOnPostgres);
     process.stdout.write(`scripts/postgres-files.json: ${before} files before, ${now} now\n`);
@@ -91,7 +103,7 @@ function lookAtWhole(records, options) {
   return [...statementsWithoutPostgres(records), ...over];
 }
 
-async function main(options) {
+async function main(/** @type {Options} */ options) {
   requireNode();
   await ensureInstalled();
   await ensureDebianPackages(debianPackages);
@@ -118,7 +130,7 @@ async function main(options) {
 }
 
 /** Once more at the very end, for readers who have only the last lines of a long run: what failed, and why. */
-function conclude({ passed, skipped, failures, stop, nothing = false }) {
+function conclude(/** @type {Found} */ { passed, skipped, failures, stop, nothing = false }) {
   const isGreen = (passed > 0 || nothing) && failures.length === 0 && skipped.length === 0;
   const more = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
   for (const failure of failures) process.stdout.write(failure);
@@ -133,6 +145,6 @@ try {
   if (options.help) process.stdout.write(help);
   else conclude(await main(options));
 } catch (error) {
-  process.stdout.write(`${error instanceof StepError ? error.message : error.stack}\n0 passed, 1 failed\n`);
+  process.stdout.write(`${error instanceof StepError ? error.message : stackOf(error)}\n0 passed, 1 failed\n`);
   process.exit(1);
 }

@@ -5,7 +5,7 @@ import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 
-if (isMainThread && !process.features.typescript) {
+if (isMainThread && !('typescript' in process.features && process.features.typescript)) {
   process.setSourceMapsEnabled(true);
   register(import.meta.url);
 }

@@ -3,29 +3,52 @@ import { randomBytes } from 'node:crypto';
 
 const roles = ['OWNER', 'WRITER', 'READER'];
 
+/** @typedef {{ userId: string, orgId: string }} Caller */
+/** @typedef {{ userId: string, orgId: string, name?: string, email?: string, isAdmin?: boolean }} Known what is said of a user */
+/** @typedef {{ userId: string, orgId?: string, name: string, email: string, isAdmin: boolean, sinceMs?: number }} Person */
+/** @typedef {{ page: number, limit: number }} Paging */
+/** @typedef {Paging & { search: string }} Query */
+/** @typedef {{ userId: string, role: string }} Role */
+/** @typedef {Role & { joinedAt: number }} Member */
+/** @typedef {{ name: string, description?: string | null, members?: readonly Role[] }} Given of a team */
+/** @typedef {{ name: string, userId: string }} Named */
+/** @typedef {'canRead' | 'canEdit' | 'canDelete' | 'canManageMembers'} Right */
+/**
+ * @typedef {object} Team
+ * @property {string} id
+ * @property {string} orgId
+ * @property {string} name
+ * @property {string | null} description
+ * @property {Member[]} members
+ * @property {string} creatorId
+ * @property {number} createdMs
+ * @property {number} updatedMs
+ */
+
 /** A refusal: its status, and what is said. */
 export class Refusal extends Error {
-  constructor(status, message) {
+  constructor(/** @type {number} */ status, /** @type {string} */ message) {
     super(message);
     this.status = status;
   }
 }
 
 /** Upper case first: that makes two letters of a sharp s. */
-function fold(text) {
+function fold(/** @type {string} */ text) {
   return text.normalize('NFC').toUpperCase().toLowerCase();
 }
 
-function has(search, ...texts) {
+function has(/** @type {string} */ search, /** @type {string[]} */ ...texts) {
   return search === '' || texts.some((text) => fold(text).includes(fold(search)));
 }
 
-function byName(a, b) {
+function byName(/** @type {Named} */ a, /** @type {Named} */ b) {
   const [one, other] = [fold(a.name) + a.userId, fold(b.name) + b.userId];
   return one < other ? -1 : 1;
 }
 
-function page(items, { page: number, limit }) {
+/** @template T */
+function page(/** @type {T[]} */ items, /** @type {Paging} */ { page: number, limit }) {
   const pages = Math.ceil(items.length / limit);
   return {
     items: items.slice((number - 1) * limit, number * limit),
@@ -42,32 +65,36 @@ function page(items, { page: number, limit }) {
 
 /** Everybody and every team, of all organizations. */
 export class Directory {
+  /** @type {Map<string, Person>} */
   people = new Map();
+  /** @type {Map<string, Team>} */
   teamsById = new Map();
+  /** @type {() => number} */
   now;
 
-  constructor(now) {
+  constructor(/** @type {() => number} */ now) {
     this.now = now;
   }
 
   /** Somebody who is there; what is known already stays unless it is said anew. */
-  know({ userId, orgId, ...said }) {
+  know(/** @type {Known} */ { userId, orgId, ...said }) {
     const known = this.people.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
     const given = Object.entries(said).filter(([, value]) => value !== undefined);
     this.people.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
   }
 
   /** Somebody who is gone, out of every team too. */
-  forget(userId) {
+  forget(/** @type {string} */ userId) {
     this.people.delete(userId);
     for (const team of this.teamsById.values()) team.members = team.members.filter((one) => one.userId !== userId);
   }
 
-  #person(userId) {
+  /** @returns {Person} */
+  #person(/** @type {string} */ userId) {
     return this.people.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
   }
 
-  users({ orgId }, { search, ...asked }) {
+  users(/** @type {Caller} */ { orgId }, /** @type {Query} */ { search, ...asked }) {
     const people = [...this.people.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
     const { items, pagination } = page(people.sort(byName), asked);
     const users = items.map(({ userId, name, email, sinceMs }) => ({
@@ -83,7 +110,7 @@ export class Directory {
     return { users, pagination };
   }
 
-  teams(caller, { search, ...asked }) {
+  teams(/** @type {Caller} */ caller, /** @type {Query} */ { search, ...asked }) {
     const mine = [...this.teamsById.values()].filter(
       ({ orgId, members, name, description }) =>
         orgId === caller.orgId &&
@@ -94,18 +121,18 @@ export class Directory {
     return { teams: items.map((team) => this.#record(team, caller)), pagination };
   }
 
-  members(caller, id, { search, ...asked }) {
+  members(/** @type {Caller} */ caller, /** @type {string} */ id, /** @type {Query} */ { search, ...asked }) {
     const all = this.#members(this.#require(caller, id, 'canRead'));
     const found = all.filter(({ userName, userEmail }) => has(search, userName, userEmail));
     const { items, pagination } = page(found, asked);
     return { members: items, pagination };
   }
 
-  team(caller, id) {
+  team(/** @type {Caller} */ caller, /** @type {string} */ id) {
     return this.#record(this.#require(caller, id, 'canRead'), caller);
   }
 
-  create(caller, { name, description = null, members = [] }) {
+  create(/** @type {Caller} */ caller, /** @type {Given} */ { name, description = null, members = [] }) {
     const nowMs = this.now();
     const others = this.#checked(caller, members).filter(({ userId }) => userId !== caller.userId);
     const all = [{ userId: caller.userId, role: 'OWNER' }, ...others].map((one) => ({ ...one, joinedAt: nowMs }));
@@ -116,7 +143,11 @@ export class Directory {
     return this.#record(team, caller);
   }
 
-  update(caller, id, { name, description, members }) {
+  update(
+    /** @type {Caller} */ caller,
+    /** @type {string} */ id,
+    /** @type {Partial<Given>} */ { name, description, members },
+  ) {
     const team = this.#require(caller, id, members ? 'canManageMembers' : 'canEdit');
     if (members) {
       const joined = new Map(team.members.map(({ userId, joinedAt }) => [userId, joinedAt]));
@@ -130,11 +161,11 @@ export class Directory {
     return this.#record(team, caller);
   }
 
-  remove(caller, id) {
+  remove(/** @type {Caller} */ caller, /** @type {string} */ id) {
     this.teamsById.delete(this.#require(caller, id, 'canDelete').id);
   }
 
-  #checked({ orgId }, members) {
+  #checked(/** @type {Caller} */ { orgId }, /** @type {readonly Role[]} */ members) {
     for (const { userId, role } of members) {
       if (!roles.includes(role)) throw new Refusal(400, 'No role of a team');
       if (this.people.get(userId)?.orgId !== orgId) throw new Refusal(400, 'Nobody here has this id');
@@ -142,7 +173,7 @@ export class Directory {
     return members.map(({ userId, role }) => ({ userId, role }));
   }
 
-  #rights(team, { userId }) {
+  #rights(/** @type {Team} */ team, /** @type {Caller} */ { userId }) {
     const role = team.members.find((one) => one.userId === userId)?.role;
     const { isAdmin } = this.#person(userId);
     return {
@@ -153,7 +184,7 @@ export class Directory {
     };
   }
 
-  #require(caller, id, right) {
+  #require(/** @type {Caller} */ caller, /** @type {string} */ id, /** @type {Right} */ right) {
     const team = this.teamsById.get(id);
     if (team?.orgId !== caller.orgId) throw new Refusal(404, 'Not found');
     const rights = this.#rights(team, caller);
@@ -162,7 +193,7 @@ export class Directory {
     return team;
   }
 
-  #members(team) {
+  #members(/** @type {Team} */ team) {
     return team.members
       .map((one) => ({ ...this.#person(one.userId), ...one }))
       .sort(byName)
@@ -177,7 +208,7 @@ export class Directory {
       }));
   }
 
-  #record(team, caller) {
+  #record(/** @type {Team} */ team, /** @type {Caller} */ caller) {
     const { canRead: _, ...rights } = this.#rights(team, caller);
     return {
       id: team.id,

@@ -3,25 +3,31 @@ import { createHmac, createPublicKey, timingSafeEqual, verify } from 'node:crypt
 
 const fetchMsMax = 5_000;
 
-function partOf(text) {
+/** @typedef {{ alg?: unknown, kid?: string }} Head of a token */
+
+function partOf(/** @type {string} */ text) {
   const part = JSON.parse(Buffer.from(text, 'base64url').toString());
   if (typeof part !== 'object' || part === null) throw new Error('no object');
   return part;
 }
 
 /** Checks Ed25519 signatures with the keys at an address, which are read again when a token names an unknown one. */
-function checkByKeys(jwksUrl) {
+function checkByKeys(/** @type {string | (() => string) | undefined} */ jwksUrl) {
+  /** @type {Map<unknown, import('node:crypto').KeyObject>} */
   let keys = new Map();
   const read = async () => {
-    const answer = await fetch(typeof jwksUrl === 'function' ? jwksUrl() : jwksUrl, {
+    const url = typeof jwksUrl === 'function' ? jwksUrl() : jwksUrl;
+    const answer = await fetch(url ?? '', {
       signal: AbortSignal.timeout(fetchMsMax),
       redirect: 'error',
     });
-    const { keys: published } = await answer.json();
-    const usable = published.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519');
-    keys = new Map(usable.map((jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
+    const { keys: published } = Object(await answer.json());
+    const usable = published.filter(
+      (/** @type {import('node:crypto').JsonWebKey} */ { kty, crv }) => kty === 'OKP' && crv === 'Ed25519',
+    );
+    keys = new Map(usable.map((/** @type {any} */ jwk) => [jwk.kid, createPublicKey({ key: jwk, format: 'jwk' })]));
   };
-  return async ({ alg, kid }, signed, signature) => {
+  return async (/** @type {Head} */ { alg, kid }, /** @type {Buffer} */ signed, /** @type {Buffer} */ signature) => {
     // The algorithm is ours to choose: a token that names another one is not ours.
     if (alg !== 'EdDSA') return false;
     if (!keys.has(kid)) await read();
@@ -30,8 +36,8 @@ function checkByKeys(jwksUrl) {
   };
 }
 
-function checkBySecret(secret) {
-  return async ({ alg }, signed, signature) => {
+function checkBySecret(/** @type {string} */ secret) {
+  return async (/** @type {Head} */ { alg }, /** @type {Buffer} */ signed, /** @type {Buffer} */ signature) => {
     if (alg !== 'HS256') return false;
     const right = createHmac('sha256', secret).update(signed).digest();
     return signature.length === right.length && timingSafeEqual(signature, right);
@@ -40,12 +46,12 @@ function checkBySecret(secret) {
 
 /**
  * What answers the claims of an Authorization header, or `null` where it holds no good token.
- * @param {{ jwksUrl?: string | (() => string), secret?: string, now: () => number }} how
+ * @param {{ jwksUrl: string | (() => string) | undefined, secret: string | undefined, now: () => number }} how
  */
 export function tokenVerifier({ jwksUrl, secret, now }) {
   const check = secret === undefined ? checkByKeys(jwksUrl) : checkBySecret(secret);
-  return async (authorization) => {
-    const [, head, body, signature] = /^Bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(authorization ?? '') ?? [];
+  return async (/** @type {string | undefined} */ authorization) => {
+    const [, head, body = '', signature = ''] = /^Bearer ([\w-]+)\.([\w-]+)\.([\w-]+)$/.exec(authorization ?? '') ?? [];
     if (head === undefined) return null;
     try {
       const signed = Buffer.from(`${head}.${body}`);

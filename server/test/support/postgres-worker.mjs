@@ -2,9 +2,16 @@
 import { workerData } from 'node:worker_threads';
 import pg from 'pg';
 
+/** @typedef {{ url: string, client: pg.Client, isIn: boolean, isChanged: boolean }} Entry */
+/** @typedef {{ number: number, kind: string, url: string, text: string, values: unknown[] }} Request */
+
 const { port, turn } = workerData;
+/** @type {Map<number, Entry>} */
 const clients = new Map();
-/** By its address, a connection to each database that nobody uses any more: a new one takes longer than what it is for. */
+/**
+ * By its address, a connection to each database that nobody uses any more: a new one takes longer than what it is for.
+ * @type {Map<string, pg.Client>}
+ */
 const idle = new Map();
 
 const types = new pg.TypeOverrides();
@@ -12,9 +19,9 @@ types.setTypeParser(pg.types.builtins.INT8, Number);
 types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 /** Whoever writes leaves another mark, as the service itself does, so that no node goes on with what it kept. */
-const marking = `update writer set mark = floor(random() * 281474976710655)::bigint where id = 1`;
+const marking = 'update writer set mark = floor(random() * 281474976710655)::bigint where id = 1';
 
-async function connect(connectionString) {
+async function connect(/** @type {string} */ connectionString) {
   const client = new pg.Client({ connectionString, types, lock_timeout: 5_000, statement_timeout: 15_000 });
   client.on('error', () => {});
   await client.connect();
@@ -22,7 +29,7 @@ async function connect(connectionString) {
 }
 
 /** One that is still there; its server may have ended meanwhile. */
-async function takeIdle(url) {
+async function takeIdle(/** @type {string} */ url) {
   const client = idle.get(url);
   idle.delete(url);
   return client?.query('select 1').then(
@@ -31,21 +38,25 @@ async function takeIdle(url) {
   );
 }
 
-async function open(number, url) {
+async function open(/** @type {number} */ number, /** @type {string} */ url) {
   const client = (await takeIdle(url)) ?? (await connect(url));
   clients.set(number, { url, client, isIn: false, isChanged: false });
 }
 
 /** Keeps a connection for whoever opens the next one, unless that would find it in another state than a new one. */
-async function close(number) {
+async function close(/** @type {number} */ number) {
   const entry = clients.get(number);
-  if (!clients.delete(number)) return;
+  clients.delete(number);
+  if (!entry) return;
   const { url, client, isIn, isChanged } = entry;
-  if (isIn || isChanged || idle.has(url)) return client.end();
+  if (isIn || isChanged || idle.has(url)) {
+    await client.end();
+    return;
+  }
   idle.set(url, client);
 }
 
-async function write(entry, text, values) {
+async function write(/** @type {Entry} */ entry, /** @type {string} */ text, /** @type {unknown[]} */ values) {
   const { client } = entry;
   if (entry.isIn) return client.query(text, values);
   await client.query('begin');
@@ -60,8 +71,9 @@ async function write(entry, text, values) {
   }
 }
 
-async function ask({ number, text, values }) {
+async function ask(/** @type {Request} */ { number, text, values }) {
   const entry = clients.get(number);
+  if (!entry) throw new Error('there is no such connection');
   const [word = ''] = text.trim().toLowerCase().split(/\s/, 1);
   if (word === 'begin') {
     await entry.client.query('begin');
@@ -77,19 +89,20 @@ async function ask({ number, text, values }) {
   return write(entry, text, values);
 }
 
-async function answer(request) {
+async function answer(/** @type {Request} */ request) {
   const { number, kind, url } = request;
   if (kind === 'open') return open(number, url);
   return kind === 'close' ? close(number) : ask(request);
 }
 
-port.on('message', async (request) => {
+port.on('message', async (/** @type {Request} */ request) => {
   try {
     const result = await answer(request);
     const last = Array.isArray(result) ? result.at(-1) : result;
     port.postMessage({ rows: last?.rows ?? [], changes: last?.rowCount ?? 0 });
   } catch (error) {
-    port.postMessage({ message: error.message, code: error.code });
+    const { message = String(error), code } = Object(error);
+    port.postMessage({ message, code });
   }
   Atomics.store(turn, 0, 1);
   Atomics.notify(turn, 0);

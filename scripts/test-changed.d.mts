@@ -1,2 +1,0 @@
-/** The test files that a change to these files can reach. */
-export function testsOf(changed: readonly string[]): readonly string[];
