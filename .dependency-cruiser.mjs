@@ -2,6 +2,8 @@ import { kinds } from './scripts/file-kinds.mjs';
 
 // Who may import whom. scripts/cruise.mjs runs these rules; `comment` is what the author of a violation reads.
 
+/** @typedef {import('dependency-cruiser').IForbiddenRuleType} Rule */
+
 const src = '^server/src/';
 const cli = '^cli/src/';
 const features = `${src}(?:features|operator)/`;
@@ -43,8 +45,9 @@ const noun = { path: features, pathNot: notNouns };
 const pure = { path: [features, vocabulary], pathNot: notNouns };
 const product = { path: [src, cli], pathNot: kinds.test };
 /** An import that leaves something behind when the types are gone. */
-const value = { dependencyTypesNot: ['type-only'] };
+const value = { dependencyTypesNot: [/** @type {const} */ ('type-only')] };
 
+/** @type {Rule[]} */
 const general = [
   {
     name: 'no-cycles',
@@ -69,7 +72,14 @@ const general = [
     name: 'no-tests-in-product',
     comment: 'What ships knows nothing of tests.',
     from: product,
-    to: { path: ['^(?:server|cli)/test/', kinds.test, '^node_modules/(?:vitest|fast-check|ajv|oidc-provider)/'] },
+    to: {
+      path: [
+        '^(?:server|cli)/test/',
+        '^(?:harness|bench|faults)/',
+        kinds.test,
+        '^node_modules/(?:vitest|fast-check|ajv|oidc-provider)/',
+      ],
+    },
   },
   {
     name: 'routes-belong-to-composition',
@@ -80,6 +90,7 @@ const general = [
   },
 ];
 
+/** @type {Rule[]} */
 const layers = [
   {
     name: 'platform-knows-no-feature',
@@ -113,6 +124,7 @@ const layers = [
   },
 ];
 
+/** @type {Rule[]} */
 const command = [
   {
     name: 'server-knows-no-command',
@@ -128,6 +140,23 @@ const command = [
   },
 ];
 
+/** @type {Rule[]} */
+const harness = [
+  {
+    name: 'harness-knows-no-user',
+    comment: 'Tests, benchmarks and fault injection start servers by the harness, which knows none of them.',
+    from: { path: '^harness/' },
+    to: { path: '^(?:server|cli|bench|faults|scripts)/' },
+  },
+  {
+    name: 'apart-from-tests',
+    comment: 'Benchmarks and fault injection see the service from outside, and share with tests what is in harness/.',
+    from: { path: '^(?:bench|faults)/' },
+    to: { path: '^(?:server|cli)/(?:src|test)/' },
+  },
+];
+
+/** @type {Rule[]} */
 const kindsOfFile = [
   {
     name: 'endpoints-stand-alone',
@@ -174,8 +203,12 @@ const kindsOfFile = [
   },
 ];
 
+/** @type {import('dependency-cruiser').IConfiguration} */
 export default {
-  forbidden: [...general, ...layers, ...command, ...kindsOfFile].map((rule) => ({ ...rule, severity: 'error' })),
+  forbidden: [...general, ...layers, ...command, ...harness, ...kindsOfFile].map((rule) => ({
+    ...rule,
+    severity: /** @type {const} */ ('error'),
+  })),
   options: {
     doNotFollow: { path: 'node_modules' },
     // A type import is a dependency of the reader, if not of the program.
