@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { collect, freePort } from '../harness/processes.ts';
+import { until } from '../harness/waiting.ts';
 import { waitSecondsOf } from './core-wait.ts';
 import { createOrganization, startServer } from './latchkey.ts';
 import { startNode } from './pinned.ts';
@@ -44,7 +44,7 @@ async function startMailServer() {
     env: { MAIL_SERVER: JSON.stringify({ port, mailMs }) },
   });
   const output = collect(program.stdout);
-  const isListening = once(program.stderr, 'data');
+  const isListening = until('the mail server listens', () => program.said().includes('listening'));
   const hasEnded = program.ended.then(() => {
     throw new Error('the mail server ended at its start');
   });

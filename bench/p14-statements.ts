@@ -127,7 +127,7 @@ async function makeClientsAndSessions(caller: Watched, { rows }: Store): Promise
   return session;
 }
 
-/** Sends as many test messages to a webhook where nobody listens as the store is to have rows; answers the webhook. */
+/** Sends as many test messages to a webhook without a receiver as the store is to have rows; returns the id of the webhook. */
 async function makeAttempts(caller: Watched, { rows }: Store): Promise<string> {
   const { id } = await post(caller, '/webhooks', { url: 'http://127.0.0.1:9/', events: ['orgDeleted'] });
   for (let count = 0; count < rows; count++) {

@@ -100,7 +100,7 @@ async function timeOthers(server: Caller): Promise<readonly OtherList[]> {
  */
 export async function measureUserList({ tell }: Measuring): Promise<WholeList> {
   const dataDir = await seededStore({ users, tokens: 1_000 }, tell);
-  // Somebody who signed in first would leave the server with the memory of a password hash, and the list would look small.
+  // A sign-in before would leave the server with the memory of a password hash, and the list would look small.
   const token = await printedToken(dataDir);
   tell(`P9: GET /users with ${users} users`);
   const server = await startServer({ dataDir });

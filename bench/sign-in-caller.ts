@@ -1,4 +1,4 @@
-// Signs somebody in at a fixed rate in a process of its own. Reads its orders from the variable `WORK`:
+// Signs a user in at a fixed rate in a process of its own. Reads its orders from the variable `WORK`:
 // { port, perSecond, person: { email, password } }. See actAtRate for how it ends.
 import { actAtRate, send } from './fixed-rate.ts';
 

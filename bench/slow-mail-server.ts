@@ -22,7 +22,7 @@ const server = new SMTPServer({
     });
   },
 });
-// Whoever breaks off is seen in the numbers.
+// A connection that breaks off is seen in the numbers.
 server.on('error', () => {});
 server.server.on('connection', (socket) => {
   open++;

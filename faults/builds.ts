@@ -17,7 +17,7 @@ export interface Edit {
 }
 
 /**
- * A copy of the built service in a folder of its own, which nobody builds anew meanwhile, with some text in its files put
+ * A copy of the built service in a folder of its own, which no later build changes, with some text in its files put
  * in place of other text. Answers its entry point: the program that is run everywhere, or its modules where some are
  * changed. Throws where the text to replace is not there: then the service has changed, and the replacement proves nothing
  * any more.

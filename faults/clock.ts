@@ -84,7 +84,7 @@ async function jumps(
   return { faults: [...faults, ...unsound], done: told(witness) };
 }
 
-/** How long the service lets somebody take who never ends the headers. */
+/** Milliseconds until the service closes a connection whose headers never end. */
 async function slowHeadersMs({ url }: Service): Promise<number> {
   const { port } = new URL(url);
   const socket = connect(Number(port), '127.0.0.1');

@@ -167,7 +167,7 @@ function ask(agent: Agent, service: Service, { path, token }: { path: string; to
   });
 }
 
-/** D4: no handles are left: whoever is connected goes on, the process stays, and others come in once there are some. */
+/** D4: no handles are left: connected clients go on, the process stays, and others come in once there are some. */
 async function noHandles({ entry }: RowOptions): Promise<Outcome> {
   const dataDir = join(temporaryFolder(), 'data');
   const { service, witness } = await begun(entry, dataDir);

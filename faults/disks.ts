@@ -68,7 +68,7 @@ export class DiskWithPower extends SmallDisk {
     run('xfs_io', ['-x', '-c', 'shutdown', this.folder]);
   }
 
-  /** Mounts what the cut left. Only once nobody uses it any more. */
+  /** Mounts what the cut left. Only while no program uses it. */
   restorePower(): void {
     run('umount', [this.folder]);
     this.mount();

@@ -46,7 +46,7 @@ export const nowMs = () => performance.timeOrigin + performance.now();
  */
 export class History {
   readonly entries: Entry[] = [];
-  /** Answers that nobody should have got. */
+  /** Answers that should not have been given. */
   readonly complaints: string[] = [];
   /** Personal access tokens and groups that were answered, which are never told of. */
   readonly tokens: ({ readonly token: string } & Times)[] = [];

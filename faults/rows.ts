@@ -34,7 +34,7 @@ export interface RowOptions extends Given {
 export interface Outcome {
   /** What was otherwise than expected. */
   readonly faults?: readonly string[];
-  /** What was acknowledged and is not there; what is there and nobody did; what is in the wrong order. */
+  /** What was acknowledged and is not there; what is there without a change; what is in the wrong order. */
   readonly lost?: readonly string[];
   readonly invented?: readonly string[];
   readonly disordered?: readonly string[];

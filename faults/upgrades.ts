@@ -68,7 +68,8 @@ function valueFor({ name, type }: Column, { number, key }: { number: number; key
 const tablesOf = (store: Sqlite.Database) =>
   store.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all();
 
-const keysOf = (store: Sqlite.Database, table: string): readonly ForeignKey[] => store.prepare<[string], ForeignKey>('SELECT * FROM pragma_foreign_key_list(?)').all(table);
+const keysOf = (store: Sqlite.Database, table: string): readonly ForeignKey[] =>
+  store.prepare<[string], ForeignKey>('SELECT * FROM pragma_foreign_key_list(?)').all(table);
 
 /** Rows for every table that has none, so that each table of a release has something to lose. */
 function fillEmpty(store: Sqlite.Database): void {

@@ -9,7 +9,7 @@ interface NatsOptions {
   readonly user?: string;
   readonly password?: string;
   readonly token?: string;
-  /** The rights of whoever signs in, in the words of the configuration file. */
+  /** The rights of the user, in the words of the configuration file. */
   readonly permissions?: string;
   /** Speaks TLS only, with the certificate of the tests. */
   readonly isTls?: boolean;
@@ -55,7 +55,7 @@ function kind(current: () => NatsOptions): BrokerKind {
     },
     arguments: (file) => ['-c', file],
     ask: async (port) => {
-      // It greets whoever connects, once JetStream has found what it stored.
+      // It greets each connection, once JetStream has found what it stored.
       const socket = connectTo(port, '127.0.0.1');
       try {
         await once(socket, 'data');

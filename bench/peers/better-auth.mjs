@@ -61,9 +61,13 @@ const auth = betterAuth(options);
 const key = await issueKey(auth);
 
 const app = fastify({ logger: false });
-app.get(recordPath, { schema: { response: { 200: schemaFor(record) } } }, async (request, /** @type {import('fastify').FastifyReply} */ reply) => {
-  const { valid } = await auth.api.verifyApiKey({ body: { key: request.headers['x-api-key'] } });
-  if (valid) return record;
-  return reply.status(401).send({ message: 'Invalid API key' });
-});
+app.get(
+  recordPath,
+  { schema: { response: { 200: schemaFor(record) } } },
+  async (request, /** @type {import('fastify').FastifyReply} */ reply) => {
+    const { valid } = await auth.api.verifyApiKey({ body: { key: request.headers['x-api-key'] } });
+    if (valid) return record;
+    return reply.status(401).send({ message: 'Invalid API key' });
+  },
+);
 await serve(app, { 'x-api-key': key });
