@@ -146,7 +146,9 @@ function genRoutes(/** @type {boolean} */ isCheck) {
 async function genSnapshots() {
   const { all } = testStores(true);
   const files = all.filter((file) => readFileSync(join(root, file), 'utf8').includes('.toMatchFileSnapshot('));
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'embedded', ...files, '-u'];
+  // However busy the machine is.
+  const slowly = '--testTimeout=600000';
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--project', 'embedded', slowly, ...files, '-u'];
   const { code, output: said } = await runNode(vitest);
   if (code !== 0) throw new StepError(`${said}Not everything could be generated`);
 }
