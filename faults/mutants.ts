@@ -105,11 +105,15 @@ const lookAtNothing = {
 };
 
 /** The time of day as it was at the start, and what has passed since. */
-const countedTime = { file: 'clock.js', from: 'Date.now()', to: 'performance.timeOrigin + performance.now()' };
+const countedTime = { file: 'base/clock.js', from: 'Date.now()', to: 'performance.timeOrigin + performance.now()' };
 
-const letAllIn = { file: 'http/server/load-gate.js', from: 'turnedAway += 1;\n        return true;', to: 'return false;' };
+const letAllIn = {
+  file: 'http/server/load-gate.js',
+  from: 'turnedAway += 1;\n        return true;',
+  to: 'return false;',
+};
 
-const forgetUses = { file: 'compose.js', from: ', uses.close()]', to: ']' };
+const forgetUses = { file: 'process/compose.js', from: ', uses.close()]', to: ']' };
 
 /** A step takes something away that an earlier release had. */
 const loseInStep = {

@@ -27,7 +27,7 @@ const stepsOf = (entry: string) => {
 
 /** Takes the store of the first release through the steps of the releases after it, up to one of them. */
 async function bringTo(version: number, { entry, dataDir }: { entry: string; dataDir: string }): Promise<void> {
-  const { openSqlite } = await import(join(buildOf(entry), 'server/src/db/sqlite.js'));
+  const { openSqlite } = await import(join(buildOf(entry), 'server/src/db/sqlite/sqlite.js'));
   const db = openSqlite(dataDir);
   try {
     for (const [place, { name, path }] of stepsOf(entry).slice(0, version).entries()) {

@@ -12,7 +12,7 @@ const source = 'server/src';
 const output = `${source}/routes.gen.ts`;
 const declaration = /^export const (\w+)(?:: [^=]+)? = (endpoint|endpoints|endpointFamily)(?:<[^(]*>)?\(/gm;
 
-/** @typedef {{ who: string, needs: string }} Policy */
+/** @typedef {{ who: string, needs: string, writes: string }} Policy */
 /** @typedef {{ file: string, name: string, isFamily: boolean, method: string, path: string, policy: Policy }} Endpoint */
 
 function featureFiles() {
