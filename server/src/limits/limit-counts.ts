@@ -117,7 +117,7 @@ export function countsInMemory(): LimitCounts {
       }
     },
     async forgetAccount(account) {
-      for (const map of failures.all()) map.deleteBeginningWith(prefixOf(account));
+      for (const map of [...failures.all(), ...windows.all()]) map.deleteBeginningWith(prefixOf(account));
     },
   };
 }

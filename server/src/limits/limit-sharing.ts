@@ -47,7 +47,7 @@ function toCount(key: string, { count, lastMs, earlierMs, blockedUntilMs }: Fail
 
 /**
  * Counts for all nodes that share a store. Whoever is over an allowance is remembered here until the window ends, so that
- * who goes on trying writes nothing. Rule: NODE-4.
+ * who goes on trying writes nothing; but for what counts for an account, which any node may have forgotten. Rule: NODE-4.
  * @param allowanceOf how many acts of a kind are free in a window
  */
 export function countsInStore(db: Database, allowanceOf: (what: string) => number): LimitCounts {
@@ -67,7 +67,7 @@ export function countsInStore(db: Database, allowanceOf: (what: string) => numbe
         if (mine.count % amount !== 0) return mine;
       }
       const { count, until_at: endsMs } = await upsertAct(db, { key, nowMs, windowMs, amount });
-      if (count > allowanceOf(of.what)) over.set(key, { count, endsMs });
+      if (of.account === undefined && count > allowanceOf(of.what)) over.set(key, { count, endsMs });
       return { count, endsMs };
     },
     async changeFailures(keys, change) {

@@ -22,9 +22,9 @@ const allowances = {
   invite: 60,
   /** Requests for the recovery of a password, by network. */
   recovery: 60,
-  /** Recovery mails, by the person who gets them; in the time that the link of each works, so that the last one does. */
+  /** Recovery mails, by the user who gets them and the network that asks; in the time that the link of each works. */
   recoveryMail: 3,
-  /** Mails with one-time codes, by the person who gets them: each is five more guesses for whoever asked for it. */
+  /** Mails with one-time codes, likewise: each is five more guesses for whoever asked for it. */
   codeMail: 3,
   /** Tokens issued, by service client. */
   serviceToken: 300,
@@ -73,8 +73,11 @@ export interface Limits {
   /**
    * Counts one act and answers whether it is within the allowance, for what is to be left out in silence beyond it. Not to
    * be waited for within a transaction.
+   * @param account that it counts for, until `forgetActs`; the key is of this account alone then
    */
-  tryCount(what: Act, key: string): Promise<boolean>;
+  tryCount(what: Act, key: string, account?: string): Promise<boolean>;
+  /** Forgets the acts that were counted for an account. */
+  forgetActs(account: string): Promise<void>;
   /**
    * Counts a credential that failed verification; throws `tooManyRequests` beyond the allowance of the network. Each node
    * counts for itself: verification never writes.
@@ -152,9 +155,10 @@ function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead'
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
 
-  async function secondsOver(what: Act, key: string): Promise<number> {
+  async function secondsOver(what: Act, key: string, account?: string): Promise<number> {
     const nowMs = clock.now();
-    const window = await counts.countAct({ what, key }, { nowMs, windowMs: windowsMs[what] ?? minute });
+    const of = account === undefined ? { what, key } : { what, key, account };
+    const window = await counts.countAct(of, { nowMs, windowMs: windowsMs[what] ?? minute });
     return secondsLeft(what, window, nowMs);
   }
 
@@ -166,7 +170,8 @@ export function limits({ isOn, clock, counts }: LimitParts): Limits {
     count,
     countWrite: ({ userId, isAdmin }) => count(isAdmin ? 'administratorWrite' : 'write', userId),
     ...readCounts(isOn, clock),
-    tryCount: async (what, key) => !isOn() || (await secondsOver(what, key)) === 0,
+    tryCount: async (what, key, account) => !isOn() || (await secondsOver(what, key, account)) === 0,
+    forgetActs: (account) => counts.forgetAccount(account),
     countBadCredential: (network) => {
       if (!isOn()) return;
       const nowMs = clock.now();

@@ -52,7 +52,7 @@ describe('one code, many at once (AUTH-9, AUTH-42)', () => {
     const { db } = desk.app.services;
     const { transaction } = db;
     const code = await desk.codeFor(email);
-    db.transaction = (work) => transaction((tx) => work(forgetful(tx, ['insertInto', 'one_time_codes'])));
+    db.transaction = (work) => transaction((tx) => work(forgetful(tx, ['insertInto', 'mailed_codes'])));
     try {
       const { answers, made } = await signInAtOnce(code);
       expect([new Set(statuses(answers)), made]).toEqual([new Set([200]), atOnce]);
@@ -67,7 +67,7 @@ describe('one code, many at once (AUTH-9, AUTH-42)', () => {
     holdUntil(desk.app.services.db, 'transaction', atOnce);
     const tries = tokens.map((token, place) => desk.take(token, ['otp', otherCode(code, place + 1)]));
     expect(new Set(statuses(await Promise.all(tries)))).toEqual(new Set([401]));
-    const rows = desk.app.services.db.read.selectFrom('one_time_codes').where('user_id', '=', person.userId);
+    const rows = desk.app.services.db.read.selectFrom('mailed_codes').where('user_id', '=', person.userId);
     expect(await rows.select('tries').execute()).toEqual([{ tries: 5 }]);
     expect((await desk.signIn(email, 'otp', code)).status).toBe(401);
   });

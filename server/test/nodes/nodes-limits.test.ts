@@ -155,7 +155,7 @@ const acts: Readonly<Record<string, (side: Side, who: Who) => Promise<unknown>>>
   undecided: async ({ open }) => open.pop()?.undecided(),
   forgive: ({ limits }, { email, network }) => limits.forgive(email, network),
   clear: ({ limits }, { email }) => limits.clearSlowDown(email),
-  mail: ({ limits }, { email }) => limits.tryCount('codeMail', email),
+  mail: ({ limits }, { email, network }) => limits.tryCount('codeMail', network, email),
 };
 const act = fc.record({
   node: fc.constantFrom(0, 1),

@@ -184,6 +184,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
       'sign_in_tickets',
       'known_networks',
       'wrong_codes',
+      'mailed_codes',
     ];
     for (const table of [...later, 'service_clients', 'service_tokens'])
       expect([table, after[table]]).toEqual([table, []]);

@@ -16,6 +16,7 @@ import * as sessionLifetimes from './migrations/0012-session-lifetimes.ts';
 import * as auditCheckpoints from './migrations/0013-audit-checkpoints.ts';
 import * as knownNetworks from './migrations/0014-known-networks.ts';
 import * as makers from './migrations/0015-makers.ts';
+import * as mailedCodes from './migrations/0016-mailed-codes.ts';
 
 interface Migration {
   readonly name: string;
@@ -46,6 +47,8 @@ const migrations: readonly Migration[] = [
   { name: 'audit-checkpoints', up: auditCheckpoints.up, compatibleFrom: 11 },
   { name: 'known-networks', up: knownNetworks.up, compatibleFrom: 11 },
   { name: 'makers', up: makers.up, compatibleFrom: 11 },
+  // A code of an older release is right at its nodes only.
+  { name: 'mailed-codes', up: mailedCodes.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

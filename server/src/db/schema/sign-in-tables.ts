@@ -67,7 +67,7 @@ export interface SignInProgress {
   methods: string | null;
 }
 
-/** The code that somebody got by mail. */
+/** The code that a user got by mail, in earlier releases; see `MailedCodes`. */
 export interface OneTimeCodes {
   user_id: string;
   /** Keyed hash of the code; `null` once it was used. */
@@ -85,17 +85,35 @@ interface KnownNetworks {
   last_at: Ms;
 }
 
-/** The wrong one-time codes of a user in a window of 24 hours. */
+/** The wrong one-time codes of a user in a window of 24 hours, in earlier releases; see `MailedCodes`. */
 interface WrongCodes {
   user_id: string;
   count: number;
   ends_at: Ms;
 }
 
+/** The last one-time code of a user that was asked for from a network, and the wrong ones from there. */
+export interface MailedCodes {
+  user_id: string;
+  /** As `networkOf` writes it; empty for all networks together that the user did not sign in from. */
+  network: string;
+  /** Keyed hash of the code; `null` before the first one, and once it was used. */
+  mac: string | null;
+  expires_at: Ms;
+  /** Wrong codes since, from this network. */
+  tries: number;
+  /** Wrong codes since, from elsewhere. */
+  other_tries: number;
+  /** Wrong codes from this network in a window of 24 hours. */
+  wrong_count: number;
+  wrong_ends_at: Ms;
+}
+
 /** What keeps guessers back. */
 export interface GuessingTables {
   known_networks: KnownNetworks;
   wrong_codes: WrongCodes;
+  mailed_codes: MailedCodes;
 }
 
 /** Who somebody is at a provider of single sign-on. */

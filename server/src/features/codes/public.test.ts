@@ -27,7 +27,7 @@ describe('a one-time code in the store', () => {
   it('is found by none of a million guesses without the key (AUTH-51, PASSWORD-6)', async () => {
     await desk.askForCode('ada@example.com');
     const code = codeIn(await desk.mail.mailTo('ada@example.com'));
-    const rows = await desk.app.services.db.read.selectFrom('one_time_codes').selectAll().execute();
+    const rows = await desk.app.services.db.read.selectFrom('mailed_codes').selectAll().execute();
     expect(rows).toHaveLength(1);
     const [row] = rows;
     const { mac, user_id: userId } = row ?? {};
@@ -61,7 +61,7 @@ describe('wrong one-time codes', () => {
     }
   }
   let code = '';
-  const rows = () => desk.app.services.db.read.selectFrom('wrong_codes').selectAll().execute();
+  const rows = () => desk.app.services.db.read.selectFrom('mailed_codes').selectAll().execute();
   /** Whether a mail with a code is sent, the answer being the same. */
   async function isMailed(): Promise<boolean> {
     desk.mail.clear();
@@ -79,7 +79,7 @@ describe('wrong one-time codes', () => {
     expect(await statusOf(code)).toBe(401);
     expect(await isMailed()).toBe(false);
     // Counted in the store: a restart forgets nothing.
-    expect(await rows()).toMatchObject([{ count: 30 }]);
+    expect(await rows()).toMatchObject([{ wrong_count: 30 }]);
     desk.app.clock.advance(24 * hour - 1);
     expect(await isMailed()).toBe(false);
     expect((await desk.signIn(email, 'password', 'Correct-Horse-7')).status).toBe(200);

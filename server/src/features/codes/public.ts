@@ -1,18 +1,22 @@
 import { timingSafeEqual } from 'node:crypto';
+import type { Proof } from '../../access/proof.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Encryption } from '../../keys/encryption.ts';
 import type { AllServices, Services } from '../../services.ts';
-import { areOff, codeForm, codeMs, isOpen, mintRawCode, withWrongCode } from './code.ts';
+import { countedNetwork } from '../known-networks/public.ts';
 import {
-  deleteCode,
-  deleteOldWrongCodes,
-  deleteWrongCodes,
-  selectCode,
-  selectWrongCodes,
-  upsertCode,
-  upsertWrongCodes,
-} from './code-store.ts';
+  areOff,
+  codeForm,
+  codeMs,
+  isOpen,
+  mintRawCode,
+  noCode,
+  type StoredCode,
+  withTry,
+  withWrongCode,
+} from './code.ts';
+import { deleteOldCodes, selectCodes, updateNoneWrong, updateUsedUp, upsertCode } from './code-store.ts';
 
 /** So few digits could be guessed from a plain hash: what is stored takes a key to make (RFC 2104). Rule: PASSWORD-6. */
 function macOf(encryption: Encryption, userId: string, code: string): string {
@@ -23,63 +27,97 @@ function isEqual(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
-/** Makes a code for somebody, in place of the last one. Rules: AUTH-42, AUTH-51. */
-export async function issueCode(tx: Tx, { clock, encryption }: Services, userId: string): Promise<Secret> {
-  const raw = mintRawCode();
-  const mac = macOf(encryption, userId, raw.expose());
-  await upsertCode(tx, { userId, mac, expiresAt: clock.now() + codeMs, tries: 0 });
-  return raw;
+/** A user, and the address of a caller. */
+interface Asking {
+  readonly userId: string;
+  readonly address: string;
+}
+
+/** The codes of a user, and those of the network that a caller counts for. */
+async function readCodes(read: Reader, services: Pick<Services, 'clock'>, asking: Asking) {
+  const network = await countedNetwork(read, services, asking);
+  const codes = await selectCodes(read, asking.userId);
+  const own = codes.find((code) => code.network === network) ?? noCode(asking.userId, network);
+  return { codes, own };
 }
 
 /**
- * Tries a code: counts a wrong one, and answers whether it is the right one. That uses nothing up. After 30 wrong ones
- * in a day none is right for 24 hours. Rule: AUTH-71.
- * @param userId `null` for nobody, who has no code
+ * Makes a code for a user, in place of the last one from the same network: what strangers ask for leaves the codes of known
+ * networks as they are. Rules: AUTH-42, AUTH-51.
  */
-export async function tryCode(services: AllServices, userId: string | null, given: string): Promise<boolean> {
-  const { db, clock, encryption } = services;
-  if (userId === null || !codeForm.test(given)) return false;
-  return db.transaction(async (tx) => {
-    const code = await selectCode(tx, userId);
-    const wrong = await selectWrongCodes(tx, userId);
-    const nowMs = clock.now();
-    if (!code?.mac || !isOpen(code, nowMs) || areOff(wrong, nowMs)) return false;
-    if (isEqual(code.mac, macOf(encryption, userId, given))) return true;
-    await upsertCode(tx, { ...code, tries: code.tries + 1 });
-    await upsertWrongCodes(tx, userId, withWrongCode(wrong, nowMs));
-    return false;
-  });
+export async function issueCode(tx: Tx, services: Services, asking: Asking): Promise<Secret> {
+  const { clock, encryption } = services;
+  const raw = mintRawCode();
+  const mac = macOf(encryption, asking.userId, raw.expose());
+  const { own, codes } = await readCodes(tx, services, asking);
+  const ofStrangers = codes.find(({ network }) => network === '' && network !== own.network);
+  if (ofStrangers) await upsertCode(tx, { ...ofStrangers, mac: null });
+  await upsertCode(tx, { ...own, mac, expiresAt: clock.now() + codeMs, tries: 0, otherTries: 0 });
+  return raw;
 }
 
-/** Uses a code up, in the transaction of what it was tried for; answers whether it was still there. */
-export async function useUpCode(
+/** The code that is the given one, of those that may be tried from a network. */
+function rightOf(services: Services, open: readonly StoredCode[], given: string): StoredCode | undefined {
+  return open.find(({ userId, mac }) => mac !== null && isEqual(mac, macOf(services.encryption, userId, given)));
+}
+
+/** Uses a code up, in the transaction of what it was tried for; returns whether it was still there. */
+async function useUpCode(
   tx: Tx,
   services: Services,
-  { userId, given }: { userId: string; given: string },
-): Promise<boolean> {
-  const code = await selectCode(tx, userId);
-  const isRight = code?.mac && isOpen(code, services.clock.now());
-  if (!code?.mac || !isRight || !isEqual(code.mac, macOf(services.encryption, userId, given))) return false;
-  await upsertCode(tx, { ...code, mac: null });
+  { userId, network, given }: { userId: string; network: string; given: string },
+) {
+  const nowMs = services.clock.now();
+  const open = (await selectCodes(tx, userId)).filter((code) => isOpen(code, network, nowMs));
+  const right = rightOf(services, open, given);
+  if (!right) return false;
+  await upsertCode(tx, { ...right, mac: null });
   return true;
 }
 
-/** Forgets the codes of somebody who is deleted, or whose mail goes elsewhere from now on. */
+/**
+ * Tries a code: counts a wrong one, and returns the proof of the right one, which is consumed later. After 30 wrong ones in
+ * a day from a network none is right there for 24 hours. Rules: AUTH-42, AUTH-71.
+ */
+export async function tryCode(
+  services: AllServices,
+  userId: string,
+  { given, address }: { readonly given: string; readonly address: string },
+): Promise<Proof | null> {
+  if (!codeForm.test(given)) return null;
+  return services.db.transaction(async (tx) => {
+    const { codes, own } = await readCodes(tx, services, { userId, address });
+    const nowMs = services.clock.now();
+    const { network } = own;
+    const open = codes.filter((code) => isOpen(code, network, nowMs));
+    if (open.length === 0 || areOff(own, nowMs)) return null;
+    if (rightOf(services, open, given)) {
+      return { consume: (later: Tx) => useUpCode(later, services, { userId, network, given }) };
+    }
+    const tried = new Map(open.map((code) => [code.network, withTry(code, network)]));
+    tried.set(network, withWrongCode(tried.get(network) ?? own, nowMs));
+    for (const code of tried.values()) await upsertCode(tx, code);
+    return null;
+  });
+}
+
+/** Makes the codes wrong of a user who is deleted, or whose mail goes elsewhere from now on. */
 export async function forgetCodes(tx: Tx, userId: string): Promise<void> {
-  await deleteCode(tx, userId);
+  await updateUsedUp(tx, userId);
 }
 
-/** Returns whether a user gets no codes because too many were wrong. Rule: AUTH-71. */
-export async function areCodesOff(read: Reader, { clock }: Pick<Services, 'clock'>, userId: string): Promise<boolean> {
-  return areOff(await selectWrongCodes(read, userId), clock.now());
+/** Returns whether a caller gets no codes for a user because too many were wrong. Rule: AUTH-71. */
+export async function areCodesOff(read: Reader, services: Pick<Services, 'clock'>, asking: Asking): Promise<boolean> {
+  const { own } = await readCodes(read, services, asking);
+  return areOff(own, services.clock.now());
 }
 
-/** Forgets the wrong codes of a user, who gets codes again. */
+/** Forgets the wrong codes of a user, who gets codes again, and whose last ones may be tried again. */
 export async function forgetWrongCodes(tx: Tx, userId: string): Promise<void> {
-  await deleteWrongCodes(tx, userId);
+  await updateNoneWrong(tx, userId);
 }
 
-/** Forgets wrong codes that count no longer; returns of how many users. */
+/** Forgets codes and wrong codes that count no longer; returns how many rows. */
 export function pruneCodes({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
-  return db.transaction((tx) => deleteOldWrongCodes(tx, clock.now()));
+  return db.transaction((tx) => deleteOldCodes(tx, clock.now()));
 }

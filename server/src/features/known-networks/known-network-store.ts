@@ -17,6 +17,21 @@ export async function selectIsKnown(
   return row !== undefined;
 }
 
+/** Returns whether a user signed in from a network since a time. */
+export async function selectIsNetworkOf(
+  read: Reader,
+  { userId, network, sinceMs }: { readonly userId: string; readonly network: string; readonly sinceMs: number },
+): Promise<boolean> {
+  const row = await read
+    .selectFrom('known_networks')
+    .where('user_id', '=', userId)
+    .where('network', '=', network)
+    .where('last_at', '>', sinceMs)
+    .select('user_id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Notes when a user last signed in from a network. */
 export async function upsertNetwork(
   tx: Tx,

@@ -1,11 +1,17 @@
 import { isIP } from 'node:net';
 import { day } from '../../base/clock.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Reader, Tx } from '../../db/database.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { SignInAttempt } from '../../limits/sign-in-limits.ts';
 import type { AllServices, Services } from '../../services.ts';
-import { deleteNetworks, deleteOldNetworks, selectIsKnown, upsertNetwork } from './known-network-store.ts';
+import {
+  deleteNetworks,
+  deleteOldNetworks,
+  selectIsKnown,
+  selectIsNetworkOf,
+  upsertNetwork,
+} from './known-network-store.ts';
 
 /** How long a network stays known after a sign-in from it. Rule: AUTH-70. */
 const knownMs = 90 * day;
@@ -21,6 +27,19 @@ export function isKnownNetwork(
   address: string,
 ): Promise<boolean> {
   return selectIsKnown(db.read, { email, network: networkOf(address), sinceMs: clock.now() - knownMs });
+}
+
+/**
+ * Returns the network that what is done for a user counts for: the caller's own where the user signed in from it during the
+ * last 90 days, else an empty text, by which all strangers count together. Rules: AUTH-51, AUTH-71, PASSWORD-8.
+ */
+export async function countedNetwork(
+  read: Reader,
+  { clock }: Pick<Services, 'clock'>,
+  { userId, address }: { readonly userId: string; readonly address: string },
+): Promise<string> {
+  const network = networkOf(address);
+  return (await selectIsNetworkOf(read, { userId, network, sinceMs: clock.now() - knownMs })) ? network : '';
 }
 
 /** Notes that a user proved from this address who they are. Rule: AUTH-70. */

@@ -52,6 +52,7 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     sign_in_progress: tx.deleteFrom('sign_in_progress').where('user_id', 'in', users),
     one_time_codes: tx.deleteFrom('one_time_codes').where('user_id', 'in', users),
     wrong_codes: tx.deleteFrom('wrong_codes').where('user_id', 'in', users),
+    mailed_codes: tx.deleteFrom('mailed_codes').where('user_id', 'in', users),
     known_networks: tx.deleteFrom('known_networks').where('user_id', 'in', users),
     service_tokens: tx.deleteFrom('service_tokens'),
     service_clients: tx.deleteFrom('service_clients'),

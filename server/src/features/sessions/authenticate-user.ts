@@ -29,9 +29,7 @@ const body = z.object({
     .describe('What proves who signs in, by the method'),
   email: emailAddress
     .optional()
-    .describe(
-      'The address of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none',
-    ),
+    .describe('Of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none'),
 });
 
 interface Stage {
@@ -42,7 +40,7 @@ interface Stage {
   readonly origin: Origin;
 }
 
-/** Who was quicker, or whatever else was changed meanwhile, leaves the proof worthless. */
+/** A change meanwhile leaves the proof worthless. */
 function refuseLate(services: Services, { person, method, origin }: Stage) {
   return noteRefusal(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
 }
@@ -103,7 +101,8 @@ export const authenticateUser = endpoint({
     const signIn = organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: ownerId }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const userId = method === 'none' ? null : ownerId;
-    const proof = await prove(services, userId, { method, signInId: id, ...body.credentials }).catch(async (error) => {
+    const shown = { method, signInId: id, address: origin.network, ...body.credentials };
+    const proof = await prove(services, userId, shown).catch(async (error) => {
       await attempt.undecided();
       throw error;
     });
@@ -112,7 +111,7 @@ export const authenticateUser = endpoint({
       const refusal = noteRefusal(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
       throw (await attempt.failed()) ?? refusal;
     }
-    // Who has taken one step of several has not earned more guesses at the next.
+    // One step of several earns no more guesses at the next.
     await (signIn.isLast ? attempt.succeeded() : attempt.undecided());
     const stage = { signIn, person, proof, method, origin };
     return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);

@@ -11,7 +11,7 @@ import { type Organization, selectActiveOrganization } from '../../db/members/or
 import type { Person } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
-import { forgetCodes, tryCode, useUpCode } from '../codes/public.ts';
+import { forgetCodes, tryCode } from '../codes/public.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/public.ts';
 import { forgetNetworks, rememberNetwork } from '../known-networks/public.ts';
 import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/public.ts';
@@ -97,13 +97,15 @@ const wrongCodeMs = 100;
  * Whether a code is the one that somebody got by mail; `null` when not, in the same time for everybody. Rule: AUTH-9.
  * @param userId `null` for nobody
  */
-async function proveCode(services: AllServices, userId: string | null, given: string): Promise<Proof | null> {
+async function proveCode(
+  services: AllServices,
+  userId: string | null,
+  shown: { readonly given: string; readonly address: string },
+): Promise<Proof | null> {
   const late = pause(wrongCodeMs);
-  if (userId !== null && (await tryCode(services, userId, given))) {
-    return { consume: (tx) => useUpCode(tx, services, { userId, given }) };
-  }
-  await late;
-  return null;
+  const proof = userId === null ? null : await tryCode(services, userId, shown);
+  if (proof === null) await late;
+  return proof;
 }
 
 /** Whether a ticket of single sign-on is a person's, fetched for this sign-in; `null` when not. Rule: AUTH-56. */
@@ -121,6 +123,8 @@ async function proveTicket(
 interface Shown {
   readonly method: string;
   readonly signInId: string;
+  /** Of the caller. */
+  readonly address: string;
   readonly password?: string | undefined;
   readonly otp?: string | undefined;
   readonly oidc?: string | undefined;
@@ -130,9 +134,9 @@ interface Shown {
 export function prove(
   services: AllServices,
   userId: string | null,
-  { method, signInId, password = '', otp = '', oidc = '' }: Shown,
+  { method, signInId, address, password = '', otp = '', oidc = '' }: Shown,
 ): Promise<Proof | null> {
-  if (method === 'otp') return proveCode(services, userId, otp);
+  if (method === 'otp') return proveCode(services, userId, { given: otp, address });
   if (method === 'oidc') return proveTicket(services, userId, { ticket: oidc, signInId });
   // What cannot be right costs what a wrong password costs.
   return provePassword(services, method === 'password' ? userId : null, password);

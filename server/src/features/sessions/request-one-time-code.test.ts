@@ -189,7 +189,7 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
       const later = await app.nobody.post(path, { email: 'ada@example.com' });
       for (const answer of [early, later]) expect(answer).toMatchObject({ status: 200, body: { message } });
       await app.services.background.close();
-      expect(await app.services.db.read.selectFrom('one_time_codes').selectAll().execute()).toEqual([]);
+      expect(await app.services.db.read.selectFrom('mailed_codes').selectAll().execute()).toEqual([]);
     } finally {
       await app.close();
     }

@@ -8,6 +8,7 @@ import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { areCodesOff, issueCode } from '../codes/public.ts';
+import { countedNetwork } from '../known-networks/public.ts';
 import { behindAnswer, mailingOrganization } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
@@ -21,19 +22,22 @@ async function makeCode(services: AllServices, { organization: { id: orgId }, em
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
     if (!person) return null;
-    const code = await issueCode(tx, services, person.id);
+    const code = await issueCode(tx, services, { userId: person.id, address: origin.network });
     await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: person.id, origin });
     return { person, code };
   });
 }
 
-/** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-71. */
+/** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-51, AUTH-71. */
 async function sendCode(services: AllServices, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'otp');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
-  if (!known || (await areCodesOff(services.db.read, services, known.id))) return;
-  if (!(await services.limits.tryCount('codeMail', known.id))) return;
+  if (!known) return;
+  const asked = { userId: known.id, address: origin.network };
+  if (await areCodesOff(services.db.read, services, asked)) return;
+  const network = await countedNetwork(services.db.read, services, asked);
+  if (!(await services.limits.tryCount('codeMail', network, known.id))) return;
   const made = await makeCode(services, { organization, email, origin });
   if (!made) return;
   const { fullName, mailTo } = made.person;

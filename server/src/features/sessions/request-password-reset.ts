@@ -7,6 +7,7 @@ import { messageAnswer } from '../../http/schemas.ts';
 import { passwordResetMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
+import { countedNetwork } from '../known-networks/public.ts';
 import { issueLinks } from '../links/public.ts';
 import { behindAnswer, mailingOrganization } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
@@ -36,7 +37,9 @@ async function recover(services: AllServices, email: string, origin: Origin): Pr
   const organization = await mailingOrganization(services, 'password');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
-  if (!known || !(await services.limits.tryCount('recoveryMail', known.id))) return;
+  if (!known) return;
+  const network = await countedNetwork(services.db.read, services, { userId: known.id, address: origin.network });
+  if (!(await services.limits.tryCount('recoveryMail', network, known.id))) return;
   const made = await makeLink(services, { organization, email, origin });
   if (!made) return;
   const { person, link } = made;

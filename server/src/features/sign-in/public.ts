@@ -226,8 +226,9 @@ export function pruneSignIns({ db, clock }: Pick<AllServices, 'db' | 'clock'>): 
 }
 
 /**
- * Ends the slow-down of an account: its failed sign-ins from everywhere are forgotten, and it gets one-time codes again.
- * The transaction writes the codes; the counts of failures are changed behind it. Rules: AUTH-70, AUTH-71.
+ * Ends the slow-down of an account: its failed sign-ins, wrong one-time codes and mails from everywhere are forgotten.
+ * The transaction writes the codes; the counts of failures and mails are changed beside it. Rules: AUTH-51, AUTH-70,
+ * AUTH-71, PASSWORD-8.
  */
 export async function clearSlowDown(
   tx: Tx,
@@ -236,4 +237,5 @@ export async function clearSlowDown(
 ): Promise<void> {
   await forgetWrongCodes(tx, userId);
   await limits.clearSlowDown(email);
+  await limits.forgetActs(userId);
 }

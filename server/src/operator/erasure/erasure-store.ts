@@ -22,6 +22,7 @@ const ownTables = [
   'one_time_links',
   'one_time_codes',
   'wrong_codes',
+  'mailed_codes',
   'known_networks',
   'sign_in_progress',
   'sign_in_tickets',

@@ -75,6 +75,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
       'one_time_links',
       'one_time_codes',
       'wrong_codes',
+      'mailed_codes',
       'known_networks',
       'sign_in_progress',
       'sign_in_tickets',

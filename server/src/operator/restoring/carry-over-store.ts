@@ -153,6 +153,7 @@ export function replaceTables(tx: Tx): Promise<void> {
 export function deleteHalfDone(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.one_time_codes`,
+    sql`DELETE FROM main.mailed_codes`,
     sql`DELETE FROM main.known_networks`,
     sql`DELETE FROM main.sign_in_progress`,
     sql`DELETE FROM main.sign_in_tickets`,
