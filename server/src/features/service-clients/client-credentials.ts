@@ -1,5 +1,9 @@
 import { z } from 'zod';
 import { RefusedError } from '../../base/errors.ts';
+import { closestName } from '../../text/closest.ts';
+
+/** Of a name that is told, so many characters are. */
+const nameMax = 100;
 
 /** What OAuth endpoints may be sent, besides what each takes: who the client is (RFC 6749, section 2.3.1). */
 export const clientCredentials = {
@@ -16,8 +20,23 @@ export const clientCredentials = {
     .meta({ examples: ['lks_secret-of-the-client'] }),
 };
 
+/**
+ * The body of an OAuth request. Unknown fields are ignored (RFC 6749, section 3.2), but for those that were probably meant to
+ * be a known one: `scopes`, ignored, would give every scope of the client. Rule: SERVICE-20.
+ */
+export function oauthBody<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape);
+  return z.looseObject(shape).superRefine((given, context) => {
+    for (const name of Object.keys(given)) {
+      const meant = known.includes(name) ? null : closestName(name, known);
+      const message = `is not a known field: did you mean ${meant}?`;
+      if (meant !== null) context.addIssue({ code: 'custom', path: [name.slice(0, nameMax)], message });
+    }
+  });
+}
+
 /** A token that a client asks about or ends (RFC 7662, section 2.1; RFC 7009, section 2.1). */
-export const tokenBody = z.object({
+export const tokenBody = oauthBody({
   ...clientCredentials,
   token: z
     .string()

@@ -83,7 +83,7 @@ describe('POST /oauth2/token', () => {
     ],
     [
       'fields without a value, which are none',
-      () => formTo(app)(path, 'grant_type=client_credentials&scope=&client_secret=&&', basic(service)),
+      () => formTo(app)(path, 'grant_type=client_credentials&audience=&client_secret=&&', basic(service)),
     ],
   ])('200: asked by %s (SERVICE-11, SERVICE-17)', async (_, ask) => {
     const { status, body } = await ask();
@@ -104,7 +104,6 @@ describe('POST /oauth2/token', () => {
     ['second spellings', 'user:lookup fetch:config', 'USER_LOOKUP FETCH_CONFIG'],
     ['one in both spellings', 'user:lookup USER_LOOKUP USER_LOOKUP', 'USER_LOOKUP'],
     ['spaces around', '  USER_LOOKUP  ', 'USER_LOOKUP'],
-    ['spaces alone, which name none', '   ', all.join(' ')],
   ])('200: scope: %s (SERVICE-11, SERVICE-13)', async (_, scope, granted) => {
     const { status, body } = await askToken(app, service, { scope });
     expect([status, body.scope, claimsOf(body.access_token)['scopes']]).toEqual([200, granted, granted.split(' ')]);
@@ -126,6 +125,8 @@ describe('POST /oauth2/token', () => {
     ['a tab between', 'USER_LOOKUP\tUSER_LOOKUP'],
     ['a name that every object has', 'constructor'],
     ['a quotation mark', '"USER_LOOKUP"'],
+    ['nothing', ''],
+    ['spaces alone', '   '],
   ])('400 invalid_scope: %s (SERVICE-11, ERR-5)', async (_, scope) => {
     const narrow = await registerService(admin, ['USER_LOOKUP']);
     const { status, body } = await askToken(app, narrow, { scope });
@@ -133,6 +134,41 @@ describe('POST /oauth2/token', () => {
       400,
       { error: 'invalid_scope', error_description: 'This client may have: USER_LOOKUP' },
     ]);
+  });
+
+  it.each([
+    ['scopes', 'scope'],
+    ['Scope', 'scope'],
+    ['SCOPES', 'scope'],
+    ['scope[]', 'scope'],
+    ['scop', 'scope'],
+    ['scpoe', 'scope'],
+    ['clientSecret', 'client_secret'],
+  ])('400 invalid_request: %s, which was meant to be %s, as a form and as JSON (SERVICE-20)', async (name, meant) => {
+    const expected = { error: 'invalid_request', error_description: expect.stringContaining(`did you mean ${meant}?`) };
+    const fields = { ...grant, [name]: 'EVENTS_READ' };
+    const asJson = () => app.nobody.post(path, fields, { headers: basic(service) });
+    for (const answer of [await formTo(app)(path, fields, basic(service)), await asJson()]) {
+      expect([answer.status, answer.body]).toEqual([400, expected]);
+      expect(answer.body.error_description).toMatch(describable);
+    }
+  });
+
+  it('400 invalid_scope: a scope without a value, and its other spellings without one (SERVICE-20)', async () => {
+    const bodyOf = async (more: string) =>
+      (await formTo(app)(path, `grant_type=client_credentials&${more}`, basic(service))).body.error;
+    expect([await bodyOf('scope='), await bodyOf('scope'), await bodyOf('scope=+')]).toEqual(
+      Array.from({ length: 3 }, () => 'invalid_scope'),
+    );
+    expect([await bodyOf('scopes='), await bodyOf('Scope=')]).toEqual(['invalid_request', 'invalid_request']);
+  });
+
+  it('200: fields of other standards are ignored (SERVICE-20, RFC 6749)', async () => {
+    const names =
+      'resource audience assertion client_assertion client_assertion_type code code_verifier redirect_uri username password refresh_token state nonce subject_token actor_token requested_token_type response_type token_type_hint';
+    const others = Object.fromEntries(names.split(' ').map((name) => [name, 'EVENTS_READ']));
+    const { status, body } = await formTo(app)(path, { ...grant, ...others, scope: 'USER_LOOKUP' }, basic(service));
+    expect([status, body.scope]).toEqual([200, 'USER_LOOKUP']);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
-import { clientCredentials, clientHeaders, refuseClient } from './client-credentials.ts';
+import { clientCredentials, clientHeaders, oauthBody, refuseClient } from './client-credentials.ts';
 import { confirmClient, type ProvedClient, presentScopes, requireClient } from './public.ts';
 import { grantedScopes, serviceTokenMs } from './service-client.ts';
 import { insertServiceToken } from './service-client-store.ts';
@@ -20,7 +20,7 @@ async function scopesFor({ db }: Pick<Services, 'db'>, client: ProvedClient, ask
   return scopes;
 }
 
-/** Rules: ERR-5, LEAVER-8, ORG-27, SERVICE-11 to SERVICE-13, SERVICE-17 (RFC 6749, section 4.4). */
+/** Rules: ERR-5, LEAVER-8, ORG-27, SERVICE-11 to SERVICE-13, SERVICE-17, SERVICE-20 (RFC 6749, section 4.4). */
 export const issueToken = endpoint({
   method: 'POST',
   path: '/oauth2/token',
@@ -29,7 +29,7 @@ export const issueToken = endpoint({
   policy: { who: 'anyone', writesBy: 'clientSecret' },
   isOAuth: true,
   headers: clientHeaders,
-  body: z.object({
+  body: oauthBody({
     ...clientCredentials,
     grant_type: z
       .string()
@@ -39,7 +39,7 @@ export const issueToken = endpoint({
       .string()
       .max(1_000)
       .optional()
-      .describe('Separated by spaces; without it, all that the client has')
+      .describe('Separated by spaces; without it, all that the client has. An empty one is refused')
       .meta({ examples: ['USER_LOOKUP'] }),
   }),
   response: {

@@ -108,12 +108,12 @@ export const rotation = z
   })
   .optional();
 
-/** The scopes that a token is to have: those asked for, or all of the client's; `null` where it asks for others. */
+/** The scopes that a token is to have: those asked for, or all of the client's; `null` where it asks for others, or names none. Rule: SERVICE-20. */
 export function grantedScopes(asked: string | undefined, allowed: readonly string[]): readonly string[] | null {
-  const names = (asked ?? '')
+  if (asked === undefined) return allowed;
+  const names = asked
     .split(' ')
     .filter((name) => name !== '')
     .map(firstSpelling);
-  if (names.length === 0) return allowed;
-  return names.every((name) => allowed.includes(name)) ? [...new Set(names)] : null;
+  return names.length > 0 && names.every((name) => allowed.includes(name)) ? [...new Set(names)] : null;
 }

@@ -1,4 +1,5 @@
 import { refuseInput } from '../../base/errors.ts';
+import { closestName } from '../../text/closest.ts';
 import { checkQuery, decode } from '../request-rules.ts';
 
 const formType = /^application\/x-www-form-urlencoded[ \t]*(;|$)/i;
@@ -25,7 +26,7 @@ function fieldOf(pair: string): readonly [string, string] {
 
 /**
  * Reads a form: each name once, no names that reach for prototypes. A field without a value is none (RFC 6749, section
- * 3.2). Rules: HTTP-13, HTTP-15, HTTP-17.
+ * 3.2), but for a scope: an empty one must not stand for all there are. Rules: HTTP-13, HTTP-15, HTTP-17, SERVICE-20.
  */
 export function readForm(bytes: Buffer): Readonly<Record<string, string>> | undefined {
   if (bytes.length === 0) return undefined;
@@ -38,5 +39,5 @@ export function readForm(bytes: Buffer): Readonly<Record<string, string>> | unde
   }
   const form = Object.fromEntries(fields);
   checkQuery(form, 'body');
-  return Object.fromEntries(fields.filter(([, value]) => value !== ''));
+  return Object.fromEntries(fields.filter(([name, value]) => value !== '' || closestName(name, ['scope']) !== null));
 }
