@@ -15,7 +15,7 @@ beforeAll(ensureServerIsBuilt);
 vi.setConfig({ testTimeout: 60_000 });
 
 const { contactEmail } = organization;
-const newPassword = 'Battery-Staple-8';
+const newPassword = 'Copper-Saddle-8';
 
 /** Sets a password with the token in a link. */
 function reset(server: ServerProcess, link: string): Promise<{ status: number; body: Json }> {

@@ -138,6 +138,6 @@ describe('latchkey backup', () => {
 
 function passwordFile(directory: string): string {
   const file = join(directory, 'password');
-  writeFileSync(file, 'Correct-Horse-7');
+  writeFileSync(file, 'Marble-Kettle-7');
   return file;
 }

@@ -141,10 +141,10 @@ describe('latchkey seed', () => {
         stderr: `latchkey: The password in ${file} must have at least 8 characters\n`,
       });
       expect(existsSync(dataDir)).toBe(false);
-      writeFileSync(file, 'Correct-Horse-7\n');
+      writeFileSync(file, 'Marble-Kettle-7\n');
       const { code, stdout } = await latchkey(args);
       expect(code).toBe(0);
-      expect(stdout).not.toContain('Correct-Horse-7');
+      expect(stdout).not.toContain('Marble-Kettle-7');
       expect(await latchkey(args)).toMatchObject({
         code: 3,
         stderr: 'latchkey: There is an organization already: its administrator keeps the password\n',

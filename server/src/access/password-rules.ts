@@ -20,9 +20,10 @@ export const newPassword = z
   .refine((text) => /\p{Nd}/u.test(text), 'must hold a digit')
   .refine((text) => special.test(text), 'must hold a special character')
   .meta({
-    description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. What guessing finds quickly is refused: common passwords, patterns, and names of the account and its organization.`,
+    description: `At least ${charactersMin} characters, among them an upper-case and a lower-case letter, a digit and a special character; at most ${bytesMax} bytes of UTF-8. What guessing finds quickly is refused: common passwords, patterns, words, places and names with a year or digits, and names of the account and its organization.`,
     minLength: charactersMin,
     maxLength: bytesMax,
+    // Refused as a new one (PASSWORD-20): what a document shows is known.
     examples: ['Correct-Horse-7'],
   });
 

@@ -34,17 +34,29 @@ describe('weaknessOf', () => {
     expect(said).not.toContain(password);
   });
 
+  it('a usual word, name or row with digits and signs around (PASSWORD-20)', async () => {
+    const passwords =
+      `Pass@word1 VMware1! India@123 Mumbai123! Rahul@123 Root1234! Toor1234! Ubuntu123! Linux123! Docker123! Kubernetes1!
+    Github123! Gitlab123! Linkedin1! Christmas2026! Easter2026! Xmas2026! Berlin2026! Nov2026!! Fall2026!! Corona2020!
+    Covid19!! Ww123456! !@#$1234Qq AAAAaaaa1111!!!! Tr0ub4dor&3 Correct-Horse-7 2026!Berlin B3rl1n-2026 Dublin#1999
+    Priya@2024 Jenkins#321 Abcd1234!@#$ Qwer!@#$1234 Zz!!!!1111`.split(/\s+/u);
+    const passed: string[] = [];
+    for (const password of passwords) if ((await weaknessOf(password, [])) === null) passed.push(password);
+    expect(passed).toEqual([]);
+  });
+
   it.each([
-    ['Correct-Horse-7'],
+    ['Marble-Kettle-7'],
     ['Brand-New-Horse-8'],
+    ['Property-Understand-7'],
     ['xK9#mPq2'],
     ['Kj8#vL2$'],
     ['Пароль-7п'],
     ['Ångström-7é'],
     ['Canada-Prada-7!'],
     // One end is enough.
-    [`Correct-Horse-7${'x'.repeat(500)}`],
-    [`${'x'.repeat(500)}Correct-Horse-7`],
+    [`Marble-Kettle-7${'x'.repeat(500)}`],
+    [`${'x'.repeat(500)}Marble-Kettle-7`],
   ])('null: %s (PASSWORD-20)', async (password) => {
     expect(await weaknessOf(password, words)).toBeNull();
   });

@@ -1,6 +1,8 @@
 import type { TranslationKeys } from '@zxcvbn-ts/core';
 import { refuseInput } from '../base/errors.ts';
+import { regularPlaces } from './regular-places.ts';
 import { type Estimate, strengthWorker } from './strength-worker.ts';
+import { usualWords } from './usual-words.ts';
 
 /** Guesses that a password must withstand: score 3 of zxcvbn, which eight random characters just reach. */
 const guessesMin = 1e8;
@@ -10,12 +12,6 @@ const wordCharactersMin = 3;
 /** Shorter words are part of too many others: they count where they stand alone. */
 const innerCharactersMin = 4;
 const wordsMax = 100;
-
-/** What many people begin with, in several languages. */
-const usualWords =
-  'latchkey password passwort passwd welcome willkommen admin administrator login letmein changeme default secret company firma qwerty qwertz hello monday tuesday wednesday thursday friday saturday sunday january february march april june july august september october november december spring summer autumn winter fruehling frühling sommer herbst printemps automne hiver primavera verano otoño invierno'.split(
-    ' ',
-  );
 
 /** What the library found, as the end of "is too easy to guess: ". */
 const warnings: TranslationKeys['warnings'] = {
@@ -38,7 +34,7 @@ const warnings: TranslationKeys['warnings'] = {
 };
 const usual = 'it is too short for how regular it is';
 const ownWords =
-  'without names of the account and its organization, and without words such as "password" or "summer", too little is left';
+  'without names of the account and its organization, words that many people take, such as "password" or "summer", years, and rows such as "1234", too little is left';
 const advice = 'Three or four unrelated words, or 12 random characters, are strong';
 
 /** The words that a guesser of somebody's password would try first, in lower case: each name and address in its parts. */
@@ -89,10 +85,11 @@ function placesOf(word: string, text: string): readonly number[] {
   return starts.flatMap((at) => Array.from({ length: word.length }, (_, place) => at + place));
 }
 
-/** What is left of a password without some words, however they are disguised. */
+/** What is left of a password without some words, however they are disguised, and without years and runs. */
 function without(text: string, words: readonly string[]): string {
   const forms = [plain(text, 'i'), plain(text, 'l')];
   const hidden = new Set(forms.flatMap((form) => words.flatMap((word) => placesOf(word, form))));
+  for (const place of regularPlaces(text)) hidden.add(place);
   return text
     .split('')
     .filter((_, place) => !hidden.has(place))

@@ -74,7 +74,7 @@ describe('rotateSigningKeys', () => {
       expect((await client.get('/org')).status).toBe(200);
       await verify(client.credential);
     }
-    const body = { method: 'password', credentials: { password: 'Correct-Horse-7' }, email: 'ada@example.com' };
+    const body = { method: 'password', credentials: { password: 'Marble-Kettle-7' }, email: 'ada@example.com' };
     const token = begun.headers.get('x-session-token') ?? '';
     const signedIn = await app.nobody.post('/userAccount/authenticate', body, {
       headers: { 'x-session-token': token },

@@ -82,7 +82,7 @@ describe.each([
   });
 
   it.each([page, script, style])('405: POST %s (ERR-19)', async (address) => {
-    const { status, headers } = await app.nobody.post(`/${address}`, { password: 'Correct-Horse-7' });
+    const { status, headers } = await app.nobody.post(`/${address}`, { password: 'Marble-Kettle-7' });
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 

@@ -44,7 +44,7 @@ describe('two nodes: limits', () => {
     a.clock.advance(second);
     expect(await statusOf(b, wrong)).toBe(401);
     a.clock.advance(2 * second);
-    expect(await statusOf(a, 'Correct-Horse-7')).toBe(200);
+    expect(await statusOf(a, 'Marble-Kettle-7')).toBe(200);
     for (const node of [b, a, b, a]) expect(await statusOf(node, wrong)).toBe(401);
   });
 

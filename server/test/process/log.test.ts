@@ -46,12 +46,12 @@ describe('createLog', () => {
   });
 
   it('writes for people on a terminal, and masks there too (RUN-6, PASSWORD-6)', async () => {
-    const text = await written((log) => log.info({ password: 'Correct-Horse-7' }, `signed in with ${jwt}`), {
+    const text = await written((log) => log.info({ password: 'Marble-Kettle-7' }, `signed in with ${jwt}`), {
       isTTY: true,
     });
     expect(text).toContain('signed in with [secret]');
     expect(text).not.toMatch(/^\{/);
-    expect(text).not.toContain('Correct-Horse');
+    expect(text).not.toContain('Marble-Kettle');
   });
 
   it('writes nothing when it is silent (CONFIG-17)', async () => {

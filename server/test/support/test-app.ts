@@ -16,7 +16,7 @@ import { TestClock } from './test-clock.ts';
 import { dropTestStore, newDataDir, testStore } from './test-store.ts';
 
 /** The password of everybody in tests. */
-export const password = 'Correct-Horse-7';
+export const password = 'Marble-Kettle-7';
 const adminEmail = 'ada@example.com';
 /** What tests share with trusted services. */
 const scopedSecret = 'tests-share-this-with-services-4711';

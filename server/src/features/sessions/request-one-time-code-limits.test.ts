@@ -92,7 +92,7 @@ describe('wrong codes slow further ones down', () => {
     await desk.setSteps(['password'], ['otp']);
     const code = await desk.codeFor(email);
     const address = '198.51.100.7';
-    const password = 'Correct-Horse-7';
+    const password = 'Marble-Kettle-7';
     const step = async (token: string, method: string, secret: string) => {
       const headers = { ...from(address), 'x-session-token': token };
       const body = { method, credentials: { [method]: secret } };
