@@ -119,6 +119,8 @@ describe('the client of a provider of OpenID Connect', () => {
     ['has another audience', { claims: { aud: 'somebody-else' } }, '"aud"'],
     ['has one more audience', { claims: { aud: ['latchkey', 'somebody-else'] } }, 'additional untrusted audiences'],
     ['is for somebody else to use', { claims: { aud: ['latchkey', 'else'], azp: 'else' } }, '"azp"'],
+    ['is for somebody else to use, by the one audience', { claims: { azp: 'else' } }, '"azp"'],
+    ['is for no text to use', { claims: { azp: ['latchkey'] } }, '"azp"'],
     ['has no audience', { claims: { aud: undefined } }, '"aud"'],
     ['has another nonce', { claims: { nonce: 'another' } }, '"nonce"'],
     ['has no nonce', { claims: { nonce: undefined } }, '"nonce"'],

@@ -128,6 +128,10 @@ async function finishAt(configuration: openid.Configuration, { url, flow, nowMs 
   });
   const claims = tokens.claims();
   if (!claims) throw new OidcError('no ID token');
+  // The library looks at it only where the token has several audiences (OpenID Connect Core, section 3.1.3.7).
+  const { azp } = claims;
+  const { client_id: clientId } = configuration.clientMetadata();
+  if (azp !== undefined && azp !== clientId) throw new OidcError('the ID token is for another client ("azp")');
   if (claims.iat > nowMs / second + toleranceSeconds) throw new OidcError('the ID token was issued in the future');
   // Many providers tell the address at their own place only (OpenID Connect Core, section 5.4).
   const isTold =
