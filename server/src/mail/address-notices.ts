@@ -1,5 +1,6 @@
 import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
+import { withoutLinks } from './people-names.ts';
 import { type FromOrganization, footer } from './templates.ts';
 
 /** What a notice says: that something happened to an account, with nothing to open. */
@@ -73,7 +74,7 @@ interface FirstSignOn extends FromOrganization {
 export function firstSignOnMail(letter: FirstSignOn): MailContent {
   const { organization, hasPassword, sessions, tokenNames, tokens } = letter;
   const more = tokens - tokenNames.length;
-  const named = tokenNames.map((name) => `“${name}”`).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const named = tokenNames.map((name) => `“${withoutLinks(name)}”`).join(', ') + (more > 0 ? ` and ${more} more` : '');
   return notice({
     organization,
     subject: `Single sign-on now opens your account at ${organization}`,

@@ -1,5 +1,6 @@
 import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
+import { hello, withoutLinks } from './people-names.ts';
 
 /** What every notice says of its reader and its sender. */
 export interface NoticeReader {
@@ -26,7 +27,7 @@ function noticeMail(
   return layOut({
     subject,
     heading,
-    greeting: say`Hello ${fullName},`,
+    greeting: hello(fullName),
     before: what,
     centre: null,
     after: [],
@@ -65,7 +66,7 @@ export function tokenCreatedMail(
     subject: `A personal access token was created at ${organization}`,
     heading: say`A personal access token was created`,
     what: [
-      say`The personal access token ${name} was created for your account at ${organization} on ${timeOf(at)}, from ${network}.`,
+      say`The personal access token ${withoutLinks(name)} was created for your account at ${organization} on ${timeOf(at)}, from ${network}.`,
       ...(never ? [say`It never expires.`] : []),
       ...(adminScopes.length > 0
         ? [say`It has scopes of administrators, which count while you are one: ${scopes}.`]

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
 import type { MailContent } from './mail.ts';
 import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-letters.ts';
+import { withoutLinks } from './people-names.ts';
 import {
   administratorLeftMail,
   confirmEmailMail,
@@ -171,11 +172,15 @@ describe('mails', () => {
 });
 
 describe('texts of people in mails (M1)', () => {
+  /** The mail to a user with a name like this: a greeting leaves one out that holds anything like a link (MAIL-14). */
+  const usualOf = (name: string, fullName: string) =>
+    mailOf(name, withoutLinks(fullName) === fullName.trim() ? {} : { fullName: 'Ada evil.example' }).mail;
+
   it.each(hostile)('%j is what is read, and nothing else (MAIL-4)', (text) => {
     const given = { organization: text, fullName: text };
     for (const name of names) {
       const { mail } = mailOf(name, given);
-      const usual = mailOf(name).mail;
+      const usual = usualOf(name, text);
       expect(mail.subject).toContain(text);
       expect(mail.text).toContain(text);
       expect(shown(mail.html)).toContain(text);
@@ -202,7 +207,16 @@ describe('texts of people in mails (M1)', () => {
       expect(mail.subject).toContain(`Example${rest}`);
       expect(mail.subject + mail.text + mail.html).not.toMatch(/[^\P{C}\n]|[\u0085\u2028\u2029]/u);
       expect(mail.text.split('\n').some((each) => /^(Bcc:|<b>|x\b)/.test(each))).toBe(false);
-      expect(tagsOf(mail.html)).toEqual(tagsOf(mailOf(name).mail.html));
+      expect(tagsOf(mail.html)).toEqual(tagsOf(usualOf(name, ending).html));
+    }
+  });
+
+  it('a name that would become a link is in no mail as it was chosen (MAIL-14)', () => {
+    const fullName = 'Boss, your salary letter: https://evil.example/login';
+    for (const name of names.filter((each) => !each.startsWith('e-mail-confirm'))) {
+      const { text, html } = mailOf(name, { fullName }).mail;
+      expect([name, text]).toEqual([name, expect.not.stringContaining('evil.example')]);
+      expect([name, html]).toEqual([name, expect.not.stringContaining('evil.example')]);
     }
   });
 

@@ -1,5 +1,6 @@
 import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
+import { hello, withoutLinks } from './people-names.ts';
 
 /** What every mail says of its sender. */
 export interface FromOrganization {
@@ -26,7 +27,7 @@ export function welcomeMail({
   return layOut({
     subject: `Welcome to ${organization}`,
     heading: say`${organization} is ready`,
-    greeting: say`Hello ${fullName},`,
+    greeting: hello(fullName),
     before: [
       say`The organization ${organization} has been set up, and you are its administrator. Sign in with this e-mail address and the password that you chose.`,
     ],
@@ -85,7 +86,7 @@ export function passwordResetMail({ organization, fullName, link, expiresIn }: P
   return layOut({
     subject: `Reset your password for ${organization}`,
     heading: say`Reset your password`,
-    greeting: say`Hello ${fullName},`,
+    greeting: hello(fullName),
     before: [say`Somebody, hopefully you, asked for a new password for your account at ${organization}.`],
     centre: { label: 'Choose a new password', link },
     after: [
@@ -109,7 +110,7 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
   return layOut({
     subject: `Your sign-in code for ${organization}`,
     heading: say`Your sign-in code`,
-    greeting: say`Hello ${fullName},`,
+    greeting: hello(fullName),
     before: [say`Enter this code to sign in to ${organization}:`],
     centre: { code },
     after: [
@@ -165,7 +166,7 @@ export function suspiciousSignInMail({ organization, fullName, at, network }: Su
   return layOut({
     subject: `A session of yours at ${organization} was ended`,
     heading: say`We ended one of your sessions`,
-    greeting: say`Hello ${fullName},`,
+    greeting: hello(fullName),
     before: [
       network === null
         ? say`On ${when}, an old sign-in key of your account at ${organization} was used again.`
@@ -206,8 +207,10 @@ interface AdministratorLeftLetter extends FromOrganization {
 
 /** To the administrators who remain. Rule: LEAVER-6. */
 export function administratorLeftMail(letter: AdministratorLeftLetter): MailContent {
-  const { organization, kind, by, serviceClients, webhooks } = letter;
-  const users = letter.users.join(', ');
+  const { organization, kind, webhooks } = letter;
+  const by = withoutLinks(letter.by);
+  const users = letter.users.map(withoutLinks).join(', ');
+  const serviceClients = letter.serviceClients.map(withoutLinks);
   return layOut({
     subject: `An administrator of ${organization} was removed`,
     heading: say`An administrator was removed`,
