@@ -112,6 +112,10 @@ export const refusals = {
   lastAdministrator: { ...conflict, text: 'The organization needs an administrator: add another one first' },
   teamOwnerNeeded: { ...conflict, text: 'A team needs an owner: name at least one member with the role OWNER' },
   emailTaken: { ...conflict, text: 'A user with this e-mail address exists already' },
+  emailHeldUnverified: {
+    ...conflict,
+    text: 'Another user has this e-mail address and has not verified it: open the link that was mailed there and enter your password, and it becomes yours',
+  },
   administratorNotDeletable: {
     ...conflict,
     text: 'This user is an administrator: remove the person from the admin group first, then delete',

@@ -233,6 +233,14 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const body = { userIds: [admin.userId], groupIds: [await systemGroup('admin')] };
       return call(admin, 'POST', '/userGroups/remove-users', { body });
     },
+    emailHeldUnverified: async () => {
+      const [owner, holder] = [
+        await mailing.member(inviter, 'own@x.example'),
+        await mailing.member(inviter, 'y@x.example'),
+      ];
+      await holder.patch(`/users/${holder.userId}/email`, { email: 'real@x.example' });
+      return call(owner, 'PATCH', `/users/${owner.userId}/email`, { body: { email: 'real@x.example' } });
+    },
     emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
     administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
     everybodyActive: () => invite('ada@example.com'),

@@ -17,6 +17,7 @@ import * as auditCheckpoints from './migrations/0013-audit-checkpoints.ts';
 import * as knownNetworks from './migrations/0014-known-networks.ts';
 import * as makers from './migrations/0015-makers.ts';
 import * as mailedCodes from './migrations/0016-mailed-codes.ts';
+import * as claimedAddresses from './migrations/0017-claimed-addresses.ts';
 
 interface Migration {
   readonly name: string;
@@ -49,6 +50,8 @@ const migrations: readonly Migration[] = [
   { name: 'makers', up: makers.up, compatibleFrom: 11 },
   // A code of an older release is right at its nodes only.
   { name: 'mailed-codes', up: mailedCodes.up, compatibleFrom: 11 },
+  // An older release does not move the address; such a link is of users whose own one is verified, and does nothing there.
+  { name: 'claimed-addresses', up: claimedAddresses.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

@@ -133,6 +133,8 @@ interface OneTimeLinks {
   is_current: Flag;
   /** Of a confirmation: whether the current password is asked for, because the address was set without it. */
   needs_password: Generated<Flag>;
+  /** Of a confirmation: the address that it makes the user's, which another user holds unverified; `null`: the user's own one. */
+  email: string | null;
 }
 
 interface Settings {

@@ -48,6 +48,59 @@ export async function updateToLastVerified(tx: Tx, userId: string, nowMs: number
     .execute();
 }
 
+/** An active user. */
+export function selectOwner(read: Reader, userId: string) {
+  return read
+    .selectFrom('users')
+    .where('id', '=', userId)
+    .where('is_deleted', '=', 0)
+    .selectAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** Whether another user, deleted or not, has an address, or gets mail about the account there. */
+export async function selectIsTaken(
+  read: Reader,
+  { orgId, email, forId }: { readonly orgId: string; readonly email: string; readonly forId: string },
+): Promise<boolean> {
+  const holder = await read
+    .selectFrom('users')
+    .where('id', '!=', forId)
+    // The organization in each half: only then each is looked up in an index of its own.
+    .where((eb) => eb.or([eb.and({ org_id: orgId, email }), eb.and({ org_id: orgId, recovery_email: email })]))
+    .select('id')
+    .executeTakeFirst();
+  return holder !== undefined;
+}
+
+/** Whether another active user holds an address unverified. */
+export async function selectIsHeldUnverified(
+  read: Reader,
+  { orgId, email, forId }: { readonly orgId: string; readonly email: string; readonly forId: string },
+): Promise<boolean> {
+  const holder = await read
+    .selectFrom('users')
+    .where('org_id', '=', orgId)
+    .where('email', '=', email)
+    .where('id', '!=', forId)
+    .where('recovery_email', 'is not', null)
+    .select('id')
+    .executeTakeFirst();
+  return holder !== undefined;
+}
+
+/** Gives a user another address, which is verified. */
+export async function updateMoved(
+  tx: Tx,
+  { userId, email, nowMs }: { readonly userId: string; readonly email: string; readonly nowMs: number },
+): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ email, recovery_email: null, email_verified_at: nowMs, updated_at: nowMs })
+    .where('id', '=', userId)
+    .execute();
+}
+
 /** Makes the address of a user the verified one. */
 export async function updateVerified(tx: Tx, userId: string, nowMs: number): Promise<void> {
   await tx

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { ForCaller } from '../../access/confirmation.ts';
 import type { Principal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
@@ -13,7 +14,13 @@ import type { Services } from '../../services.ts';
 import { forgetCodes } from '../codes/public.ts';
 import { endLinks, type IssuedLink, issueLinks } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
-import { selectAddress, selectUnverifiedHolders, updateToLastVerified, updateVerified } from './address-store.ts';
+import {
+  selectAddress,
+  selectIsHeldUnverified,
+  selectUnverifiedHolders,
+  updateToLastVerified,
+  updateVerified,
+} from './address-store.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
@@ -40,7 +47,7 @@ export async function giveBackAddresses(
     readonly orgId: string;
     readonly emails: readonly string[];
     readonly exceptId?: string;
-    readonly by: Principal | null;
+    readonly by: Principal | { readonly userId: string } | null;
     readonly origin: Origin;
   },
 ): Promise<readonly GivenBack[]> {
@@ -180,6 +187,31 @@ export async function issueConfirmation(
   const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: by.userId, delivery: 'sending' } as const;
   const [link] = await issueLinks(tx, services, { ...issuing, wishes });
   return link ? { email: user.email, fullName: user.fullName, link, needsPassword } : null;
+}
+
+/**
+ * Mails a link to an address that another user holds unverified, by which the caller makes it the own one; returns whether
+ * it did. The page always asks for the password: a user who waits for another link there must not give the address away.
+ * Rule: ADDRESS-13.
+ * @param wish `userId` has to be the caller, in a session
+ */
+export async function offerAddress(
+  services: Services,
+  { caller, write, userId, email }: ForCaller & { readonly userId: string; readonly email: string },
+): Promise<boolean> {
+  if (caller.kind !== 'session' || caller.userId !== userId) return false;
+  const { orgId } = caller;
+  const made = await write(async (tx) => {
+    const user = await selectAddress(tx, userId);
+    const isHeld = await selectIsHeldUnverified(tx, { orgId, email, forId: userId });
+    if (user?.lastVerified !== null || !isHeld || !(await hasPassword(tx, userId))) return null;
+    const wishes = [{ orgId, userId, needsPassword: true, email }];
+    const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: userId, delivery: 'sending' } as const;
+    const [link] = await issueLinks(tx, services, { ...issuing, wishes });
+    return link ? { email, fullName: user.fullName, link, needsPassword: true } : null;
+  });
+  if (made) await sendConfirmation(services, made);
+  return made !== null;
 }
 
 /** Mails a link that confirms an address, once it is committed. Rule: ADDRESS-5. */

@@ -3,6 +3,7 @@ import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Answer, type Client, type Json, password } from '../../../test/support/test-app.ts';
 import { hour } from '../../base/clock.ts';
+import { refusals } from '../../base/refusals.ts';
 
 const path = '/userAccount/email/confirm/token';
 const wrong = 'Wrong-Horse-7';
@@ -150,5 +151,82 @@ describe('POST /userAccount/email/confirm/token', () => {
     expect((await open(one)).status).toBe(200);
     desk.app.clock.advance(1);
     expect((await open(other)).status).toBe(410);
+  });
+});
+
+describe('an address that another user holds unverified', () => {
+  let desk: SignInDesk;
+  let people = 0;
+  beforeAll(async () => {
+    desk = await SignInDesk.start();
+  });
+  afterAll(() => desk.close());
+
+  /** The owner of a mailbox, who has another address here, and a member who took the mailbox's address unverified. */
+  async function squatted() {
+    people += 1;
+    const [email, own, other] = [
+      `real-${people}@example.com`,
+      `own-${people}@example.com`,
+      `other-${people}@example.com`,
+    ];
+    const [owner, squatter] = [await desk.app.member(desk.admin, own), await desk.app.member(desk.admin, other)];
+    expect((await squatter.patch(`/users/${squatter.userId}/email`, { email })).status).toBe(200);
+    await Promise.all([desk.mail.mailTo(email), desk.mail.mailTo(other)]);
+    desk.mail.clear();
+    return { email, own, other, owner, squatter };
+  }
+  const ask = (by: Client, userId: string, email: string) => by.patch(`/users/${userId}/email`, { email });
+  const open = (token: string, body?: Json): Promise<Answer> => desk.app.with(token).post(path, body);
+  const userOf = async ({ userId }: Client) => (await desk.admin.get(`/users/${userId}`)).body;
+
+  it('goes to the owner of the mailbox, who asks, opens the link and gives the password (ADDRESS-13, ADDRESS-7)', async () => {
+    const { email, own, other, owner, squatter } = await squatted();
+    const answer = await ask(owner, owner.userId, email.toUpperCase());
+    expect([answer.status, answer.body.message]).toEqual([409, refusals.emailHeldUnverified.text]);
+    expect([(await userOf(owner)).email, (await userOf(squatter)).email]).toEqual([own, email]);
+    const token = tokenIn(await desk.mail.mailTo(email));
+    expect((await open(token)).status).toBe(400);
+    expect((await open(token, { currentPassword: wrong })).status).toBe(401);
+    const [events, rows] = [(await desk.app.events()).length, (await desk.app.audit()).length];
+    expect((await open(token, { currentPassword: password })).status).toBe(200);
+    const now = new Date(desk.app.clock.now()).toISOString();
+    expect(await userOf(owner)).toMatchObject({ email, emailVerifiedAt: now });
+    expect((await userOf(squatter)).email).toBe(other);
+    expect((await desk.app.events()).slice(events)).toHaveLength(2);
+    expect((await desk.app.audit()).slice(rows)).toMatchObject([
+      { action: 'user.email-given-back', subject_id: squatter.userId, actor_user_id: owner.userId },
+      { action: 'user.email-confirmed', subject_id: owner.userId, actor_user_id: owner.userId },
+    ]);
+    expect((await desk.mail.mailTo(own)).subject).toContain('was changed');
+    expect((await desk.mail.mailTo(other)).subject).toContain('changed back');
+    expect((await open(token, { currentPassword: password })).status).toBe(410);
+    expect((await desk.signIn(email, 'password', password)).status).toBe(200);
+  });
+
+  it('409: goes to nobody else once it is proved, whoever has a link (ADDRESS-13)', async () => {
+    const { email, own, owner, squatter } = await squatted();
+    await ask(owner, owner.userId, email);
+    const token = tokenIn(await desk.mail.mailTo(email));
+    await desk.admin.post('/userAccount/email/confirm', { userId: squatter.userId });
+    expect((await open(token, { currentPassword: password })).status).toBe(409);
+    expect([(await userOf(owner)).email, (await userOf(squatter)).email]).toEqual([own, email]);
+  });
+
+  it('409 without a mail: asked for by a token, for another user, and while the own address is unverified (ADDRESS-13)', async () => {
+    const { email, owner, squatter } = await squatted();
+    const third = await desk.app.member(desk.admin, `third-${people}@example.com`);
+    expect((await ask(third, third.userId, `moved-${people}@example.com`)).status).toBe(200);
+    await desk.mail.mailTo(`moved-${people}@example.com`);
+    const refused = [
+      await ask(await owner.token(), owner.userId, email),
+      await ask(third, third.userId, email),
+      await ask(await desk.admin.token(), squatter.userId, (await userOf(owner)).email),
+    ];
+    expect(refused.map(({ status, body }) => [status, body.message])).toEqual(
+      refused.map(() => [409, refusals.emailTaken.text]),
+    );
+    await desk.settled();
+    expect(desk.mail.mailsTo(email)).toEqual([]);
   });
 });

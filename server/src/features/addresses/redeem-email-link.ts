@@ -10,7 +10,8 @@ import type { Services } from '../../services.ts';
 import { requireConfirmation, useUpConfirmation } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
-import { requireProof, verifyAddress } from './public.ts';
+import { takeAddress } from './claim-actions.ts';
+import { announceGivenBack, announceMove, requireProof, verifyAddress } from './public.ts';
 
 /**
  * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a
@@ -31,7 +32,7 @@ async function proofFor(
   return proveCurrentPassword(services, { person, actor, action: 'user.updated', given, origin });
 }
 
-/** Rules: ADDRESS-4, ADDRESS-5, LINK-2. */
+/** Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13, LINK-2. */
 export const redeemEmailLink = endpoint({
   method: 'POST',
   path: '/userAccount/email/confirm/token',
@@ -51,14 +52,20 @@ export const redeemEmailLink = endpoint({
   response: { 200: messageAnswer },
   async handle(services, { caller, body, origin }) {
     const proof = await proofFor(services, { secret: caller, given: body?.currentPassword, origin });
-    await services.db.transaction(async (tx) => {
+    const taken = await services.db.transaction(async (tx) => {
       // Of several at once with one link, the first has used it up.
       const link = await requireConfirmation(tx, services, caller);
-      const { userId } = link;
+      const { userId, email } = link;
       await requireProof(tx, proof);
       await useUpConfirmation(tx, link, services.clock.now());
+      if (email !== null) return { userId, ...(await takeAddress(tx, services, { userId, email, origin })) };
       await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'link' });
+      return null;
     });
+    if (taken) {
+      await announceMove(services, { ...taken, isVerified: true });
+      await announceGivenBack(services, taken.givenBack);
+    }
     return { message: 'E-mail address confirmed' };
   },
 });

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
 import { linkIn, tokenIn } from '../../../test/support/mail-server.ts';
 import { type Client, password } from '../../../test/support/test-app.ts';
+import { refusals } from '../../base/refusals.ts';
 
 describe('POST /users/:id/resend-invite', () => {
   let it1: Inviting;
@@ -121,6 +122,13 @@ describe('POST /users/:id/resend-invite', () => {
     const { status, body } = await it1.resend(userId);
     expect([status, Object.keys(body)]).toEqual([200, ['message']]);
     expect((await it1.app.signInTokens(email, password)).status).toBe(200);
+  });
+
+  it('400: accepted stays accepted, whatever the user sets (INVITE-19, USER-31)', async () => {
+    const { email, userId } = await it1.settled();
+    const user = await it1.app.signIn(email);
+    expect((await user.put(`/users/${userId}`, { email, hasLoggedIn: false })).status).toBe(200);
+    expect(await it1.resend(userId)).toMatchObject({ status: 400, body: { message: refusals.inviteAccepted.text } });
   });
 
   it('404: nobody, somebody deleted, a group; 400: no id (INVITE-20)', async () => {

@@ -13,7 +13,7 @@ export async function selectLink(read: Reader, hash: CredentialHash): Promise<St
     .innerJoin('organizations as o', 'o.id', 'l.org_id')
     .where('l.hash', '=', hash)
     .select(['l.id', 'l.org_id as orgId', 'l.user_id as userId', 'l.purpose'])
-    .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt', 'l.needs_password'])
+    .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt', 'l.needs_password', 'l.email'])
     .select(['u.is_deleted as ownerDeleted', 'o.is_deleted as orgDeleted'])
     .executeTakeFirst();
   if (!row) return undefined;

@@ -50,6 +50,8 @@ export interface StoredLink {
   readonly isOwnerGone: boolean;
   /** Of a confirmation: whether the current password is asked for. */
   readonly needsPassword: boolean;
+  /** Of a confirmation: the address that it makes the owner's; `null`: the one that the owner has. */
+  readonly email: string | null;
 }
 
 /** What a link is still good for: `gone` is one that ended a while ago, `unknown` one that nobody needs to know of. */

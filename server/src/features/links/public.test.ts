@@ -34,6 +34,7 @@ describe('what a link is still good for', () => {
     endedAt: null,
     isOwnerGone: false,
     needsPassword: false,
+    email: null,
   };
   const kept = 30 * day;
   it.each([

@@ -35,6 +35,8 @@ interface LinkWish {
   readonly isReturning?: boolean;
   /** Of a confirmation: whether the current password is to be asked for. */
   readonly needsPassword?: boolean;
+  /** Of a confirmation: the address that another user holds unverified. */
+  readonly email?: string;
 }
 
 /** A link that was just made. */
@@ -74,6 +76,7 @@ function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Is
     purpose,
     is_returning: wish.isReturning ? 1 : 0,
     needs_password: wish.needsPassword ? 1 : 0,
+    email: wish.email ?? null,
     delivery,
     created_by: createdBy,
     created_at: nowMs,

@@ -135,7 +135,7 @@ describe('PUT /users/:id', () => {
     ]);
   });
 
-  it('200: hasLoggedIn can be written both ways, is audited, and opens nothing (USER-31)', async () => {
+  it('200: an administrator writes hasLoggedIn both ways; it is audited, and opens nothing (USER-31)', async () => {
     const before = await somebody();
     const { body: on } = await put(before._id, { email: before.email, hasLoggedIn: true });
     expect(on.hasLoggedIn).toBe(true);
@@ -146,8 +146,11 @@ describe('PUT /users/:id', () => {
       details: { fields: ['email', 'hasLoggedIn'] },
     });
     expect((await app.signInTokens(before.email)).status).toBe(401);
-    const { body: off } = await put(member.userId, { email: 'grace@example.com', hasLoggedIn: false }, member);
-    expect(off.hasLoggedIn).toBe(false);
+    const off = { email: 'grace@example.com', hasLoggedIn: false };
+    for (const own of [member, await member.token({ scopes: ['user:write'] })]) {
+      expect((await put(member.userId, off, own)).body.hasLoggedIn).toBe(true);
+    }
+    expect((await put(member.userId, off)).body.hasLoggedIn).toBe(false);
     expect((await member.get('/org')).status).toBe(200);
     expect((await app.signInTokens('grace@example.com')).status).toBe(200);
     expect((await member.get(`/users/${member.userId}`)).body.hasLoggedIn).toBe(true);

@@ -49,7 +49,9 @@ export const wholeBody = z.object({
   hasLoggedIn: z
     .boolean()
     .optional()
-    .describe('Whether the person counts as having signed in; it unlocks nothing')
+    .describe(
+      'Whether the person counts as having signed in; it unlocks nothing. Only an administrator’s word is taken',
+    )
     .meta({ examples: [true] }),
 });
 
