@@ -44,12 +44,6 @@ async function write({ services, orgId }: Pass, tx: Tx, planned: readonly Planne
   for (const token of wanted('revoke')) await revokeImportedToken(tx, services, { orgId, token, origin: operator });
 }
 
-const unknownMaker: Plan = {
-  what: 'refuse',
-  field: 'parentId',
-  message: 'names a token that is neither in the file nor here, so that nobody knows whether it was revoked',
-};
-
 /** What is to become of some records. */
 async function planBatch(
   { staging, nowMs, keptSinceMs, isWriting }: Pass,
@@ -61,15 +55,19 @@ async function planBatch(
     isWriting ? [] : staging.withIds('users', ids).flatMap(({ id }) => id ?? []);
   const told = batch.map(({ content }) => content);
   const inherited = await ends.of(read, told);
-  const tokens = told.map((token, place) => inherited[place] ?? token);
+  const tokens = told.map((token, place) => {
+    const one = inherited[place];
+    return one && 'token' in one ? one.token : token;
+  });
   const plans = await planTokens(read, { tokens, nowMs, keptSinceMs, knows });
   return batch.flatMap((record, place): readonly Planned[] => {
-    const [token, plan] = [tokens[place], inherited[place] ? plans[place] : unknownMaker];
-    return token && plan ? [{ record, token, plan }] : [];
+    const [token, plan, one] = [tokens[place], plans[place], inherited[place]];
+    if (!token || !plan || !one) return [];
+    return [{ record, token, plan: 'problem' in one ? { what: 'refuse', ...one.problem } : plan }];
   });
 }
 
-/** Goes through the tokens of a dump. Rules: CLI-17, CLI-20, CRED-4. */
+/** Goes through the tokens of a dump. Rules: CLI-17, CLI-20, CRED-4, CRED-10. */
 export async function passTokens(pass: Pass): Promise<void> {
   const ends = new InheritedEnds(pass.staging);
   for (const batch of pass.staging.batches('tokens', atOnce)) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../base/clock.ts';
 
@@ -98,6 +99,23 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
       [middle.tokenId, { reason: 'leaked' }],
       [leaf.tokenId, { reason: 'leaked', descendsFrom: middle.tokenId }],
     ]);
+  });
+
+  it.each([1, 3])('200: all of a circle of %i that is stored, and what descends from it (CRED-10)', async (length) => {
+    const circle = await Promise.all(Array.from({ length }, () => member.token()));
+    const leaf = await (circle[0] as TokenClient).token();
+    const stranger = await member.token();
+    const store = secondConnection(app);
+    for (const [place, { tokenId }] of circle.entries()) {
+      const maker = circle[(place + 1) % length]?.tokenId;
+      store.prepare('UPDATE personal_access_tokens SET parent_id = ? WHERE id = ?').run(maker, tokenId);
+    }
+    store.close();
+    expect((await member.delete(own(circle[0]?.tokenId ?? ''))).status).toBe(200);
+    const statuses = await Promise.all(
+      [...circle, leaf, stranger].map(async (token) => (await token.get('/org')).status),
+    );
+    expect(statuses).toEqual([...circle.map(() => 401), 401, 200]);
   });
 
   it('200: no entity event tells of it (EVENT-19)', async () => {

@@ -177,7 +177,10 @@ interface RevokedToken {
   readonly ownerId: string;
 }
 
-/** Revokes a token and everything that descends from it; answers those that this ended. */
+/**
+ * Revokes a token and everything that descends from it; answers those that this ended. `union`, not `union all`: it drops what
+ * it has met before, so that it also ends where stored tokens descend from each other in a circle. Rule: CRED-10.
+ */
 export function revokeFamily(
   tx: Tx,
   { id, revokedBy, reason, nowMs }: { id: string; revokedBy: string | null; reason: string; nowMs: number },
@@ -188,7 +191,7 @@ export function revokeFamily(
         .selectFrom('personal_access_tokens')
         .where('id', '=', id)
         .select('id')
-        .unionAll(
+        .union(
           db
             .selectFrom('personal_access_tokens as child')
             .innerJoin('family', 'family.id', 'child.parent_id')

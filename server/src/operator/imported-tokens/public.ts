@@ -10,10 +10,12 @@ import { auditedToken, type ImportedToken, importedTokenRow, planToken, type Tok
 import {
   insertImportedTokens,
   selectEndedIds,
+  selectMadeTokens,
   selectOwners,
   selectPresentTokens,
   selectTokenEnds,
 } from './imported-token-store.ts';
+import { circlesOf } from './token-circles.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
@@ -56,14 +58,24 @@ interface TokenEnd {
   readonly revokedAt: number | null;
   /** Milliseconds since 1970; `null`: never. */
   readonly expiresAt: number | null;
+  /** Whose it is and what it may do; `null`: its row was removed. */
+  readonly grant: { readonly userId: string; readonly scopes: readonly string[] } | null;
 }
 
 /** What is known here of tokens with some ids, also of those that were revoked and removed since. */
 export async function findTokenEnds(read: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, TokenEnd>> {
   const ends = new Map<string, TokenEnd>();
-  for (const id of await selectEndedIds(read, ids)) ends.set(id, { parentId: null, revokedAt: 0, expiresAt: null });
-  for (const { id, ...end } of await selectTokenEnds(read, ids)) ends.set(id, end);
+  const removed = { parentId: null, revokedAt: 0, expiresAt: null, grant: null };
+  for (const id of await selectEndedIds(read, ids)) ends.set(id, removed);
+  for (const { id, userId, scopes, ...end } of await selectTokenEnds(read, ids)) {
+    ends.set(id, { ...end, grant: { userId, scopes: scopes.split(' ') } });
+  }
   return ends;
+}
+
+/** The circles of stored tokens that made each other, by the ids of their tokens; without those that are revoked. */
+export async function findTokenCircles(read: Reader): Promise<readonly (readonly string[])[]> {
+  return circlesOf(await selectMadeTokens(read));
 }
 
 /** Adds tokens of a dump, as they were there; ids and hashes must be free. Rules: CLI-19, CLI-20. */
