@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { adminRecover } from './commands/admin-recover.ts';
 import { auditArchive } from './commands/audit-archive.ts';
 import { auditExport } from './commands/audit-export.ts';
+import { auditSignErasures } from './commands/audit-sign-erasures.ts';
 import { auditVerify } from './commands/audit-verify.ts';
 import { backup } from './commands/backup.ts';
 import { completions } from './commands/completion.ts';
@@ -46,6 +47,7 @@ export const commands: readonly Command[] = [
   tokenRevoke,
   userErase,
   auditVerify,
+  auditSignErasures,
   auditExport,
   auditArchive,
   keysRotate,

@@ -11,14 +11,14 @@ function readHead(given: string | null) {
   throw new CommandError('usage', '--expect must be a number and a hash, as audit verify prints them: 1234:9f86d0…');
 }
 
-/** Rule: AUDIT-11. */
+/** Rules: AUDIT-11, AUDIT-20. */
 export const auditVerify = command({
   name: 'audit verify',
   summary: 'Go through the whole audit log and tell whether anything in it was changed, removed or put in',
   details:
     'Prints the number and the hash of the last record. Keep them where nobody who can write to the store can write: given ' +
     'to --expect later, they prove that all up to there is still what it was, also against somebody who rewrote the log ' +
-    'and its hashes. It tells how many records were erased with a user; only a user who is erased counts. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
+    'and its hashes. It tells how many records were erased with a user; only a user who is erased counts, and only a record that is signed. Without ENCRYPTION_KEY it believes signatures, and says how many. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
   examples: [
     'audit verify',
     'audit verify --expect 1234:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
@@ -41,12 +41,24 @@ export const auditVerify = command({
       const message = `The audit log is broken at record ${sequence}: ${auditFaults[fault]}`;
       throw new CommandError('failed', message, { more: { broken: { sequence, fault } } });
     }
-    const { records, erased, erasedSince, removed = 0, head } = verdict;
+    const { records, erased, erasedSince, removed = 0, unproved = 0, head } = verdict;
     const ofThem = erased > 0 ? `, ${erased} of them erased with the users whom they were about` : '';
     const earlier = removed > 0 ? `, after ${removed} that were removed behind a checkpoint` : '';
     const since = erasedSince > 0 ? [`${erasedSince} of those up to --expect were erased after it was printed`] : [];
+    const unknown =
+      unproved > 0
+        ? [`${unproved} signatures of erasures or checkpoints were not proved: ENCRYPTION_KEY is not at hand`]
+        : [];
     const words = `The audit log is sound: ${records} records${ofThem}${earlier}`;
-    const data = { ok: true, records, ...(removed > 0 ? { removed } : {}), erased, erasedSince, head };
-    return { data, words: [words, ...since, `${head.sequence}:${head.hash}`].join('\n') };
+    const data = {
+      ok: true,
+      records,
+      ...(removed > 0 ? { removed } : {}),
+      erased,
+      erasedSince,
+      ...(unproved > 0 ? { unproved } : {}),
+      head,
+    };
+    return { data, words: [words, ...since, ...unknown, `${head.sequence}:${head.hash}`].join('\n') };
   },
 });

@@ -11,7 +11,7 @@ async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
   if (answer.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was erased`);
 }
 
-/** Rule: AUDIT-14. */
+/** Rules: AUDIT-14, AUDIT-20. */
 export const userErase = command({
   name: 'user erase',
   summary: 'Erase the data of a deleted user, for good',
@@ -26,15 +26,21 @@ export const userErase = command({
     yes: flag('do not ask'),
   },
   async run({ dataDir, user, yes }, surroundings) {
-    const { operator, withStore } = await import('../operator-store.ts');
+    const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
+    const { presentKey } = await import('../present-key.ts');
     const { erasePerson, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
     const { refused } = await import('../refusals.ts');
     const userId = user.toLowerCase();
-    const erased = await withStore(surroundings, dataDir, async (services) => {
+    const config = operatorConfig(surroundings, dataDir);
+    const encryption = presentKey(config);
+    if (!encryption) {
+      throw new CommandError('failed', 'ENCRYPTION_KEY is missing: the erasure is signed with that of the servers');
+    }
+    const erased = await withConfiguredStore(config, async (services) => {
       const found = await findErasable(services.db.read, userId);
       if (typeof found === 'string') throw refused(found);
       if (!yes) await confirm(surroundings, found.slug);
-      return erasePerson(services, { userId, origin: operator });
+      return erasePerson({ ...services, encryption }, { userId, origin: operator });
     });
     if (typeof erased === 'string') throw refused(erased);
     const { records, events } = erased;

@@ -66,6 +66,7 @@ const subjectKinds = {
   'token.revoked': 'token',
   'tokens.pruned': null,
   'audit.removed': null,
+  'audit.erasures-signed': null,
   'store.seeded': 'organization',
   'store.restored': 'organization',
 } as const;

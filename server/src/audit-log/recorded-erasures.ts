@@ -1,5 +1,7 @@
 import type { Reader } from '../db/database.ts';
+import { selectRemainingUsers } from '../db/members/erasure-traces.ts';
 import type { AuditLog } from '../db/schema/event-tables.ts';
+import { type ErasureKey, signatureFault } from './erasure-signature.ts';
 
 /** An erasure that the log tells of, of a user who is erased. */
 interface Erasure {
@@ -37,12 +39,14 @@ function saidBy({ details }: Pick<AuditLog, 'details'>): number | null {
 
 /**
  * The erasures of a log that is gone through once, record by record in order. An erased record counts only for an erasure of
- * a user who acted, was the subject or owned it, and an erasure only for as many records as it says. Rules: AUDIT-14, AUDIT-18.
+ * a user who acted, was the subject or owned it, and an erasure only for as many records as it says, with its signature. Rules: AUDIT-14, AUDIT-18, AUDIT-20.
  */
 export class RecordedErasures {
   readonly #read: Reader;
   readonly #after: number;
   readonly #isWhole: boolean;
+  readonly #key: ErasureKey | null;
+  #remaining: ReadonlySet<string> | null = null;
   #erasures: ReadonlyMap<string, readonly number[]> | null = null;
   /** How many records each one took from, by its sequence. */
   readonly #taken = new Map<number, number>();
@@ -50,13 +54,19 @@ export class RecordedErasures {
   count = 0;
   /** How many of those up to the noted record were erased after it. */
   countSince = 0;
+  /** How many records of erasures have a signature that could not be proved without the key. */
+  unproved = 0;
 
   /**
    * @param log `after`: the sequence of the record that was noted earlier; `isWhole`: whether the log begins with its first
-   *   record, and not at a checkpoint
+   *   record, and not at a checkpoint; `key` `null`: it is not at hand, and a signature is believed where there is one
    */
-  constructor(read: Reader, { after, isWhole }: { readonly after: number; readonly isWhole: boolean }) {
+  constructor(
+    read: Reader,
+    { after, isWhole, key }: { readonly after: number; readonly isWhole: boolean; readonly key: ErasureKey | null },
+  ) {
     this.#read = read;
+    this.#key = key;
     this.#after = after;
     this.#isWhole = isWhole;
   }
@@ -75,9 +85,19 @@ export class RecordedErasures {
     return true;
   }
 
+  /** What is wrong with a record as one of an erasure; `null`: nothing, or it is of something else. Rule: AUDIT-20. */
+  async faultOf(row: AuditLog): Promise<'erasure' | 'remaining' | 'unsigned' | 'forged' | null> {
+    if (row.action !== 'user.erased') return null;
+    if (!this.#isComplete(row)) return 'erasure';
+    const fault = await signatureFault(this.#read, this.#key, row);
+    if (fault) return fault;
+    if (this.#key === null) this.unproved += 1;
+    this.#remaining ??= new Set((await selectRemainingUsers(this.#read)).map(({ userId }) => userId));
+    return this.#remaining.has(row.subject_id ?? '') ? 'remaining' : null;
+  }
+
   /** Whether as many records as an erasure says were erased by it; at most as many where some were removed since. */
-  isComplete(row: AuditLog): boolean {
-    if (row.action !== 'user.erased') return true;
+  #isComplete(row: AuditLog): boolean {
     const [said, taken] = [saidBy(row), this.#taken.get(row.sequence) ?? 0];
     return said === taken || (!this.#isWhole && said !== null && taken < said);
   }

@@ -9,6 +9,7 @@ import type { AllServices, Services } from '../services.ts';
 import { selectAuditEnd } from './audit-events.ts';
 import { appendAudit } from './audit-log.ts';
 import { type CheckpointKey, signCheckpoint, upsertCheckpoint } from './checkpoint.ts';
+import { deleteSignatures } from './erasure-signature.ts';
 
 type Parts = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly encryption: CheckpointKey;
@@ -59,6 +60,7 @@ export async function removeAudit(parts: Parts, upTo: number, origin: Origin): P
         .deleteFrom('audit_log')
         .where('sequence', '<=', end.sequence)
         .executeTakeFirst();
+      await deleteSignatures(tx, end.sequence);
       // Another node may have removed them, and more, meanwhile.
       if (numDeletedRows > 0n) await upsertCheckpoint(tx, content, clock.now());
       return Number(numDeletedRows);

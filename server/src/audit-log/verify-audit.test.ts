@@ -4,6 +4,7 @@ import type { StoreConnection } from '../../test/support/store-connection.ts';
 import { TestApp } from '../../test/support/test-app.ts';
 import { isOnPostgres } from '../../test/support/test-store.ts';
 import { chainStart, contentHashOf, recordHashOf } from './chain.ts';
+import { erasureMac } from './erasure-signature.ts';
 import { type AuditHead, verifyAudit } from './verify-audit.ts';
 
 const columns = 'SELECT * FROM audit_log ORDER BY sequence';
@@ -34,7 +35,8 @@ describe('the verification of the audit log', () => {
     store.close();
     await app.close();
   });
-  const verify = (expected: AuditHead | null = null) => verifyAudit(app.services.db, { expected });
+  const verify = (expected: AuditHead | null = null) =>
+    verifyAudit(app.services.db, { expected, key: app.services.encryption });
   const run = (sql: string, ...values: unknown[]) => store.prepare(sql).run(...values);
   // biome-ignore lint/suspicious/noExplicitAny: rows as the store has them
   const rows = (): any[] => store.prepare(columns).all();
@@ -224,11 +226,17 @@ describe('the verification of the audit log', () => {
         email: 'b@example.com',
       });
       other = body._id;
+      const name = "full_name = 'Erased user', is_deleted = 1";
+      run(`UPDATE users SET ${name}, email = ? WHERE id = ?`, `Erased-${other}@erased.invalid`, other);
+      run('DELETE FROM group_members WHERE user_id = ?', other);
       sound = rows();
     });
-    afterEach(() => void run('UPDATE users SET erased_at = NULL'));
+    afterEach(() => {
+      run('UPDATE users SET erased_at = NULL');
+      run('DELETE FROM audit_erasures');
+    });
 
-    /** Appends a record of an erasure as only a forger does, hashes, counter and all; answers what was blanked behind it. */
+    /** Appends a record of an erasure, hashes, counter, signature and all; answers what was blanked behind it. */
     function forgeErasure(ofUser: string, records?: number): number {
       const about = 'sequence < ? AND (actor_user_id = ? OR subject_id = ?) AND salt IS NOT NULL';
       const { changes } = store
@@ -239,6 +247,13 @@ describe('the verification of the audit log', () => {
       const act = { action: 'user.erased', area, actor_user_id: null, subject_id: ofUser, subject_owner_id: null };
       insert(forged(rows().length, { ...act, id: 'e'.repeat(24), details, changes: '{}', network: 'local', salt }));
       run("UPDATE counters SET value = value + 1 WHERE name = 'audit'");
+      run('DELETE FROM audit_erasures');
+      const { sequence, hash } = noted();
+      run(
+        'INSERT INTO audit_erasures VALUES (?, ?, 1)',
+        sequence,
+        erasureMac(app.services.encryption, { sequence, hash }),
+      );
       return changes;
     }
 
@@ -283,7 +298,6 @@ describe('the verification of the audit log', () => {
       const records = forgeErasure(other);
       run('UPDATE audit_log SET subject_id = subject_id WHERE sequence = 1');
       const gone = store.prepare('SELECT * FROM users WHERE id = ?').get(other);
-      run('DELETE FROM group_members WHERE user_id = ?', other);
       run('DELETE FROM users WHERE id = ?', other);
       expect(await verify()).toMatchObject({ ok: false, fault: 'erased' });
       const act = { action: 'org.purged', area: 'org', subject_id: null, id: 'd'.repeat(24) };

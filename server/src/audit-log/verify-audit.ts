@@ -4,6 +4,7 @@ import { areaOf } from './actions.ts';
 import { selectAuditEnd } from './audit-events.ts';
 import { canonicalJson, contentHashOf, recordHashOf } from './chain.ts';
 import { type CheckpointKey, selectAuditStart } from './checkpoint.ts';
+import type { ErasureKey } from './erasure-signature.ts';
 import { RecordedErasures } from './recorded-erasures.ts';
 
 /** A record and its hash: whoever notes them can tell later whether the log still holds all up to there. */
@@ -23,6 +24,9 @@ export type AuditFault =
   | 'content'
   | 'erased'
   | 'erasure'
+  | 'unsigned'
+  | 'forged'
+  | 'remaining'
   | 'expectation'
   | 'checkpoint'
   | 'removed';
@@ -38,6 +42,10 @@ export const auditFaults: Readonly<Record<AuditFault, string>> = {
   erased:
     'its network, details and changes were taken away, and no record tells of a person in it who was erased, and is',
   erasure: 'it tells that a person was erased, and another number of records than it says was taken away',
+  unsigned:
+    'it tells that a user was erased, and is not signed: an earlier release wrote it (look at it and sign it with audit sign-erasures), or somebody without ENCRYPTION_KEY',
+  forged: 'it tells that a user was erased, and its signature was not made for it with this ENCRYPTION_KEY',
+  remaining: 'it tells that a user was erased, of whom the store still has what an erasure takes away',
   checkpoint: 'the checkpoint that stands for the records before it was not signed with this ENCRYPTION_KEY',
   removed: 'it was removed behind a checkpoint, as AUDIT_RETENTION_DAYS says: look for it in its archive',
   expectation: 'it is sound, and not the one that was noted: the log was rewritten',
@@ -54,6 +62,8 @@ export type AuditVerdict =
       readonly erased: number;
       /** How many of those up to the noted record were erased after it. */
       readonly erasedSince: number;
+      /** How many signatures of erasures and checkpoints were believed without the key, where any were. */
+      readonly unproved?: number;
       readonly head: AuditHead;
     }
   | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
@@ -61,8 +71,8 @@ export type AuditVerdict =
 interface Wish {
   /** What was noted earlier; `null`: nothing. */
   readonly expected?: AuditHead | null;
-  /** What checkpoints are signed with; `null`: it is not at hand, and a checkpoint is believed. */
-  readonly key?: CheckpointKey | null;
+  /** What checkpoints and erasures are signed with; `null`: it is not at hand, and signatures are believed. */
+  readonly key?: (CheckpointKey & ErasureKey) | null;
   /** Told now and then how many of how many records were looked at. */
   readonly progress?: (done: number, total: number) => void;
 }
@@ -91,7 +101,7 @@ function isContentIntact(salt: string, row: AuditLog): boolean {
 
 async function contentFault(erasures: RecordedErasures, row: AuditLog): Promise<AuditFault | null> {
   if (row.salt !== null && !isContentIntact(row.salt, row)) return 'content';
-  if (row.salt !== null) return erasures.isComplete(row) ? null : 'erasure';
+  if (row.salt !== null) return erasures.faultOf(row);
   if (row.network !== '' || row.details !== '{}' || row.changes !== '{}') return 'content';
   return (await erasures.accept(row)) ? null : 'erased';
 }
@@ -132,11 +142,21 @@ function faultOfStart(expected: AuditHead | null, start: AuditHead) {
   return isAnother(expected, start) ? ({ fault: 'expectation', sequence: start.sequence } as const) : null;
 }
 
+/** What is told of a sound log besides its records and its end. */
+function soundParts(
+  { count: erased, countSince: erasedSince, unproved }: RecordedErasures,
+  { start, isBelieved }: { readonly start: AuditHead; readonly isBelieved: boolean },
+) {
+  const removed = start.sequence > 0 ? { removed: start.sequence } : {};
+  const believed = unproved + (isBelieved ? 1 : 0);
+  return { ...removed, erased, erasedSince, ...(believed > 0 ? { unproved: believed } : {}) };
+}
+
 /**
  * Goes through the whole audit log, without changing anything and without keeping anybody from writing, and answers the
  * first record that is broken. A log that somebody rewrote from some record to its end, hashes included, is sound in itself:
  * only a head that was noted earlier tells. A log whose oldest records were removed begins at the checkpoint that stands in
- * their place. Rules: AUDIT-10, AUDIT-11, AUDIT-14, AUDIT-18, AUDIT-19.
+ * their place. Rules: AUDIT-10, AUDIT-11, AUDIT-14, AUDIT-18 to AUDIT-20.
  */
 export async function verifyAudit(
   db: Pick<Database, 'read' | 'batches'>,
@@ -146,7 +166,7 @@ export async function verifyAudit(
   const start = await selectAuditStart(db.read, key);
   if (!start) return { ok: false, records: 0, sequence: 1, fault: 'checkpoint' };
   const after = expected?.sequence ?? Number.POSITIVE_INFINITY;
-  const erasures = new RecordedErasures(db.read, { after, isWhole: start.sequence === 0 });
+  const erasures = new RecordedErasures(db.read, { after, isWhole: start.sequence === 0, key });
   let last: AuditHead = start;
   const broken = (fault: AuditFault, sequence: number) =>
     ({ ok: false, records: last.sequence - start.sequence, sequence, fault }) as const;
@@ -164,7 +184,11 @@ export async function verifyAudit(
   }
   const end = await faultOfEnd(db.read, last, Math.max(writtenBefore, expected?.sequence ?? 0));
   if (end) return broken(end.fault, end.sequence);
-  const { count: erased, countSince: erasedSince } = erasures;
-  const removed = start.sequence > 0 ? { removed: start.sequence } : {};
-  return { ok: true, records: last.sequence - start.sequence, ...removed, erased, erasedSince, head: last };
+  const isBelieved = key === null && start.sequence > 0;
+  return {
+    ok: true,
+    ...soundParts(erasures, { start, isBelieved }),
+    records: last.sequence - start.sequence,
+    head: last,
+  };
 }

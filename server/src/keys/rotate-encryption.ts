@@ -11,11 +11,9 @@ import type { Database, Reader } from '../db/database.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { selectEncrypted } from './encrypted-store.ts';
 import {
-  type Encryption,
   encryptionKeyFile,
   encryptionWith,
   makeEncryptionKey,
-  purposeOf,
   readEncryptionKey,
   writeEncryptionKey,
 } from './encryption.ts';
@@ -38,13 +36,8 @@ const keyFile = (dataDir: string) => join(dataDir, encryptionKeyFile);
 /** Where a new key waits until the store is encrypted with it. */
 const nextKeyFile = (dataDir: string) => `${keyFile(dataDir)}.next`;
 
-async function decrypted(encryption: Encryption, content: string): Promise<Secret | null> {
-  const purpose = purposeOf(content);
-  return purpose === null ? null : encryption.decrypt(purpose, content);
-}
-
 /**
- * Encrypts everything that is stored encrypted with another key, in one transaction. Doing it again changes nothing. No
+ * Encrypts everything that is stored encrypted, and signs what is signed, with another key, in one transaction. Doing it again changes nothing. No
  * server may be running. Rule: AUDIT-15.
  */
 export async function encryptAnew(
@@ -56,12 +49,11 @@ export async function encryptAnew(
   return parts.db.transaction(async (tx) => {
     let encrypted = 0;
     let unreadable = 0;
-    for (const { content, replace } of await selectEncrypted(tx)) {
-      const text = await decrypted(before, content);
-      if (text !== null) {
-        await replace(tx, await after.encrypt(purposeOf(content) ?? '', text));
+    for (const value of await selectEncrypted(tx)) {
+      if (await value.isOf(before)) {
+        await value.renew(tx, before, after);
         encrypted += 1;
-      } else if ((await decrypted(after, content)) === null) unreadable += 1;
+      } else if (!(await value.isOf(after))) unreadable += 1;
     }
     const act = { action: 'keys.encryption-rotated', orgId: null, actor: null, subjectId: null } as const;
     await appendAudit(tx, parts, { ...act, origin, details: { encrypted, unreadable } });
@@ -73,8 +65,8 @@ export async function encryptAnew(
 export async function encryptionUse(read: Reader, key: Secret): Promise<'this' | 'another' | 'nothing'> {
   const encryption = encryptionWith(key);
   const values = await selectEncrypted(read);
-  for (const { content } of values) {
-    if ((await decrypted(encryption, content)) !== null) return 'this';
+  for (const value of values) {
+    if (await value.isOf(encryption)) return 'this';
   }
   return values.length === 0 ? 'nothing' : 'another';
 }

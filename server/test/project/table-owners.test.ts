@@ -32,7 +32,7 @@ const exceptions: readonly Exception[] = [
   },
   {
     folder: 'keys',
-    tables: ['audit_checkpoints', 'settings', 'webhooks'],
+    tables: ['audit_checkpoints', 'audit_erasures', 'settings', 'webhooks'],
     why: 'another key encrypts what is stored, all in one transaction',
   },
   { folder: 'features/addresses', tables: ['users'], why: 'the columns of the address and of its verification' },

@@ -134,8 +134,18 @@ interface AuditCheckpoints {
   made_at: Ms;
 }
 
+/** The signature of a record of an erasure. */
+interface AuditErasures {
+  /** Of the record. */
+  sequence: number;
+  /** HMAC of number and hash of the record, with the encryption key. */
+  mac: string;
+  signed_at: Ms;
+}
+
 /** The tables of the audit log. */
 export interface AuditTables {
   audit_log: AuditLog;
   audit_checkpoints: AuditCheckpoints;
+  audit_erasures: AuditErasures;
 }

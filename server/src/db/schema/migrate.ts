@@ -18,6 +18,7 @@ import * as knownNetworks from './migrations/0014-known-networks.ts';
 import * as makers from './migrations/0015-makers.ts';
 import * as mailedCodes from './migrations/0016-mailed-codes.ts';
 import * as claimedAddresses from './migrations/0017-claimed-addresses.ts';
+import * as auditErasures from './migrations/0018-audit-erasures.ts';
 
 interface Migration {
   readonly name: string;
@@ -52,6 +53,8 @@ const migrations: readonly Migration[] = [
   { name: 'mailed-codes', up: mailedCodes.up, compatibleFrom: 11 },
   // An older release does not move the address; such a link is of users whose own one is verified, and does nothing there.
   { name: 'claimed-addresses', up: claimedAddresses.up, compatibleFrom: 11 },
+  // An older release signs no erasure: its own are signed afterwards, as earlier ones are.
+  { name: 'audit-erasures', up: auditErasures.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

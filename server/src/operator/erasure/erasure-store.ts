@@ -1,6 +1,8 @@
+import { batchRows } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { erasedUser } from '../../db/members/erased-user.ts';
+import { ownTables } from '../../db/members/erasure-traces.ts';
 import { contains } from '../../db/search.ts';
-import { erasedUser } from './erased-user.ts';
 
 /** What decides whether a user can be erased. */
 export function selectErasable(read: Reader, id: string) {
@@ -15,19 +17,6 @@ export function selectErasable(read: Reader, id: string) {
 export async function updateErased(tx: Tx, id: string, nowMs: number): Promise<void> {
   await tx.updateTable('users').set(erasedUser(id, nowMs)).where('id', '=', id).execute();
 }
-
-/** Tables whose rows are a person's own, and nothing without the person. */
-const ownTables = [
-  'password_credentials',
-  'one_time_links',
-  'one_time_codes',
-  'wrong_codes',
-  'mailed_codes',
-  'known_networks',
-  'sign_in_progress',
-  'sign_in_tickets',
-  'external_identities',
-] as const;
 
 /** Removes all by which somebody signed in or was to sign in, the picture, and where sessions came from. */
 export async function deleteOwnRows(tx: Tx, userId: string): Promise<void> {
@@ -62,4 +51,20 @@ export async function updateEventsErased(
     .where(contains('payload', JSON.stringify(userId)))
     .executeTakeFirst();
   return Number(numUpdatedRows);
+}
+
+/** Those of some users who are here and whose data is not erased. */
+export async function selectNotErased(read: Reader, ids: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let start = 0; start < ids.length; start += batchRows) {
+    const some = ids.slice(start, start + batchRows);
+    const rows = await read
+      .selectFrom('users')
+      .where('id', 'in', some)
+      .where('erased_at', 'is', null)
+      .select('id')
+      .execute();
+    found.push(...rows.map(({ id }) => id));
+  }
+  return found;
 }

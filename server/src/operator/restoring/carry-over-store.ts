@@ -8,6 +8,7 @@ const wholeTables = [
   'outbox',
   'audit_log',
   'audit_checkpoints',
+  'audit_erasures',
   'relays',
   'dead_letters',
   'webhook_attempts',
