@@ -84,6 +84,8 @@ describe('latchkey doctor', () => {
       connector: 'skipped',
       events: 'ok',
       addresses: 'ok',
+      tokens: 'ok',
+      erasures: 'ok',
       'audit log': 'ok',
     });
     for (const { message, cure, state } of checks) {
@@ -148,6 +150,44 @@ describe('latchkey doctor', () => {
     const { code, of } = await examine(dataDir);
     expect([code, of('files')?.state]).toEqual([1, 'failed']);
     expect(of('files')?.cure).toContain(`chmod 600 on it: ${join(dataDir, 'latchkey.db')}`);
+  });
+
+  it('lists tokens that made each other, until they are revoked (CRED-10)', async () => {
+    const dataDir = copy();
+    const store = new Sqlite(join(dataDir, 'latchkey.db'));
+    const insert = store.prepare(
+      `INSERT INTO personal_access_tokens (id, hash, org_id, user_id, name, scopes, created_at, parent_id)
+       SELECT ?, ?, org_id, id, 'made', 'user:read', 1, ? FROM users`,
+    );
+    const [one, two, own, leaf] = ['1', '2', '3', '4'].map((digit) => digit.repeat(24)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    for (const [id, maker] of [
+      [one, two],
+      [two, one],
+      [own, own],
+      [leaf, one],
+    ])
+      insert.run(id, `hash ${id}`, maker);
+    const found = await examine(dataDir);
+    expect([found.code, found.of('tokens')?.state]).toEqual([0, 'warning']);
+    expect(found.of('tokens')?.message).toMatch(new RegExp(`: ${one}, ${two}; ${own}$`));
+    store.exec('UPDATE personal_access_tokens SET revoked_at = 1');
+    store.close();
+    expect((await examine(dataDir)).of('tokens')?.state).toBe('ok');
+  });
+
+  it('1: names a user who counts as erased and is not (AUDIT-20)', async () => {
+    const dataDir = copy();
+    const store = new Sqlite(join(dataDir, 'latchkey.db'));
+    store.exec('UPDATE users SET erased_at = 1');
+    store.close();
+    const { code, of } = await examine(dataDir);
+    expect([code, of('erasures')?.state]).toEqual([1, 'failed']);
+    expect(of('erasures')?.message).toMatch(/full_name, email, is_deleted, password_credentials.*group_members/);
   });
 
   it('works beside a server, which it asks for its clock (CLI-21, CLI-22)', () =>

@@ -9,7 +9,15 @@ import { type Check, type Finding, failed, fine, messageOf, skipped } from './ch
 import { checkDisk, checkFiles, judgeClock, judgeUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
 import { checkServer } from './server-check.ts';
-import { checkAddresses, checkAudit, checkEvents, checkIntegrity, checkStore } from './store-checks.ts';
+import {
+  checkAddresses,
+  checkAudit,
+  checkErasures,
+  checkEvents,
+  checkIntegrity,
+  checkStore,
+  checkTokens,
+} from './store-checks.ts';
 
 /** Longer than each step of a check may take by itself. */
 const waitMsMax = 30 * second;
@@ -62,11 +70,13 @@ async function examineStore(
     db ? check(db) : skipped('There is no store to look into');
   const events = await examine('events', withStore(checkEvents));
   const addresses = await examine('addresses', withStore(checkAddresses));
+  const tokens = await examine('tokens', withStore(checkTokens));
+  const erasures = await examine('erasures', withStore(checkErasures));
   const audit = async (store: Database) =>
     isDeep
       ? checkAudit(store, { key: presentKey(config), progress })
       : skipped('Going through the audit log takes a while: --deep does');
-  return [events, addresses, await examine('audit log', withStore(audit), Number.POSITIVE_INFINITY)];
+  return [events, addresses, tokens, erasures, await examine('audit log', withStore(audit), Number.POSITIVE_INFINITY)];
 }
 
 /** Checks of others that are reached over the network, all at the same time. */

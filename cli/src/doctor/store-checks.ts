@@ -6,8 +6,10 @@ import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
 import { holdsStore } from '../../../server/src/db/files/data-dir.ts';
 import { checkStoreFile } from '../../../server/src/db/files/store-check.ts';
+import { selectRemainingUsers } from '../../../server/src/db/members/erasure-traces.ts';
 import { undurableSettings } from '../../../server/src/db/postgres/postgres-durability.ts';
 import { requireCurrentSchema } from '../../../server/src/db/schema/migrate.ts';
+import { findTokenCircles } from '../../../server/src/operator/imported-tokens/public.ts';
 import { auditStream } from '../../../server/src/outbox/envelope.ts';
 import { readNewest } from '../../../server/src/outbox/event-log.ts';
 import { isOutletOf } from '../../../server/src/outbox/relay/outlet.ts';
@@ -19,6 +21,9 @@ import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } f
 const wholeBytesMax = 256_000_000;
 const behindAdvised = 1_000;
 const addressesListed = 20;
+const circlesListed = 20;
+const remainingListed = 20;
+const circleShown = 5;
 
 /**
  * Opens the store and looks whether it has this release's schema. It makes and migrates none. Rule: CLI-21.
@@ -95,6 +100,32 @@ export async function checkAddresses({ read }: Database): Promise<Finding> {
   const cure =
     'Ask each person; then as an administrator POST /api/v1/userAccount/email/confirm {"userId"}, or set the right address with PATCH /api/v1/users/:id/email';
   return warning(`Addresses that users set themselves count as verified: ${listed.join(', ')}${more}`, cure);
+}
+
+/** Whether tokens are stored that made each other, as an import of an earlier release could leave them. Rule: CRED-10. */
+export async function checkTokens({ read }: Database): Promise<Finding> {
+  const circles = await findTokenCircles(read);
+  if (circles.length === 0) return fine('No token was made by itself, or by one that it made');
+  const listed = circles.slice(0, circlesListed).map((ids) => shownCircle(ids));
+  const more = circles.length > listed.length ? ` and ${circles.length - listed.length} more` : '';
+  const cure = 'They were not made here: revoke one of each, which ends all of it: latchkey token revoke --help';
+  return warning(`Tokens were made by each other, or by themselves: ${listed.join('; ')}${more}`, cure);
+}
+
+function shownCircle(ids: readonly string[]): string {
+  const more = ids.length > circleShown ? ` and ${ids.length - circleShown} more` : '';
+  return `${ids.slice(0, circleShown).join(', ')}${more}`;
+}
+
+/** Whether users who count as erased are: their data, how they signed in, their memberships. Rule: AUDIT-20. */
+export async function checkErasures({ read }: Database): Promise<Finding> {
+  const remaining = await selectRemainingUsers(read);
+  if (remaining.length === 0) return fine('Nothing is left of any user whose data was erased');
+  const listed = remaining.slice(0, remainingListed).map(({ userId, traces }) => `${userId} (${traces.join(', ')})`);
+  const more = remaining.length > listed.length ? ` and ${remaining.length - listed.length} more` : '';
+  const cure =
+    'No erasure leaves that: find out who could write to the store, and compare a backup: latchkey audit verify --help';
+  return failed(`Users count as erased of whom something is left: ${listed.join('; ')}${more}`, cure);
 }
 
 /** Whether the audit log is what was written. Rules: AUDIT-11, CLI-21. */
