@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systemClock } from '../../../server/src/base/clock.ts';
 import { idPattern } from '../../../server/src/base/ids.ts';
 import { type CredentialHash, credentialHashOf } from '../../../server/src/base/secret.ts';
 
@@ -56,6 +57,12 @@ function toMoment(given: unknown): number | undefined {
   return ms !== null && ms >= 0 && ms < momentEnd ? ms : undefined;
 }
 
+/** A moment that has passed: one in the future would be newer than all that is changed here until then. Rule: ADDRESS-13. */
+function toPast(given: unknown): number | undefined {
+  const ms = toMoment(given);
+  return ms === undefined ? undefined : Math.min(ms, systemClock.now());
+}
+
 const hexHash = /^[0-9a-f]{64}$/i;
 const base64Hash = /^[A-Za-z0-9+/_-]{43}=?$/;
 
@@ -77,12 +84,12 @@ export const perhapsId = perhaps(toId, noId);
 
 /**
  * A moment: a date and time of ISO 8601 with its offset, milliseconds since 1970, or `{ "$date": … }` of either;
- * milliseconds come out.
+ * milliseconds come out, now for one in the future.
  */
-export const dumpMoment = value(toMoment, noMoment);
+export const dumpMoment = value(toPast, noMoment);
 
 /** A moment, or `null`; absent is `null`, too. */
-export const perhapsMoment = perhaps(toMoment, noMoment);
+export const perhapsMoment = perhaps(toPast, noMoment);
 
 /** When a token expires: a moment, or `null`, `"Never"` and `"never"` for one that does not. It has to be said. */
 export const dumpExpiry = value(

@@ -49,6 +49,8 @@ interface Present {
   readonly sameId: StoredUser | undefined;
   /** Who has the address verified; one who holds it unverified loses it. First whoever is not `sameId`. */
   readonly holder: StoredUser | undefined;
+  /** Whether `sameId` changed or proved the address here: that one stays. */
+  readonly hasOwnAddress: boolean;
   readonly nowMs: number;
 }
 
@@ -88,7 +90,9 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): Person
 
 const addressTaken = { what: 'refuse', field: 'email' } as const;
 
-function planById(person: ImportedPerson, before: StoredUser, holder: StoredUser | undefined): PersonPlan {
+/** What a file says of a user who is here; the address that was changed here stays. Rule: ADDRESS-13. */
+function planById(given: ImportedPerson, before: StoredUser, { holder, hasOwnAddress }: Present): PersonPlan {
+  const person = hasOwnAddress ? { ...given, email: before.email } : given;
   const same = { what: 'same', userId: before.id } as const;
   if (before.erased_at !== null) return { what: 'leave', reason: 'users whose data was erased here' };
   const isDeleted = before.is_deleted === 1;
@@ -115,15 +119,16 @@ function nameOf({ fullName, newFullName }: ImportedPerson): string | undefined {
   return fullName ?? newFullName;
 }
 
-function planPerson(person: ImportedPerson, { sameId, holder, nowMs }: Present): PersonPlan {
-  if (sameId) return planById(person, sameId, holder);
+function planPerson(person: ImportedPerson, present: Present): PersonPlan {
+  const { sameId, holder, nowMs } = present;
+  if (sameId) return planById(person, sameId, present);
   if (holder && person.id === undefined) return planByEmail(person, holder, nowMs);
   if (holder) return { ...addressTaken, message: 'belongs to another user here' };
   if (nameOf(person) === undefined) return { what: 'refuse', field: 'fullName', message: 'is missing' };
   return { what: 'add' };
 }
 
-/** Decides what is to become of people of a file, in their order. Rules: CLI-16, CLI-17, USER-10, USER-33. */
+/** Decides what is to become of people of a file, in their order. Rules: ADDRESS-13, CLI-16, CLI-17, USER-10, USER-33. */
 export function planAll(
   people: readonly ImportedPerson[],
   here: {
@@ -131,10 +136,12 @@ export function planAll(
     readonly present: readonly StoredUser[];
     /** Who has one of their addresses, deleted or not, or gets recovery mail there. */
     readonly having: readonly StoredUser[];
+    /** Who of `present` changed or proved the address here. */
+    readonly ownAddresses: ReadonlySet<string>;
     readonly nowMs: number;
   },
 ): readonly PersonPlan[] {
-  const { present, having, nowMs } = here;
+  const { present, having, ownAddresses, nowMs } = here;
   const byId = new Map(present.map((user) => [user.id, user]));
   const holders = new Map<string, StoredUser[]>();
   for (const user of having) {
@@ -144,7 +151,9 @@ export function planAll(
   return people.map((person) => {
     const sameId = person.id === undefined ? undefined : byId.get(person.id);
     const some = holders.get(person.email) ?? [];
-    return planPerson(person, { sameId, holder: some.find(({ id }) => id !== person.id) ?? some[0], nowMs });
+    const hasOwnAddress = sameId !== undefined && (sameId.recovery_email !== null || ownAddresses.has(sameId.id));
+    const holder = some.find(({ id }) => id !== person.id) ?? some[0];
+    return planPerson(person, { sameId, holder, hasOwnAddress, nowMs });
   });
 }
 

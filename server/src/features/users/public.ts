@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
+import { selectLocalAddresses } from '../../audit-log/local-addresses.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
@@ -206,7 +207,11 @@ export async function planPeople(
   const ids = people.flatMap(({ id }) => id ?? []);
   const emails = people.map(({ email }) => email);
   const present = await selectAnyUsersByIds(read, ids);
-  return planAll(people, { present, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
+  const ownAddresses = await selectLocalAddresses(
+    read,
+    present.map(({ id }) => id),
+  );
+  return planAll(people, { present, ownAddresses, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
 }
 
 /**
