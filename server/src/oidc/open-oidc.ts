@@ -81,6 +81,19 @@ function discover(
   });
 }
 
+const places = ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const;
+
+/** Throws OidcError where the description of a provider names a place that the outbound guard will refuse. */
+async function requirePlaces(configuration: openid.Configuration, networks: readonly string[]): Promise<void> {
+  const { isRefusedAddress } = await import('../outbound/refused-address.ts');
+  const metadata = configuration.serverMetadata();
+  for (const place of places) {
+    const url = metadata[place];
+    if (url === undefined || !(await isRefusedAddress(url, networks))) continue;
+    throw new OidcError(`its description is there, but of its ${place} ${new ForbiddenAddressError().message}`);
+  }
+}
+
 /** The description of a provider, kept for an hour; one that could not be had is asked for again at once. */
 function keptConfiguration(settings: OidcSettings, parts: OidcParts): () => Promise<openid.Configuration> {
   let known: { readonly sinceMs: number; readonly configuration: Promise<openid.Configuration> } | null = null;
@@ -166,7 +179,8 @@ export function openOidc(
     check: () =>
       attempt(async () => {
         // What was kept says nothing about today.
-        await discover(settings, parts);
+        const described = await discover(settings, parts);
+        if (settings.outboundNetworks) await requirePlaces(described, settings.outboundNetworks);
       }),
     begin: (redirectUri) => attempt(async () => beginAt(await configuration(), redirectUri)),
     finish: (url, flow) => attempt(async () => finishAt(await configuration(), { url, flow, nowMs: clock.now() })),

@@ -46,6 +46,12 @@ describe('POST /settings/oidc/test', () => {
     ['answers HTML', { at: { discovery: says(200, '<p>', { 'content-type': 'text/html' }) } }, /content-type/],
     ['says to be another', { description: { issuer: 'https://evil.example.com' } }, /issuer/],
     ['leads elsewhere', { at: { discovery: says(302, '', { location: 'http://127.0.0.1:1/' }) } }, /status code/],
+    [
+      'names a token endpoint inside',
+      { description: { token_endpoint: 'https://10.1.2.3/token' } },
+      /token_endpoint.*OUTBOUND_NETWORKS/,
+    ],
+    ['names keys inside', { description: { jwks_uri: 'https://[fd00::1]/jwks' } }, /jwks_uri.*OUTBOUND_NETWORKS/],
     ['closes', { at: { discovery: (response) => response.destroy() } }, /nothing answers there as it should/],
   ])('502: when the provider %s, and the answer says so (AUTH-48)', async (_, faults, said) => {
     provider.faults = faults;
