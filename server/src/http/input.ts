@@ -10,6 +10,7 @@ import { closestName } from '../text/closest.ts';
 import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
+import { ignoredBy } from './schemas.ts';
 import { writerOf } from './writing.ts';
 
 const parts = ['params', 'query', 'headers', 'body'] as const;
@@ -143,6 +144,67 @@ function takesAnything(part: Part, schema: z.ZodType): boolean {
   return part === 'headers' && schema instanceof z.ZodObject && Object.values(schema.shape).every(isAnyText);
 }
 
+/** The names that an input may have, one way or another. */
+function namesIn(schema: z.ZodType | undefined): string[] {
+  const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return given instanceof z.ZodObject ? Object.keys(given.shape) : [];
+}
+
+/** Whether something was sent where an operation takes nothing: `{}` and `null`, which many clients send, say nothing. */
+function saysSomething(given: unknown): boolean {
+  if (given === undefined || given === null) return false;
+  return typeof given !== 'object' || Object.keys(given).length > 0;
+}
+
+/**
+ * What finds fault with a query or a body that an operation does not take at all: whoever sends one means something by it,
+ * and perhaps that less is done. Rules: CRED-10, CRED-11.
+ */
+function untaken(endpoint: AnyEndpoint): (raw: RawInput) => InputProblem[] {
+  const untakenParts = (['query', 'body'] as const).filter((part) => endpoint[part] === undefined);
+  const other = { query: namesIn(endpoint.body), body: namesIn(endpoint.query) };
+  const place = { query: 'in the body', body: 'in the query' };
+
+  function problemOf(part: 'query' | 'body', name: string): InputProblem {
+    const meant = closestName(name, other[part]);
+    const hint = meant === null ? meant : `${meant} ${place[part]}`;
+    return {
+      field: `${part}.${name.slice(0, nameMax)}`,
+      message: unknownName(part === 'query' ? 'parameter' : 'key', hint),
+    };
+  }
+
+  return (raw) =>
+    untakenParts.flatMap((part) => {
+      const given = raw[part];
+      if (!saysSomething(given)) return [];
+      if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+        return [{ field: part, message: 'is not taken here' }];
+      }
+      return Object.keys(given)
+        .slice(0, detailsMax)
+        .map((name) => problemOf(part, name));
+    });
+}
+
+/** Throws `invalidInput` for members that a body has and shouldn't, where its schema lets them pass for somebody else. Rule: CRED-11. */
+export function refuseUnknownKeys(body: Readonly<Record<string, unknown>>, known: readonly string[]): void {
+  const unknown = Object.keys(body).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  throw refuseInput(
+    ...unknown.slice(0, detailsMax).map((name) => ({
+      field: `body.${name.slice(0, nameMax)}`,
+      message: unknownName('key', closestName(name, known)),
+    })),
+  );
+}
+
+/** A body without the members that are ignored. */
+function withoutIgnored(given: unknown, ignored: ReadonlySet<string>): unknown {
+  if (ignored.size === 0 || typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !ignored.has(name)));
+}
+
 /** What reading the input of an operation takes of the services. */
 type InputServices = Pick<AllServices, 'db' | 'reauthorize'> & {
   readonly config: Pick<AllServices['config'], 'displayPrefixes'>;
@@ -159,8 +221,9 @@ export function inputReader(endpoint: AnyEndpoint, services: () => InputServices
   const writer = writerOf(endpoint, services);
   const declared = parts.flatMap((part) => {
     const schema = endpoint[part];
-    return schema ? [{ part, schema, isRead: !takesAnything(part, schema) }] : [];
+    return schema ? [{ part, schema, isRead: !takesAnything(part, schema), ignored: ignoredBy(schema) }] : [];
   });
+  const findUntaken = untaken(endpoint);
 
   function begin(raw: RawInput): Record<string, unknown> {
     const input: Record<string, unknown> = {
@@ -175,17 +238,17 @@ export function inputReader(endpoint: AnyEndpoint, services: () => InputServices
   return (raw) => {
     checkQuery(raw.query);
     const input = begin(raw);
-    let problems: InputProblem[] | undefined;
-    for (const { part, schema, isRead } of declared) {
+    const problems = findUntaken(raw);
+    for (const { part, schema, isRead, ignored } of declared) {
       if (!isRead) {
         input[part] = raw[part];
         continue;
       }
-      const parsed = schema.safeParse(raw[part], { error: wording });
+      const parsed = schema.safeParse(withoutIgnored(raw[part], ignored), { error: wording });
       if (parsed.success) input[part] = parsed.data;
-      else problems = [...(problems ?? []), ...problemsOf(part, parsed.error)];
+      else problems.push(...problemsOf(part, parsed.error));
     }
-    if (problems) throw refuseInput(...problems.slice(0, detailsMax));
+    if (problems.length > 0) throw refuseInput(...problems.slice(0, detailsMax));
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is known to the declaration alone
     return input as never;
   };

@@ -57,7 +57,7 @@ export const confirmEmail = endpoint({
     'Have a new link mailed that verifies one’s own e-mail address; an administrator verifies that of another user',
   policy: { who: 'member', sessionOnly: true },
   body: z
-    .object({
+    .strictObject({
       userId: id
         .optional()
         .describe('Whose address to verify; administrators only. Without it, one’s own')

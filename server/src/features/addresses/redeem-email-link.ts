@@ -43,7 +43,7 @@ export const redeemEmailLink = endpoint({
     if (held) await requireConfirmation(services.db.read, services, held);
   },
   body: z
-    .object({
+    .strictObject({
       currentPassword: givenPassword
         .optional()
         .describe('Of the account; required where the address was set without it, and the account has one'),

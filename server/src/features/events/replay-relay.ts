@@ -15,7 +15,7 @@ export const replayRelay = endpoint({
   tag: 'Events',
   summary: 'Send everything after a sequence again on one way out',
   policy: { who: 'admin', scope: 'org:admin' },
-  body: z.object({
+  body: z.strictObject({
     relay: z
       .string()
       .max(200)

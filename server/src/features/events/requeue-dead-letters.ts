@@ -11,7 +11,7 @@ export const requeueDeadLetters = endpoint({
   tag: 'Events',
   summary: 'Send events again that were set aside: some, those of one way out, or all',
   policy: { who: 'admin', scope: 'org:admin' },
-  body: z.object({
+  body: z.strictObject({
     ids: ids.optional(),
     relay: z
       .string()

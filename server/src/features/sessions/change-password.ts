@@ -75,7 +75,7 @@ export const changePassword = endpoint({
   summary: 'Change one’s own password; all sessions end, this one too, and a new one begins',
   policy: { who: 'member', sessionOnly: true },
   costs: 'nothing',
-  body: z.object({ currentPassword: givenPassword, newPassword, revokeTokens }),
+  body: z.strictObject({ currentPassword: givenPassword, newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
   async handle(
     services,

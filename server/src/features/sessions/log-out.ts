@@ -13,7 +13,7 @@ export const logOut = endpoint({
   policy: { who: 'member', sessionOnly: true, writesBy: 'signingOut' },
   costs: 'nothing',
   body: z
-    .object({
+    .strictObject({
       all: z
         .boolean()
         .optional()

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { ignoring, messageAnswer, robotCheck } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -53,7 +53,7 @@ export const requestOneTimeCode = endpoint({
   tag: 'Sign-in',
   summary: 'Have a one-time code mailed to sign in with; all addresses get the same answer',
   policy: { who: 'anyone', writesBy: 'mailbox' },
-  body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
+  body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {
     await behindAnswer(services, origin, { what: 'one-time code', work: (from) => sendCode(services, email, from) });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
+import { ignoring, robotCheck } from '../../http/schemas.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { authProviders } from '../../oidc/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -15,15 +16,18 @@ export const startSignIn = endpoint({
   summary: 'Begin to sign in; the answer has the header x-session-token for the next call',
   answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
   policy: { who: 'anyone' },
-  body: z
-    .object({
-      email: emailAddress
-        .optional()
-        .describe(
-          'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
-        ),
-    })
-    .optional(),
+  body: ignoring(
+    z
+      .strictObject({
+        email: emailAddress
+          .optional()
+          .describe(
+            'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
+          ),
+      })
+      .optional(),
+    robotCheck,
+  ),
   response: {
     200: z.object({
       currentStep: z.int(),

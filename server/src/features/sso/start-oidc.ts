@@ -14,7 +14,9 @@ export const startOidc = endpoint({
   summary: 'Go to the provider of single sign-on; a browser is sent there and comes back to the sign-in page',
   answerHeaders: { location: 'The provider, or the sign-in page with what is wrong' },
   policy: { who: 'anyone' },
-  query: z.object({ signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers') }),
+  query: z.strictObject({
+    signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers'),
+  }),
   response: { 302: z.undefined() },
   async handle({ oidc, keys, clock, config, limits, metrics, log }, { query: { signIn: signInId }, origin }) {
     await limits.count('signInStart', networkOf(origin.network));

@@ -11,8 +11,8 @@ const reason = revokeReason
   .describe('Why, for the audit log and the list of administrators; the body counts before the query')
   .meta({ examples: ['Laptop lost'] });
 const params = z.object({ tokenId: id.describe('Of the token') });
-const query = z.object({ reason });
-const body = z.object({ reason }).optional();
+const query = z.strictObject({ reason });
+const body = z.strictObject({ reason }).optional();
 const response = { 200: messageAnswer };
 
 interface Revocation extends ForCaller {

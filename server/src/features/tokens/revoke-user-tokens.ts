@@ -19,8 +19,8 @@ export const revokeUserTokens = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'revoke_user_tokens', title: 'Revoke all access tokens of a user' },
   params: z.object({ id: id.describe('Of the user') }),
-  query: z.object({ reason }),
-  body: z.object({ reason }).optional(),
+  query: z.strictObject({ reason }),
+  body: z.strictObject({ reason }).optional(),
   response: { 200: z.object({ revoked: z.int().describe('How many tokens this revoked') }) },
   async handle(services, { caller, write, params: { id: userId }, query, body, origin }) {
     const { orgId } = caller;

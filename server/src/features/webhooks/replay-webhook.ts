@@ -11,7 +11,7 @@ import { relayOf, requireAfter, requireWebhook } from './public.ts';
 import { sequence } from './webhook.ts';
 
 const body = z
-  .object({
+  .strictObject({
     after: sequence.optional().describe('Move back: everything after this sequence is sent again'),
     eventId: id.optional().describe('Send this one event again, whatever the webhook asks for otherwise'),
   })
