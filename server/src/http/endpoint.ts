@@ -5,6 +5,7 @@ import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/pr
 import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../base/origin.ts';
 import type { Secret } from '../base/secret.ts';
+import type { Act } from '../limits/limits.ts';
 import type { AllServices, Services } from '../services.ts';
 import type { IfWriting, ServicesOf } from './writing.ts';
 import type { WrittenAnswer } from './written-answer.ts';
@@ -125,6 +126,11 @@ interface Description {
    * budget must not keep the user from it. Rules: HTTP-35, HTTP-36.
    */
   readonly costs?: 'read' | 'nothing';
+  /**
+   * What bounds how often a call that costs no budget of its caller's may write: an act that is counted, that it ends or
+   * redeems what there is, that it happens once, that it stores nothing, or who the callers are. Rule: HTTP-37.
+   */
+  readonly boundedBy?: Act | 'ends what there is' | 'redeems a link' | 'once' | 'stores nothing' | 'trusted service';
   /** The heading in the documentation. */
   readonly tag: string;
   /**

@@ -16,8 +16,12 @@ const allowances = {
   upload: 60,
   /** Sign-ins begun, by network. */
   signInStart: 300,
-  /** Refreshes, by person. */
+  /** Refreshes, by person, in an hour: each leaves a row for as long as its token could come back. */
   refresh: 300,
+  /** Sign-ins that succeeded, by person and network, in an hour. */
+  signIn: 300,
+  /** Changes of the own password, by person and network, in an hour. */
+  passwordChange: 30,
   /** Requests to invite people, by person. */
   invite: 60,
   /** Requests for the recovery of a password, by network. */
@@ -54,6 +58,9 @@ const allowances = {
 
 /** Counted in another time than a minute. */
 const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
+  refresh: hour,
+  signIn: hour,
+  passwordChange: hour,
   recoveryMail: 20 * minute,
   codeMail: 10 * minute,
   confirmationMail: hour,
@@ -61,7 +68,7 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
 };
 
 /** What is counted for all nodes together. */
-type Act = Exclude<keyof typeof allowances, 'badCredential' | 'read' | 'administratorRead'>;
+export type Act = Exclude<keyof typeof allowances, 'badCredential' | 'read' | 'administratorRead'>;
 
 /** Whose budget something is taken out of. */
 type BudgetOwner = Pick<Principal, 'userId' | 'isAdmin'>;

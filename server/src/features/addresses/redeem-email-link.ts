@@ -39,6 +39,7 @@ export const redeemEmailLink = endpoint({
   tag: 'Sign-in',
   summary: 'Verify an e-mail address with the token of the link that was mailed there, sent as bearer',
   policy: { who: 'holder', writesBy: 'link' },
+  boundedBy: 'redeems a link',
   async precondition(services, held) {
     if (held) await requireConfirmation(services.db.read, services, held);
   },

@@ -45,6 +45,7 @@ export const createOrg = endpoint({
   tag: 'Organization',
   summary: 'Set the system up: its organization and first administrator. Works once',
   policy: { who: 'anyone', writesBy: 'emptySystem' },
+  boundedBy: 'once',
   async precondition({ db }) {
     if (await selectOrganizationExists(db.read)) throw new RefusedError('organizationExists');
   },

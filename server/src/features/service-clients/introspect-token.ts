@@ -77,6 +77,7 @@ export const introspectToken = endpoint({
   tag: 'Services',
   summary: 'Tell whether a token is good at this moment, and for what; for services with TOKEN_INTROSPECT',
   policy: { who: 'anyone' },
+  boundedBy: 'stores nothing',
   isOAuth: true,
   headers: clientHeaders,
   body: tokenBody,

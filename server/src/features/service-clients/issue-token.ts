@@ -27,6 +27,7 @@ export const issueToken = endpoint({
   tag: 'Services',
   summary: 'Get a scoped token, as a registered service: client credentials grant, as a form or as JSON',
   policy: { who: 'anyone', writesBy: 'clientSecret' },
+  boundedBy: 'serviceToken',
   isOAuth: true,
   headers: clientHeaders,
   body: oauthBody({

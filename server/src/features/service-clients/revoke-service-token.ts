@@ -13,6 +13,7 @@ export const revokeServiceToken = endpoint({
   tag: 'Services',
   summary: 'End a scoped token that the same service got; the answer is the same for any other token',
   policy: { who: 'anyone', writesBy: 'clientSecret' },
+  boundedBy: 'ends what there is',
   isOAuth: true,
   headers: clientHeaders,
   body: tokenBody,

@@ -13,7 +13,7 @@ import { trySignIn } from '../known-networks/public.ts';
 import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/public.ts';
 import { beginSession, prove } from './public.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
-import { exposePair, signTokenPair } from './session-pair-actions.ts';
+import { countSignIn, exposePair, signTokenPair } from './session-pair-actions.ts';
 
 const body = z.strictObject({
   method: z
@@ -85,6 +85,7 @@ export const authenticateUser = endpoint({
   tag: 'Sign-in',
   summary: 'Sign in, or take one of several steps to it',
   policy: { who: 'anyone', writesBy: 'signInProof' },
+  boundedBy: 'signIn',
   headers: z.object({
     'x-session-token': needed(
       z.string().describe('The header of this name in the answer of initAuth, good for an hour. Without it: 401'),
@@ -111,6 +112,7 @@ export const authenticateUser = endpoint({
       const refusal = noteRefusal(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
       throw (await attempt.failed()) ?? refusal;
     }
+    if (signIn.isLast) await countSignIn(services, person.id, origin);
     // One step of several earns no more guesses at the next.
     await (signIn.isLast ? attempt.succeeded() : attempt.undecided());
     const stage = { signIn, person, proof, method, origin };

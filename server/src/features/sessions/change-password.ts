@@ -9,6 +9,7 @@ import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { type Person, selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { networkOf } from '../../limits/limits.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Services } from '../../services.ts';
 import { endLinks } from '../links/public.ts';
@@ -75,6 +76,7 @@ export const changePassword = endpoint({
   summary: 'Change one’s own password; all sessions end, this one too, and a new one begins',
   policy: { who: 'member', sessionOnly: true },
   costs: 'nothing',
+  boundedBy: 'passwordChange',
   body: z.strictObject({ currentPassword: givenPassword, newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
   async handle(
@@ -89,6 +91,7 @@ export const changePassword = endpoint({
     const proving = { person, actor: caller, action: 'password.changed', origin } as const;
     const proof = await proveCurrentPassword(services, { ...proving, given: currentPassword });
     const passwordHash = await services.passwords.hash(wanted);
+    await services.limits.count('passwordChange', `${person.id} ${networkOf(origin.network)}`);
     const pair = await change(services, { caller, write, person, proof, passwordHash, revokeTokens, origin });
     tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
     return { data: 'password reset', ...pair };

@@ -13,6 +13,7 @@ export const deleteSession = endpoint({
   tag: 'Sign-in',
   summary: 'End one of the caller’s own sessions, this one or another',
   policy: { who: 'member', sessionOnly: true },
+  boundedBy: 'ends what there is',
   costs: 'nothing',
   params: z.object({ id }),
   response: { 200: messageAnswer },

@@ -11,6 +11,7 @@ export const logOut = endpoint({
   tag: 'Sign-in',
   summary: 'End this session, or all of the caller’s with `all`',
   policy: { who: 'member', sessionOnly: true, writesBy: 'signingOut' },
+  boundedBy: 'ends what there is',
   costs: 'nothing',
   body: z
     .strictObject({

@@ -22,6 +22,7 @@ import { type RawPair, type SessionTokenPair, type SignedAccessToken, sessionEnd
 import {
   clearSuccessors,
   deleteOldTokens,
+  deleteSuperseded,
   endAllSessions,
   insertSession,
   insertSessionTokens,
@@ -194,10 +195,14 @@ export function openTimes({ clock, config }: Pick<Services, 'clock' | 'config'>)
   return { nowMs, signedInAfterMs: nowMs - config.sessionMaxDays * day };
 }
 
-/** Stores an access token, by its hash. */
+/** A session that is refreshed again and again has so many access tokens that count. */
+const accessTokensKept = 20;
+
+/** Stores an access token, by its hash. Older ones end. Rule: SESSION-13. */
 async function keepAccessToken(tx: Tx, sessionId: string, signed: SignedAccessToken): Promise<void> {
   const [hash, expires_at] = [hashCredential(signed.accessToken.expose()), signed.accessEndsMs];
   await insertSessionTokens(tx, [{ hash, session_id: sessionId, kind: 'access', expires_at }]);
+  await deleteSuperseded(tx, sessionId, accessTokensKept);
 }
 
 /** Stores a pair of tokens, by their hashes. */

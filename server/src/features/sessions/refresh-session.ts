@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
+import { hour } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import { hashCredential } from '../../base/secret.ts';
 import type { Tx } from '../../db/database.ts';
@@ -33,6 +34,7 @@ export const refreshSession = endpoint({
   tag: 'Sign-in',
   summary: 'Exchange the refresh token, sent as bearer, for the next pair of tokens',
   policy: { who: 'holder', writesBy: 'refreshToken' },
+  boundedBy: 'refresh',
   response: {
     200: z.object({
       user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: emailAnswer, fullName: z.string() }),
@@ -46,7 +48,10 @@ export const refreshSession = endpoint({
     const organization = await selectActiveOrganization(db.read);
     if (!known || !organization) throw unauthorized.invalid();
     const present = verdictOn(services, known);
-    if (present === 'good' || present === 'rotated') await services.limits.count('refresh', known.user_id);
+    if (present === 'good' || present === 'rotated') {
+      await services.limits.count('refresh', known.user_id);
+      await services.limits.countWrite({ userId: known.user_id, isAdmin: known.is_admin === 1 });
+    }
     const person = await selectActivePerson(db.read, known.user_id);
     if (!person) throw unauthorized.invalid();
     const signedInAtMs = known.created_at;
@@ -62,6 +67,11 @@ export const refreshSession = endpoint({
     return { user: { _id: id, userId: id, orgId, email, fullName }, ...exposePair(next) };
   },
 });
+
+/** Of the refreshes of a session, the first one and then the first of each hour are recorded. Rule: AUDIT-20. */
+function isRecorded(services: Services, { active_at: lastMs, created_at: sinceMs }: StoredRefreshToken): boolean {
+  return lastMs === null || lastMs === sinceMs || Math.floor(lastMs / hour) < Math.floor(services.clock.now() / hour);
+}
 
 function verdictOn(services: Services, token: StoredRefreshToken) {
   return judgeRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
@@ -108,6 +118,6 @@ async function exchange(tx: Tx, services: Services, given: Exchange): Promise<Ou
   if (verdict === 'rotated') return async () => (successor ? openSuccessor(services, presented, successor) : null);
   const next = await keepNextTokens(tx, services, { ...given, sessionId });
   await updateActive(tx, sessionId, nowMs);
-  await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
+  if (isRecorded(services, token)) await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
   return async () => next;
 }

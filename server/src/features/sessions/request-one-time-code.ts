@@ -53,6 +53,7 @@ export const requestOneTimeCode = endpoint({
   tag: 'Sign-in',
   summary: 'Have a one-time code mailed to sign in with; all addresses get the same answer',
   policy: { who: 'anyone', writesBy: 'mailbox' },
+  boundedBy: 'recovery',
   body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {

@@ -59,6 +59,7 @@ export const requestPasswordReset = endpoint({
   tag: 'Sign-in',
   summary: 'Have a link mailed with which a password can be set; all addresses get the same answer',
   policy: { who: 'anyone', writesBy: 'mailbox' },
+  boundedBy: 'recovery',
   body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {

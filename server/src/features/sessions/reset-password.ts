@@ -19,6 +19,7 @@ export const resetPassword = endpoint({
   tag: 'Sign-in',
   summary: 'Set a password with the token of a reset or invitation link, sent as bearer; ends all sessions of the user',
   policy: { who: 'holder', writesBy: 'link' },
+  boundedBy: 'redeems a link',
   async precondition(services, held) {
     if (held) await requireLink(services.db.read, services, held);
   },

@@ -1,7 +1,9 @@
 import { day, hour, second } from '../../base/clock.ts';
+import type { Origin } from '../../base/origin.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Person } from '../../db/members/people.ts';
 import { encryptionWith } from '../../keys/encryption.ts';
+import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
 
 /** How long a session token is good for. Rule: AUTH-12. */
@@ -109,4 +111,9 @@ export async function openSuccessor(
   const [accessToken, next] = text?.expose().split(' ') ?? [];
   if (accessToken === undefined || next === undefined) return null;
   return { accessToken: new Secret(accessToken), refreshToken: new Secret(next) };
+}
+
+/** Counts a sign-in that is about to succeed. Throws `tooManyRequests`. Rule: HTTP-37. */
+export function countSignIn({ limits }: Services, userId: string, { network }: Origin): Promise<void> {
+  return limits.count('signIn', `${userId} ${networkOf(network)}`);
 }

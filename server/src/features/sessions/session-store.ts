@@ -28,7 +28,8 @@ export function selectRefreshToken(read: Reader, hash: CredentialHash): Promise<
     .where('t.hash', '=', hash)
     .where('t.kind', '=', 'refresh')
     .select(['t.session_id', 't.expires_at', 't.rotated_at', 't.successor', 's.user_id', 's.org_id'])
-    .select(['s.created_at', 's.ended_at', 's.methods'])
+    .select(['s.created_at', 's.active_at', 's.ended_at', 's.methods'])
+    .select(isAdministrator('s.user_id').as('is_admin'))
     .select(['u.is_deleted as owner_deleted', 'o.is_deleted as org_deleted'])
     .executeTakeFirst();
 }
@@ -38,9 +39,25 @@ export async function insertSession(tx: Tx, row: NewRow<'sessions'>): Promise<vo
   await tx.insertInto('sessions').values(row).execute();
 }
 
+/** As many are removed at once. */
+const batchMax = 500;
+
 /** Adds tokens of a session. */
 export async function insertSessionTokens(tx: Tx, rows: readonly NewRow<'session_tokens'>[]): Promise<void> {
   await tx.insertInto('session_tokens').values(rows).execute();
+}
+
+/** Removes the access tokens of a session but for the `kept` that end last. */
+export async function deleteSuperseded(tx: Tx, sessionId: string, kept: number): Promise<void> {
+  const old = tx
+    .selectFrom('session_tokens')
+    .where('session_id', '=', sessionId)
+    .where('kind', '=', 'access')
+    .orderBy('expires_at', 'desc')
+    .limit(batchMax)
+    .offset(kept)
+    .select('hash');
+  await tx.deleteFrom('session_tokens').where('hash', 'in', old).execute();
 }
 
 /** Notes that a refresh token was exchanged, and for which pair. */

@@ -15,10 +15,13 @@ export interface StoredRefreshToken {
   readonly successor: string | null;
   /** When its session was signed in to, and by which methods. */
   readonly created_at: number;
+  /** When it was last refreshed, or began. */
+  readonly active_at: number | null;
   readonly methods: string | null;
   readonly ended_at: number | null;
   readonly user_id: string;
   readonly org_id: string;
+  readonly is_admin: 0 | 1;
   readonly owner_deleted: 0 | 1;
   readonly org_deleted: 0 | 1;
 }

@@ -10,6 +10,7 @@ export const reloadConfig = endpoint({
   tag: 'Services',
   summary: 'Read the configuration anew; a wrong one is refused, and the present one stays',
   policy: { who: 'service', scope: 'FETCH_CONFIG', writesBy: 'scopedToken' },
+  boundedBy: 'trusted service',
   response: {
     200: z.object({
       message: z.string(),

@@ -16,6 +16,7 @@ export const startSignIn = endpoint({
   summary: 'Begin to sign in; the answer has the header x-session-token for the next call',
   answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
   policy: { who: 'anyone' },
+  boundedBy: 'signInStart',
   body: ignoring(
     z
       .strictObject({

@@ -13,6 +13,7 @@ export const completeOidc = endpoint({
   summary: 'Come back from the provider of single sign-on; the browser goes on to the sign-in page with a ticket',
   answerHeaders: { location: 'The sign-in page, with #oidc=<ticket>&email=… or #error=…' },
   policy: { who: 'anyone', writesBy: 'providerAnswer' },
+  boundedBy: 'signInStart',
   headers: z.object({ cookie: z.string().optional() }),
   query: z.looseObject({ error: z.string().optional() }),
   response: { 302: z.undefined() },

@@ -14,6 +14,7 @@ export const startOidc = endpoint({
   summary: 'Go to the provider of single sign-on; a browser is sent there and comes back to the sign-in page',
   answerHeaders: { location: 'The provider, or the sign-in page with what is wrong' },
   policy: { who: 'anyone' },
+  boundedBy: 'signInStart',
   query: z.strictObject({
     signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers'),
   }),

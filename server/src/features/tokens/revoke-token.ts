@@ -39,6 +39,7 @@ export const revokeOwnToken = endpoint({
   summary: 'Revoke an own token',
   policy: { who: 'member', scope: 'token:write', selfParam: 'tokenId' },
   costs: 'nothing',
+  boundedBy: 'ends what there is',
   tool: {
     name: 'revoke_my_token',
     title: 'Revoke one of my access tokens',
@@ -63,6 +64,7 @@ export const revokeAnyToken = endpoint({
   summary: "Revoke anybody's token",
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
   costs: 'nothing',
+  boundedBy: 'ends what there is',
   tool: { name: 'revoke_any_token', title: "Revoke anybody's access token" },
   params,
   query,
