@@ -14,6 +14,7 @@ import type { PictureCompressor } from './images/picture-compressor.ts';
 import type { Encryption } from './keys/encryption.ts';
 import type { SigningKeys } from './keys/keys.ts';
 import type { Limits } from './limits/limits.ts';
+import type { ReadQueue } from './limits/read-queue.ts';
 import type { SignInLimits } from './limits/sign-in-limits.ts';
 import type { MailService } from './mail/mail-service.ts';
 import type { McpService } from './mcp/agents.ts';
@@ -58,6 +59,8 @@ export interface Services {
   readonly countedRefusals: CountedRefusals;
   readonly pictures: PictureCompressor;
   readonly limits: Limits & SignInLimits;
+  /** Where reads that cost wait for their turn. */
+  readonly reads: ReadQueue;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** The connector backend; `null` where the built-in team directory stands in for it. */

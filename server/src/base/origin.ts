@@ -4,4 +4,6 @@ export interface Origin {
   readonly requestId: string;
   /** The address of the peer, or of the client where a trusted proxy says so. */
   readonly network: string;
+  /** Whether nobody waits for the answer any more; absent where nobody could tell. */
+  readonly hasLeft?: () => boolean;
 }

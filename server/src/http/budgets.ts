@@ -1,5 +1,6 @@
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import type { Limits } from '../limits/limits.ts';
+import type { Services } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 
 type Caller = Principal | ServicePrincipal | null;
@@ -12,16 +13,48 @@ function costOf({ method, costs, isMcp }: AnyEndpoint): 'read' | 'write' | null 
   return method === 'GET' || isMcp ? null : 'write';
 }
 
+/** A call that waited longer for its turn is admitted anew. */
+const promptMsMax = 500;
+
+/** Carries a read out in its turn, and charges the time that it took to its caller. Rules: HTTP-36, HTTP-38. */
+function readInTurn<T>(
+  { limits, reads, confirm, db }: Pick<Services, 'limits' | 'reads' | 'confirm' | 'db'>,
+  caller: Principal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const askedMs = performance.now();
+  return reads.run(caller.userId, async () => {
+    const begunMs = performance.now();
+    limits.requireReadTime(caller);
+    try {
+      if (begunMs - askedMs > promptMsMax) await confirm(db.read, caller, 'member');
+      return await work();
+    } finally {
+      limits.chargeReadTime(caller, performance.now() - begunMs);
+    }
+  });
+}
+
+/** Carries out a call of an endpoint. */
+type Carry = <T>(caller: Caller, work: () => Promise<T>) => Promise<T>;
+
 /**
- * What takes a call of an endpoint out of the budget of the user who makes it; `null` where its calls cost nothing. Services
- * and callers without a credential have no budget: other limits hold for them. Rules: HTTP-35, HTTP-36.
+ * What takes a call of an endpoint out of the budget of the user who makes it and carries it out; `null` where its calls cost
+ * nothing. Services and callers without a credential have no budget: other limits hold for them. Rules: HTTP-35, HTTP-36.
  */
-export function spending(endpoint: AnyEndpoint, limits: Limits): ((caller: Caller) => Promise<void> | void) | null {
+export function spending(endpoint: AnyEndpoint, services: Services): Carry | null {
   const cost = costOf(endpoint);
   if (cost === null) return null;
-  return (caller) => {
-    if (!caller || caller.kind === 'service') return undefined;
-    return cost === 'write' ? limits.countWrite(caller) : limits.countRead(caller);
+  return async (caller, work) => {
+    if (!caller || caller.kind === 'service') return work();
+    if (cost === 'write') {
+      await services.limits.countWrite(caller);
+      return work();
+    }
+    services.limits.countRead(caller);
+    // A backend takes its own time, and has its own limits.
+    const isOurs = !endpoint.forwardsCredential || services.connector === null;
+    return isOurs ? readInTurn(services, caller, work) : work();
   };
 }
 

@@ -35,6 +35,10 @@ class RequestOrigin implements Origin {
   get network(): string {
     return clientAddress(this.#request);
   }
+
+  hasLeft(): boolean {
+    return this.#request.raw.socket.destroyed;
+  }
 }
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refuseInput } from '../base/errors.ts';
 import { queryNumber } from './schemas.ts';
 
 /** The furthest page that can be asked for. */
@@ -19,17 +20,27 @@ interface Page {
   readonly page: number;
   readonly limit: number;
   readonly offset: number;
+  readonly isSearch: boolean;
 }
 
-/** The page that is asked for: the first one, of 25, where nothing else is said. */
+/** Whoever searches reads no further: everything before a page is looked through for it, so a closer search is the way. Rule: HTTP-39. */
+const foundMax = 10_000;
+
+/** The page that is asked for: the first one, of 25, where nothing else is said. Throws `invalidInput` for one that is too far. */
 export function pageOf({
   page = 1,
   limit = limitDefault,
+  search,
 }: {
   readonly page?: number | undefined;
   readonly limit?: number | undefined;
+  readonly search?: string | undefined;
 }): Page {
-  return { page, limit, offset: (page - 1) * limit };
+  if (search && page * limit > foundMax) {
+    const message = `must be at most ${Math.floor(foundMax / limit)} in a search: search for more than this`;
+    throw refuseInput({ field: 'query.page', message });
+  }
+  return { page, limit, offset: (page - 1) * limit, isSearch: Boolean(search) };
 }
 
 /** What a page says of its list. Rule: USER-14. */
@@ -46,6 +57,16 @@ export const pagination = z.object({
 export function toPagination({ page, limit }: Page, totalCount: number): z.output<typeof pagination> {
   const totalPages = Math.ceil(totalCount / limit);
   return { page, limit, totalCount, totalPages, hasNextPage: page < totalPages, hasPrevPage: page > 1 };
+}
+
+/** One page, and how many items its list has. In a search these are counted only where the page does not tell: where it is full, or beyond the end. */
+export async function readPage<T>(
+  { limit, offset, isSearch }: Page,
+  { select, count }: { readonly select: () => Promise<readonly T[]>; readonly count: () => Promise<number> },
+): Promise<{ readonly items: readonly T[]; readonly totalCount: number }> {
+  const items = await select();
+  const isTold = isSearch && items.length < limit && (items.length > 0 || offset === 0);
+  return { items, totalCount: isTold ? offset + items.length : await count() };
 }
 
 /** What a page of the team directory says of its list, in the words of its clients. Rule: TEAM-17. */

@@ -50,6 +50,10 @@ const allowances = {
   read: 600,
   /** The same, by administrator. */
   administratorRead: 3_000,
+  /** Milliseconds that such reads take, by member. */
+  readTime: 5_000,
+  /** The same, by administrator. */
+  administratorReadTime: 20_000,
   /** Refused sign-ins that are recorded one by one, by network: who tries a lot must not fill the audit log. */
   refusedSignIn: 60,
   /** The same, in all. */
@@ -67,8 +71,11 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
   notice: 10 * minute,
 };
 
+/** What each node counts for itself. */
+type OfNode = 'badCredential' | 'read' | 'administratorRead' | 'readTime' | 'administratorReadTime';
+
 /** What is counted for all nodes together. */
-export type Act = Exclude<keyof typeof allowances, 'badCredential' | 'read' | 'administratorRead'>;
+export type Act = Exclude<keyof typeof allowances, OfNode>;
 
 /** Whose budget something is taken out of. */
 type BudgetOwner = Pick<Principal, 'userId' | 'isAdmin'>;
@@ -99,6 +106,10 @@ export interface Limits {
   countRead(user: BudgetOwner): void;
   /** Counts what a read turned out to cost, in further reads; refuses nothing. */
   chargeReads(user: BudgetOwner, reads: number): void;
+  /** Throws `tooManyRequests` for whoever has used up the time for reads; so does `countRead`. */
+  requireReadTime(user: BudgetOwner): void;
+  /** Counts the time that a read took, in milliseconds; refuses nothing. */
+  chargeReadTime(user: BudgetOwner, ms: number): void;
 }
 
 /** The part of an address that one customer has: all of IPv4, the first 64 bits of IPv6. */
@@ -133,27 +144,48 @@ export interface LimitParts {
   readonly counts: LimitCounts;
 }
 
-/** What counts the reads that cost, in this process alone. */
-function readCounts(isOn: () => boolean, clock: Clock): Pick<Limits, 'countRead' | 'chargeReads'> {
-  const reads = new BoundedMap<ActWindow>();
+/** How the reads of users are counted. */
+type ReadCounts = Pick<Limits, 'countRead' | 'chargeReads' | 'requireReadTime' | 'chargeReadTime'>;
 
-  function add(userId: string, amount: number): { readonly window: ActWindow; readonly nowMs: number } {
+/** What counts the reads that cost, and their time, in this process alone. */
+function readCounts(isOn: () => boolean, clock: Clock): ReadCounts {
+  const reads = new BoundedMap<ActWindow>();
+  const times = new BoundedMap<ActWindow>();
+
+  function add(
+    counts: BoundedMap<ActWindow>,
+    userId: string,
+    amount: number,
+  ): { readonly window: ActWindow; readonly nowMs: number } {
     const nowMs = clock.now();
-    const window = withAct(reads.get(userId), { nowMs, windowMs: minute }, amount);
-    reads.set(userId, window);
+    const window = withAct(counts.get(userId), { nowMs, windowMs: minute }, amount);
+    counts.set(userId, window);
     return { window, nowMs };
+  }
+
+  function requireReadTime({ userId, isAdmin }: BudgetOwner): void {
+    if (!isOn()) return;
+    const what = isAdmin ? 'administratorReadTime' : 'readTime';
+    const { window, nowMs } = add(times, userId, 0);
+    const seconds = secondsLeft(what, window, nowMs);
+    if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
   }
 
   return {
     countRead: ({ userId, isAdmin }) => {
       if (!isOn()) return;
+      requireReadTime({ userId, isAdmin });
       const what = isAdmin ? 'administratorRead' : 'read';
-      const { window, nowMs } = add(userId, 1);
+      const { window, nowMs } = add(reads, userId, 1);
       const seconds = secondsLeft(what, window, nowMs);
       if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
     },
     chargeReads: ({ userId }, amount) => {
-      if (isOn()) add(userId, amount);
+      if (isOn()) add(reads, userId, amount);
+    },
+    requireReadTime,
+    chargeReadTime: ({ userId }, ms) => {
+      if (isOn()) add(times, userId, Math.ceil(ms));
     },
   };
 }

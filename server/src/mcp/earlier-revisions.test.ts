@@ -24,11 +24,12 @@ function servingTexts(lengthOf: (place: number) => number) {
       seen.turns += 1;
       return serving;
     },
+    hasLeft: () => false,
   };
   return { seen, serving };
 }
 
-async function answersOf(count: number, serving: Serving) {
+async function answersOf(count: number, serving: Serving & { readonly msMax?: number }) {
   const batch = Array.from({ length: count }, (_, place) => call(place + 1));
   const { status, body } = await answerEarlier(batch, undefined, serving);
   return { status, size: body.length, answers: JSON.parse(body) };
@@ -64,6 +65,27 @@ describe('a batch of calls (MCP-16)', () => {
     const { answers } = await answersOf(5, serving);
     expect([seen.calls, answers[3].result.content[0].text.length]).toEqual([4, 900]);
     expect(answers[4].error.code).toBe(-32_000);
+  });
+
+  it('takes two seconds at most: the rest is to be called again, by itself (MCP-17)', async () => {
+    const { seen, serving } = servingTexts(() => 10);
+    const { answers } = await answersOf(3, { ...serving, msMax: 0 });
+    const messages = answers.map(({ error }: { error?: { message: string } }) => error?.message);
+    expect(messages).toEqual([
+      undefined,
+      ...Array(2).fill('The calls of this batch took too long: call this again, by itself'),
+    ]);
+    expect(seen.calls).toBe(1);
+  });
+
+  it('is not carried out any further once its client has left (MCP-17)', async () => {
+    const { seen, serving } = servingTexts(() => 10);
+    const batch = [call(1), call(2), call(3)];
+    expect((await answerEarlier(batch, undefined, { ...serving, hasLeft: () => true })).body).toBe('');
+    expect(seen.calls).toBe(0);
+    const leaving: Serving = { ...serving, hasLeft: () => seen.calls > 1, admitAnew: async () => leaving };
+    await answerEarlier(batch, undefined, leaving);
+    expect(seen.calls).toBe(2);
   });
 
   it('ends with its credential: what is left is refused, and not carried out (SESSION-12)', async () => {

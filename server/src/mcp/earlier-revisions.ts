@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   type JSONRPCMessage,
   type JSONRPCRequest,
@@ -27,6 +28,8 @@ export interface Serving {
    * Throws the refusal of a credential that has ended.
    */
   readonly admitAnew: () => Promise<Serving>;
+  /** Whether the client has left: nothing more is done for it then. */
+  readonly hasLeft: () => boolean;
 }
 
 /** What a call in an earlier revision consists of, and nothing else. */
@@ -88,35 +91,72 @@ async function answerText(request: JSONRPCRequest, { newServer, callTool }: Serv
   return JSON.stringify(await answerOne(newServer(), request));
 }
 
+/** Milliseconds that the calls of a batch may take together. */
+const batchMsMax = 2_000;
+
+const tooLarge = 'The answers to this batch are larger than 10 MB: call this again, by itself';
+const tooLong = 'The calls of this batch took too long: call this again, by itself';
+
 /** What stands in the place of an answer for which there is no room, or of one to a call that was not carried out. */
-function noRoom({ id }: JSONRPCRequest): string {
-  const message = 'The answers to this batch are larger than 10 MB: call this again, by itself';
+function notCarriedOut({ id }: JSONRPCRequest, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message } });
 }
 
+/** The answers to the messages of a batch, as far as there is room for them and time for the calls. */
+class BatchAnswers {
+  readonly texts: string[] = [];
+  readonly #msMax: number;
+  #left = batchTextMax;
+  #tookMs = 0;
+
+  constructor(msMax: number) {
+    this.#msMax = msMax;
+  }
+
+  /** Why no further call is carried out; `null` while one may be. */
+  objection(): string | null {
+    if (this.#left <= 0) return tooLarge;
+    return this.#tookMs > this.#msMax ? tooLong : null;
+  }
+
+  async add(request: JSONRPCRequest, serving: Serving): Promise<void> {
+    const begunMs = performance.now();
+    const text = await answerText(request, serving);
+    this.#tookMs += performance.now() - begunMs;
+    const hasRoom = text.length <= this.#left || text.length <= shortTextMax;
+    this.texts.push(hasRoom ? text : notCarriedOut(request, tooLarge));
+    this.#left = hasRoom ? this.#left - text.length : 0;
+  }
+}
+
 /**
- * Answers messages one after another, as far as there is room for the answers. Each is admitted anew: those before it took
- * time, and may have ended its credential. Rules: MCP-16, SESSION-12.
+ * Answers messages one after another. Each is admitted anew: those before it took time, and may have ended its credential.
+ * Rules: MCP-16, MCP-17, SESSION-12.
  */
-async function answerInTurn(requests: readonly JSONRPCRequest[], serving: Serving): Promise<readonly string[]> {
-  const answers: string[] = [];
-  let left = batchTextMax;
+async function answerInTurn(
+  requests: readonly JSONRPCRequest[],
+  serving: Serving,
+  msMax: number,
+): Promise<readonly string[]> {
+  const answers = new BatchAnswers(msMax);
+  // Whoever left while the batch was read is known to have left after this.
+  if (requests.length > 1) await setImmediate();
   for (const [place, request] of requests.entries()) {
-    if (left <= 0) {
-      answers.push(noRoom(request));
+    const objection = answers.objection();
+    if (objection !== null) {
+      answers.texts.push(notCarriedOut(request, objection));
       continue;
     }
     try {
-      const text = await answerText(request, place === 0 ? serving : await serving.admitAnew());
-      const hasRoom = text.length <= left || text.length <= shortTextMax;
-      answers.push(hasRoom ? text : noRoom(request));
-      left = hasRoom ? left - text.length : 0;
+      const present = place === 0 ? serving : await serving.admitAnew();
+      if (present.hasLeft()) return [];
+      await answers.add(request, present);
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
-      return [...answers, ...requests.slice(place).map((unanswered) => refusedText(unanswered, error))];
+      return [...answers.texts, ...requests.slice(place).map((unanswered) => refusedText(unanswered, error))];
     }
   }
-  return answers;
+  return answers.texts;
 }
 
 /** What speaks against serving these messages at all. */
@@ -147,16 +187,17 @@ function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
  * another; nothing is under way that a notification could be about, so those are only acknowledged. Rules: MCP-1, MCP-14.
  * @param body one message, or some of them
  * @param version what the header `mcp-protocol-version` says
+ * @param msMax how long the calls of a batch may take together; what is right unless it is given
  */
 export async function answerEarlier(
   body: JSONRPCMessage | readonly JSONRPCMessage[],
   version: string | undefined,
-  serving: Serving,
+  { msMax = batchMsMax, ...serving }: Serving & { readonly msMax?: number },
 ): Promise<WrittenAnswer> {
   const messages = isBatch(body) ? body : [body];
   const objection = objectionTo(messages, version);
   if (objection) return objection;
-  const text = (await answerInTurn(messages.filter(isRequest), serving)).join(',');
+  const text = (await answerInTurn(messages.filter(isRequest), serving, msMax)).join(',');
   if (text === '') return new WrittenAnswer(202, {}, '');
   return rpcAnswer(200, isBatch(body) ? `[${text}]` : text);
 }

@@ -26,7 +26,7 @@ export interface McpParts {
 }
 
 /** What serves an agent, and what serves it once its credential was looked at again. */
-type Served = AgentServing & { readonly admitAnew: () => Promise<Served> };
+type Served = AgentServing & { readonly admitAnew: () => Promise<Served>; readonly hasLeft: () => boolean };
 
 /** Both have to be taken, whichever of them the answer is. */
 const acceptedTypes = ['application/json', 'text/event-stream'] as const;
@@ -89,6 +89,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     ...serving(tools, call.caller, (tool, given) =>
       callTool({ services: services(), log, readInput }, tool, { given, call }),
     ),
+    hasLeft: () => call.origin.hasLeft?.() ?? false,
     admitAnew: async () => {
       await setImmediate();
       return serve({ ...call, caller: await call.reauthorize() });

@@ -172,8 +172,9 @@ export async function callTool(
     const { endpoint } = tool;
     if (endpoint.precondition) await endpoint.precondition(services, null);
     const input = readInput(tool)(raw);
-    await spending(endpoint, services.limits)?.(call.caller);
-    const answer = await endpoint.handle(services, input);
+    const carry = spending(endpoint, services);
+    const work = () => endpoint.handle(services, input);
+    const answer = await (carry ? carry(call.caller, work) : work());
     const isLong = answer instanceof RecordInBatches;
     const whole = isLong ? await withItems(answer, rowsCharged(services.limits, call.caller)) : answer;
     // Each step over a long list takes some time: others get their turn between them.

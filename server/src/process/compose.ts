@@ -26,6 +26,7 @@ import { type App, createApp } from '../http/server/app.ts';
 import { type Encryption, openEncryption } from '../keys/encryption.ts';
 import { settleEncryptionKey } from '../keys/rotate-encryption.ts';
 import { limits } from '../limits/limits.ts';
+import { readQueue } from '../limits/read-queue.ts';
 import { signInLimits } from '../limits/sign-in-limits.ts';
 import { type MailService, openMailService } from '../mail/mail-service.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
@@ -130,6 +131,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
       pictures: openPictures(),
       limits: { ...limits(limitParts), ...signInLimits(limitParts) },
+      reads: readQueue(),
       recordOutcome: (outcome, work) => (outcome === 'webhookCall' ? db.note(work) : db.transaction(work)),
       recordAttempt: (record) => db.transaction((tx) => appendAudit(tx, services, record)),
       reauthorize: reauthorization({

@@ -88,6 +88,55 @@ describe('what one caller may consume', () => {
     expect((await admin.get('/users')).status).toBe(200);
   });
 
+  it('429: more than five seconds of reads in a minute, whatever they were, as route, tool or in a batch (HTTP-36, MCP-17)', async () => {
+    app.services.limits.chargeReadTime(owner(), 4_000);
+    expect((await member.get('/users?search=grace')).status).toBe(200);
+    app.services.limits.chargeReadTime(owner(), 1_001);
+    const refused = await member.get('/users?search=grace');
+    expect([refused.status, Number(refused.headers.get('retry-after')) > 0]).toEqual([429, true]);
+    const { isError, _meta } = await callTool(token, 'list_users', { search: 'grace' });
+    expect([isError, _meta['io.latchkey/error'].code]).toEqual([true, 'RATE_LIMITED']);
+    expect((await member.get('/org')).status).toBe(200);
+    expect((await admin.get('/users?search=grace')).status).toBe(200);
+    app.clock.advance(minute);
+    expect((await member.get('/users?search=grace')).status).toBe(200);
+  });
+
+  it('the time of each read is charged, and forty at once are too many of one caller, not of all (HTTP-36, HTTP-38)', async () => {
+    const charged: number[] = [];
+    const { chargeReadTime } = app.services.limits;
+    app.services.limits.chargeReadTime = (user, ms) => {
+      charged.push(ms);
+      chargeReadTime(user, ms);
+    };
+    const answers = await Promise.all(Array.from({ length: 40 }, () => member.get('/users?search=grace')));
+    app.services.limits.chargeReadTime = chargeReadTime;
+    const statuses = new Set(answers.map(({ status }) => status));
+    expect([...statuses].every((status) => status === 200 || status === 429)).toBe(true);
+    expect(charged.length).toBe(answers.filter(({ status }) => status === 200).length);
+    expect(charged.every((ms) => ms > 0)).toBe(true);
+  });
+
+  it('400: a search reads no further than 10,000 items, as route and as tool (HTTP-39)', async () => {
+    const { groups } = (await admin.get('/userGroups')).body;
+    for (const path of [
+      '/users',
+      `/userGroups/${groups[0]._id}/users`,
+      '/users/graph/list',
+      '/userGroups',
+      '/teams/user/teams',
+    ]) {
+      expect([(await member.get(`${path}?search=a&page=100&limit=100`)).status, path]).toEqual([200, path]);
+      const refused = await member.get(`${path}?search=a&page=101&limit=100`);
+      expect([refused.status, refused.body.error.details[0].field]).toEqual([400, 'query.page']);
+    }
+    expect((await admin.get('/users/invitations?search=a&page=900&limit=100')).status).toBe(400);
+    expect((await admin.get('/personal-access-tokens/admin?search=a&page=900&limit=100')).status).toBe(400);
+    expect((await member.get('/users?page=101&limit=100')).status).toBe(200);
+    const asked = { groupId: groups[0]._id, limit: 100, page: 900, search: 'a' };
+    expect((await callTool(token, 'list_group_members', asked)).isError).toBe(true);
+  });
+
   it('a list costs as much more as it is long, a group with many members too (HTTP-36, GROUP-9)', async () => {
     const ids = await addManyUsers(app, 2_500);
     const { groups } = (await admin.get('/userGroups')).body;

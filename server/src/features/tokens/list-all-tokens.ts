@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { pageMax } from '../../http/paging.ts';
+import { pageMax, pageOf } from '../../http/paging.ts';
 import { id, listQuery, queryNumber } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { listTokens } from './public.ts';
@@ -44,7 +44,7 @@ export const listAllTokens = endpoint({
   },
   async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search } }) {
     const filter = { orgId, nowMs: clock.now(), status, userId, search };
-    const { total, tokens } = await listTokens(db.read, filter, { offset: (page - 1) * limit, limit });
+    const { total, tokens } = await listTokens(db.read, filter, pageOf({ page, limit, search }));
     return {
       data: tokens,
       pagination: { page, limit, total, totalPages: Math.ceil(total / limit) },

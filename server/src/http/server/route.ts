@@ -119,14 +119,13 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   });
   const admit = admission(endpoint, prove, services);
   const reserve = bodyReservation(budgets);
-  const spend = spending(endpoint, services.limits);
+  const carry = spending(endpoint, services);
 
   async function answerOf(request: EndpointRequest): Promise<unknown> {
     // What is asked for stands in the body, whose sender may have taken time to write it. Rule: AUTH-27.
     if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
     const input = readInput(rawInputOf(request));
-    if (spend) await spend(request.caller);
-    return endpoint.handle(services, input);
+    return carry ? carry(request.caller, () => endpoint.handle(services, input)) : endpoint.handle(services, input);
   }
 
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
