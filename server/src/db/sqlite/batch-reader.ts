@@ -2,23 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
-import { readInScope, type Scope } from '../../base/scope.ts';
-import { Shares } from '../../base/shares.ts';
+import type { Scope } from '../../base/scope.ts';
+import { ListPlaces } from '../list-places.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
 /** Each holds on to a moment of the store, and so to what was written after it. */
 const atOnceMax = 16;
-const ofOneMax = 4;
 /** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
 const withoutGapMs = 5 * minute;
 const idleMax = 2;
-const retryAfterSeconds = 5;
-
-function refuseMore(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
-}
 
 /**
  * Reads long lists in batches, each list on a connection of its own: it sees one moment of the store from beginning to
@@ -27,9 +20,7 @@ function refuseMore(): RefusedError {
 export class BatchReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
-  /** Lists under way, by whom they are for. */
-  readonly #running = new Shares('lists');
-  #busySinceMs = 0;
+  readonly #places = new ListPlaces(atOnceMax, withoutGapMs);
   #isClosed = false;
 
   constructor(open: () => Sqlite.Database) {
@@ -37,24 +28,18 @@ export class BatchReader {
   }
 
   read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    return readInScope((scope) => {
+    return this.#places.read(reader, (scope) => {
       const { sql, parameters } = query.compile();
-      const connection = this.#begin(scope, reader);
+      const connection = this.#begin(scope);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
       const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
       return inBatches(rows);
     });
   }
 
-  #begin(scope: Scope, reader: string): Sqlite.Database {
-    const nowMs = performance.now();
-    const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > withoutGapMs;
-    if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
-    if (this.#running.all >= atOnceMax || isGapDue) throw refuseMore();
+  #begin(scope: Scope): Sqlite.Database {
     const connection = this.#idle.pop() ?? this.#open();
     scope.hold(() => this.#giveBack(connection));
-    if (this.#running.all === 0) this.#busySinceMs = nowMs;
-    this.#running.take(scope, reader);
     return connection;
   }
 
