@@ -1,6 +1,6 @@
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
 import type { Limits } from '../limits/limits.ts';
-import type { Services } from '../services.ts';
+import type { AllServices } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 
 type Caller = Principal | ServicePrincipal | null;
@@ -16,18 +16,26 @@ function costOf({ method, costs, isMcp }: AnyEndpoint): 'read' | 'write' | null 
 /** A call that waited longer for its turn is admitted anew. */
 const promptMsMax = 500;
 
+interface Read<T> {
+  readonly caller: Principal;
+  /** Whom the endpoint is for. */
+  readonly who: 'member' | 'admin';
+  readonly work: () => Promise<T>;
+}
+
 /** Carries a read out in its turn, and charges the time that it took to its caller. Rules: HTTP-36, HTTP-38. */
 function readInTurn<T>(
-  { limits, reads, confirm, db }: Pick<Services, 'limits' | 'reads' | 'confirm' | 'db'>,
-  caller: Principal,
-  work: () => Promise<T>,
+  { limits, reads, reauthorize, db }: Pick<AllServices, 'limits' | 'reads' | 'reauthorize' | 'db'>,
+  { caller, who, work }: Read<T>,
 ): Promise<T> {
   const askedMs = performance.now();
   return reads.run(caller.userId, async () => {
     const begunMs = performance.now();
     limits.requireReadTime(caller);
     try {
-      if (begunMs - askedMs > promptMsMax) await confirm(db.read, caller, 'member');
+      if (begunMs - askedMs > promptMsMax) {
+        await reauthorize(db.read, caller, { policy: { who, anyScope: true }, params: {} });
+      }
       return await work();
     } finally {
       limits.chargeReadTime(caller, performance.now() - begunMs);
@@ -42,8 +50,9 @@ type Carry = <T>(caller: Caller, work: () => Promise<T>) => Promise<T>;
  * What takes a call of an endpoint out of the budget of the user who makes it and carries it out; `null` where its calls cost
  * nothing. Services and callers without a credential have no budget: other limits hold for them. Rules: HTTP-35, HTTP-36.
  */
-export function spending(endpoint: AnyEndpoint, services: Services): Carry | null {
+export function spending(endpoint: AnyEndpoint, services: AllServices): Carry | null {
   const cost = costOf(endpoint);
+  const who = endpoint.policy.who === 'admin' ? 'admin' : 'member';
   if (cost === null) return null;
   return async (caller, work) => {
     if (!caller || caller.kind === 'service') return work();
@@ -54,7 +63,7 @@ export function spending(endpoint: AnyEndpoint, services: Services): Carry | nul
     services.limits.countRead(caller);
     // A backend takes its own time, and has its own limits.
     const isOurs = !endpoint.forwardsCredential || services.connector === null;
-    return isOurs ? readInTurn(services, caller, work) : work();
+    return isOurs ? readInTurn(services, { caller, who, work }) : work();
   };
 }
 

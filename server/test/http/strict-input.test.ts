@@ -63,12 +63,17 @@ function namesOf(schema: unknown): string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
+/** Names that no operation forwards to a backend are read without any. */
+const noServices = () => {
+  throw new Error('reading an input takes no services');
+};
+
 /** What reading an input has to say of it. */
 function problemsOf(route: (typeof routes)[number], given: { readonly query?: Json; readonly body?: Json }): Json[] {
   const origin = { requestId: 'r', network: '192.0.2.1' };
   const raw = { params: {}, query: {}, headers: { authorization: 'Bearer x' }, body: undefined, caller: null, origin };
   try {
-    inputReader(route, () => [])({ ...raw, ...given });
+    inputReader(route, noServices)({ ...raw, ...given });
     return [];
   } catch (error) {
     if (error instanceof RefusedError) return [...(error.details ?? [])];
