@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerClient } from '../../src/features/service-clients/public.ts';
+import { recoverAdministrator } from '../../src/operator/recovery/public.ts';
 import { callTool } from '../support/agents.ts';
 import { Inviting } from '../support/inviting.ts';
+import { secondConnection } from '../support/second-connection.ts';
 import { registerService } from '../support/service-clients.ts';
 import type { Client, Json } from '../support/test-app.ts';
 import { registerWebhook } from '../support/webhooks.ts';
@@ -127,6 +129,44 @@ describe('an administrator who leaves', () => {
     const quiet = await narrow.delete(`/users/${other.userId}`);
     expect([quiet.status, Object.keys(quiet.body)]).toEqual([200, ['message']]);
     expect(Object.keys((await admin.delete(`/users/${none.userId}`)).body)).toEqual(['message']);
+  });
+
+  it('410: the links that they were shown end, pending administrators’ among them, and don’t come back (LEAVER-9)', async () => {
+    const { app } = office;
+    let guests = 0;
+    /** A link to the account of a new administrator, as the administrator who asked for it sees it. */
+    async function shownTo(client: Client): Promise<string> {
+      guests += 1;
+      const { _id } = (await admin.post('/users', { fullName: 'Pending', email: `pending-${guests}@example.com` }))
+        .body;
+      await admin.post('/userGroups/add-users', { userIds: [_id], groupIds: [adminGroup] });
+      return (await client.post(`/users/${_id}/invite-link`)).body.link.split('#token=')[1];
+    }
+    const [one, other, stays] = [await another(), await another(), await another()];
+    const links = [await shownTo(one), await shownTo(other), await shownTo(stays)];
+    const mailed = await office.guest();
+    const origin = { requestId: 'test', network: 'local' };
+    const recovery = await recoverAdministrator(app.services, {
+      email: `leaver-${count - 2}@example.com`,
+      resetSignIn: false,
+      origin,
+    });
+    const recovered = String(typeof recovery === 'string' ? null : recovery.link.split('#token=')[1]);
+    const verdicts = () => Promise.all([...links, recovered, mailed.token].map((token) => office.verdict(token)));
+    expect(await verdicts()).toEqual([400, 400, 400, 400, 400]);
+    await demote([one.userId]);
+    expect(await verdicts()).toEqual([410, 400, 400, 410, 400]);
+    await admin.post('/userGroups/add-users', { userIds: [one.userId], groupIds: [adminGroup] });
+    await demote([other.userId]);
+    await admin.delete(`/users/${other.userId}`);
+    await admin.post(`/users/${other.userId}/restore`);
+    await admin.post('/userGroups/add-users', { userIds: [other.userId], groupIds: [adminGroup] });
+    expect(await verdicts()).toEqual([410, 410, 400, 410, 400]);
+    // By whatever other way the role went, such as a back-up of before.
+    const store = secondConnection(app);
+    store.prepare('DELETE FROM group_members WHERE user_id = ?').run(stays.userId);
+    store.close();
+    expect(await verdicts()).toEqual([410, 410, 410, 410, 400]);
   });
 
   it('the remaining administrators get a notice, without the address of a webhook, three a minute about one (LEAVER-6)', async () => {

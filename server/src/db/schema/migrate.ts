@@ -19,6 +19,7 @@ import * as makers from './migrations/0015-makers.ts';
 import * as mailedCodes from './migrations/0016-mailed-codes.ts';
 import * as claimedAddresses from './migrations/0017-claimed-addresses.ts';
 import * as auditErasures from './migrations/0018-audit-erasures.ts';
+import * as shownLinks from './migrations/0019-shown-links.ts';
 
 interface Migration {
   readonly name: string;
@@ -55,6 +56,7 @@ const migrations: readonly Migration[] = [
   { name: 'claimed-addresses', up: claimedAddresses.up, compatibleFrom: 11 },
   // An older release signs no erasure: its own are signed afterwards, as earlier ones are.
   { name: 'audit-erasures', up: auditErasures.up, compatibleFrom: 11 },
+  { name: 'shown-links', up: shownLinks.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

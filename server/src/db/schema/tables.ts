@@ -128,7 +128,7 @@ interface OneTimeLinks {
   /** `null`: never. */
   expires_at: Ms | null;
   ended_at: Ms | null;
-  end_reason: 'used' | 'replaced' | 'email-changed' | 'password-changed' | 'owner-deleted' | null;
+  end_reason: 'used' | 'replaced' | 'email-changed' | 'password-changed' | 'owner-deleted' | 'maker-left' | null;
   /** Whether it is the last one of its purpose that the person got, in this life of the account. */
   is_current: Flag;
   /** Of a confirmation: whether the current password is asked for, because the address was set without it. */

@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { notifyAdministrators, reviewAnswer, reviewFor, reviewOf } from '../leavers/public.ts';
+import { notifyAdministrators, reviewAnswer, reviewFor, settleLeavers } from '../leavers/public.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
 import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeToDemote } from './membership-change.ts';
@@ -41,7 +41,7 @@ export const removeMembers = endpoint({
         const changes = { members: { before, after: [] } };
         await appendAudit(tx, services, { ...record, details: { userIds }, changes });
       }
-      return { demoted, review: await reviewOf(tx, services, demoted) };
+      return { demoted, review: await settleLeavers(tx, services, demoted) };
     });
     notifyAdministrators(services, { caller, kind: 'demoted', userIds: demoted, review });
     const message = 'Users removed from groups successfully';

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/public.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, settleLeavers } from '../leavers/public.ts';
 import { removePerson, requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
@@ -32,7 +32,7 @@ export const revokeInvitation = endpoint({
         { ...record, action: 'invitation.revoked' },
         { ...record, action: 'user.deleted', changes: { isDeleted: { before: false, after: true } } },
       );
-      return reviewOf(tx, services, [id]);
+      return settleLeavers(tx, services, [id]);
     });
     notifyAdministrators(services, { caller, kind: 'deleted', userIds: [id], review });
     return { message: 'Invitation revoked successfully', ...reviewForDeleted(caller, review) };

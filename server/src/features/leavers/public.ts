@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import type { Reader } from '../../db/database.ts';
+import type { Tx } from '../../db/database.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectNames } from '../../db/members/people.ts';
 import { administratorLeftMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
+import { endLinksShownTo } from '../links/public.ts';
 import { listClientsOf } from '../service-clients/public.ts';
 import { listWebhooksOf } from '../webhooks/public.ts';
 import { isEmpty, type NeedsReview, needsReview } from './review.ts';
@@ -22,17 +23,21 @@ export const reviewAnswer = z.object({
     .describe('What the users made who were administrators, or whose secret or address they set; it goes on working'),
 });
 
-/** What some users made, or hold the secret or address of, that goes on as the transaction leaves it. Rule: LEAVER-4. */
-export async function reviewOf(
-  read: Reader,
+/**
+ * Ends the links that users were shown who were demoted or deleted in the transaction, and answers what else they made, or
+ * hold the secret or address of, that goes on. Rules: LEAVER-4, LEAVER-9.
+ */
+export async function settleLeavers(
+  tx: Tx,
   { clock }: Pick<Services, 'clock'>,
   userIds: readonly string[],
 ): Promise<NeedsReview> {
   if (userIds.length === 0) return { serviceClients: [], webhooks: [] };
   const nowMs = clock.now();
+  await endLinksShownTo(tx, userIds, nowMs);
   return {
-    serviceClients: await listClientsOf(read, userIds, nowMs),
-    webhooks: await listWebhooksOf(read, userIds, nowMs),
+    serviceClients: await listClientsOf(tx, userIds, nowMs),
+    webhooks: await listWebhooksOf(tx, userIds, nowMs),
   };
 }
 

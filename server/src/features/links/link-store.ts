@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { isAdministrator } from '../../db/members/membership.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import type { LinkPurpose, StoredLink } from './link.ts';
 
@@ -14,11 +16,18 @@ export async function selectLink(read: Reader, hash: CredentialHash): Promise<St
     .where('l.hash', '=', hash)
     .select(['l.id', 'l.org_id as orgId', 'l.user_id as userId', 'l.purpose'])
     .select(['l.expires_at as expiresAt', 'l.ended_at as endedAt', 'l.needs_password', 'l.email'])
-    .select(['u.is_deleted as ownerDeleted', 'o.is_deleted as orgDeleted'])
+    .select(['u.is_deleted as ownerDeleted', 'o.is_deleted as orgDeleted', 'l.delivery', 'l.created_by as createdBy'])
+    .select(isAdministrator('l.created_by').as('makerIsAdministrator'))
     .executeTakeFirst();
   if (!row) return undefined;
-  const { ownerDeleted, orgDeleted, needs_password, ...link } = row;
-  return { ...link, isOwnerGone: ownerDeleted === 1 || orgDeleted === 1, needsPassword: needs_password === 1 };
+  const { ownerDeleted, orgDeleted, needs_password, delivery, createdBy, makerIsAdministrator, ...link } = row;
+  const wasShown = delivery === 'shown' && createdBy !== null;
+  return {
+    ...link,
+    isOwnerGone: ownerDeleted === 1 || orgDeleted === 1,
+    isMakerGone: wasShown && !makerIsAdministrator,
+    needsPassword: needs_password === 1,
+  };
 }
 
 /** Adds links, as many as one statement takes. */
@@ -38,6 +47,23 @@ export async function endOpenLinks(
     .where('user_id', 'in', which.userIds)
     .where('ended_at', 'is', null);
   await (which.purpose === undefined ? open : open.where('purpose', '=', which.purpose)).execute();
+}
+
+/**
+ * Ends the open links that some users were shown, who are no longer administrators: those that they asked for, and those
+ * that the command showed of their own accounts.
+ */
+export async function endShownLinks(tx: Tx, makerIds: readonly string[], nowMs: number): Promise<void> {
+  await tx
+    .updateTable('one_time_links')
+    .set({ ended_at: nowMs, end_reason: 'maker-left' })
+    // Written out, so that SQLite sees that the index of these links is the one to use.
+    .where('delivery', '=', sql.lit('shown'))
+    .where('ended_at', 'is', null)
+    .where((eb) =>
+      eb.or([eb('created_by', 'in', makerIds), eb('created_by', 'is', null).and('user_id', 'in', makerIds)]),
+    )
+    .execute();
 }
 
 /** Ends what is still open of all links of an organization. */

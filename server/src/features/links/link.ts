@@ -48,6 +48,8 @@ export interface StoredLink {
   readonly expiresAt: number | null;
   readonly endedAt: number | null;
   readonly isOwnerGone: boolean;
+  /** Whether it was shown to an administrator who is one no longer. Rule: LEAVER-9. */
+  readonly isMakerGone: boolean;
   /** Of a confirmation: whether the current password is asked for. */
   readonly needsPassword: boolean;
   /** Of a confirmation: the address that it makes the owner's; `null`: the one that the owner has. */
@@ -59,6 +61,6 @@ export function judgeLink(link: StoredLink | undefined, nowMs: number): 'good' |
   if (!link || link.isOwnerGone) return 'unknown';
   const endMs = Math.min(link.endedAt ?? Number.POSITIVE_INFINITY, link.expiresAt ?? Number.POSITIVE_INFINITY);
   // Not by the clock alone, which may be set back: what has ended stays so. Rule: LINK-2.
-  if (link.endedAt === null && nowMs < endMs) return 'good';
+  if (link.endedAt === null && !link.isMakerGone && nowMs < endMs) return 'good';
   return nowMs < endMs + endedLinkKeptMs ? 'gone' : 'unknown';
 }

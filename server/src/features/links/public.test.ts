@@ -33,6 +33,7 @@ describe('what a link is still good for', () => {
     expiresAt: 1_000,
     endedAt: null,
     isOwnerGone: false,
+    isMakerGone: false,
     needsPassword: false,
     email: null,
   };
@@ -50,6 +51,7 @@ describe('what a link is still good for', () => {
     ['without an end', { expiresAt: null }, Number.MAX_SAFE_INTEGER, 'good'],
     ['without an end, and ended', { expiresAt: null, endedAt: 500 }, 500, 'gone'],
     ['of somebody who is gone', { isOwnerGone: true }, 0, 'unknown'],
+    ['shown to an administrator of before (LEAVER-9)', { isMakerGone: true }, 0, 'gone'],
     ['used, of somebody who is gone', { isOwnerGone: true, endedAt: 500 }, 600, 'unknown'],
   ] as const)('%s (LINK-3, PASSWORD-12)', (...[, given, nowMs, verdict]) => {
     expect(judgeLink(given && { ...link, ...given }, nowMs)).toBe(verdict);

@@ -19,6 +19,7 @@ import {
   deleteOldLinks,
   endOpenLinks,
   endOpenLinksOfOrg,
+  endShownLinks,
   insertLinks,
   selectLink,
   updateDelivery,
@@ -178,6 +179,11 @@ export async function endLinks(
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason });
   // Whoever comes back has not been invited yet.
   if (reason === 'owner-deleted') await updateNotCurrent(tx, { userIds: [userId] });
+}
+
+/** Ends the links that some users were shown, who are administrators no longer: such a link makes any of them its owner. Rule: LEAVER-9. */
+export async function endLinksShownTo(tx: Tx, userIds: readonly string[], nowMs: number): Promise<void> {
+  if (userIds.length > 0) await endShownLinks(tx, userIds, nowMs);
 }
 
 /** Ends every link of an organization that comes back after it was deleted. Rule: CLI-8. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, reviewOf } from '../leavers/public.ts';
+import { notifyAdministrators, reviewAnswer, reviewForDeleted, settleLeavers } from '../leavers/public.ts';
 import { removePerson, requirePerson } from './public.ts';
 
 /** Rules: LEAVER-4, LEAVER-6, USER-34 to USER-38. */
@@ -23,7 +23,7 @@ export const deleteUser = endpoint({
       const changes = { isDeleted: { before: false, after: true } };
       const record = { action: 'user.deleted', orgId, actor: caller, subjectId: id, origin, changes } as const;
       await appendAudit(tx, services, record);
-      return reviewOf(tx, services, [id]);
+      return settleLeavers(tx, services, [id]);
     });
     notifyAdministrators(services, { caller, kind: 'deleted', userIds: [id], review });
     return { message: 'User deleted successfully', ...reviewForDeleted(caller, review) };

@@ -10,6 +10,7 @@ import {
 import type { Origin } from '../../base/origin.ts';
 import type { Reader } from '../../db/database.ts';
 import { selectRemainingUsers } from '../../db/members/erasure-traces.ts';
+import { endLinksShownTo } from '../../features/links/public.ts';
 import { revokeTokensOf } from '../../features/tokens/public.ts';
 import type { AllServices, Services } from '../../services.ts';
 import {
@@ -66,8 +67,9 @@ export function erasePerson(
     const events = await updateEventsErased(tx, { userId, orgId });
     await revokeTokensOf(tx, services, { owner: { userId }, orgId, by: null, reason: 'Owner was erased', origin });
     await updateTokensErased(tx, userId);
-    await deleteOwnRows(tx, userId);
     const nowMs = services.clock.now();
+    await endLinksShownTo(tx, [userId], nowMs);
+    await deleteOwnRows(tx, userId);
     await updateErased(tx, userId, nowMs);
     const erased = { records, events };
     const record = { action: 'user.erased', orgId, actor: null, subjectId: userId, origin } as const;
