@@ -61,6 +61,7 @@ import { requestOneTimeCode } from './features/sessions/request-one-time-code.ts
 import { requestPasswordReset } from './features/sessions/request-password-reset.ts';
 import { resetPassword } from './features/sessions/reset-password.ts';
 import { unblockUser } from './features/sessions/unblock-user.ts';
+import { confirmMailSettings, confirmOidcSettings } from './features/settings/confirm-settings.ts';
 import { deleteMailSettings } from './features/settings/delete-mail-settings.ts';
 import { deleteOidcSettings } from './features/settings/delete-oidc-settings.ts';
 import { getMailSettings } from './features/settings/get-mail-settings.ts';
@@ -157,10 +158,12 @@ export const routes: readonly AnyEndpoint[] = [
   deleteOidcSettings,      // DELETE  /settings/oidc                              admin        org:admin
   getOidcSettings,         // GET     /settings/oidc                              admin        org:admin
   setOidcSettings,         // PUT     /settings/oidc                              admin        session only
+  confirmOidcSettings,     // POST    /settings/oidc/confirm                      admin        session only
   testOidcSettings,        // POST    /settings/oidc/test                         admin        org:admin
   deleteMailSettings,      // DELETE  /settings/smtp                              admin        org:admin
   getMailSettings,         // GET     /settings/smtp                              admin        org:admin
   setMailSettings,         // PUT     /settings/smtp                              admin        session only
+  confirmMailSettings,     // POST    /settings/smtp/confirm                      admin        session only
   testMailSettings,        // POST    /settings/smtp/test                         admin        org:admin
   createTeam,              // POST    /teams                                      member       team:write
   deleteTeam,              // DELETE  /teams/:id                                  member       team:write

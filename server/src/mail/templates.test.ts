@@ -64,11 +64,12 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
         kind: 'demoted',
         serviceClients: [fullName, 'two'],
         webhooks: ['hook.example.com'],
+        settings: ['single sign-on', 'mail'],
       }),
       link: null,
     },
     'administrator-deleted': {
-      mail: administratorLeftMail({ ...left, kind: 'deleted', serviceClients: [], webhooks: [] }),
+      mail: administratorLeftMail({ ...left, kind: 'deleted', serviceClients: [], webhooks: [], settings: [] }),
       link: null,
     },
     'password-changed': { mail: passwordChangedMail(person, { ...happened, revokedTokens: false }), link: null },

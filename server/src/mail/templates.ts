@@ -203,11 +203,13 @@ interface AdministratorLeftLetter extends FromOrganization {
   readonly serviceClients: readonly string[];
   /** Hosts. */
   readonly webhooks: readonly string[];
+  /** Names of settings. */
+  readonly settings: readonly string[];
 }
 
 /** To the administrators who remain. Rule: LEAVER-6. */
 export function administratorLeftMail(letter: AdministratorLeftLetter): MailContent {
-  const { organization, kind, webhooks } = letter;
+  const { organization, kind, webhooks, settings } = letter;
   const by = withoutLinks(letter.by);
   const users = letter.users.map(withoutLinks).join(', ');
   const serviceClients = letter.serviceClients.map(withoutLinks);
@@ -224,9 +226,12 @@ export function administratorLeftMail(letter: AdministratorLeftLetter): MailCont
       ...(webhooks.length > 0
         ? [say`These webhooks go on getting events, or their secrets may be known: ${webhooks.join(', ')}.`]
         : []),
-      serviceClients.length + webhooks.length > 0
-        ? say`Please review each: rotate the secret of a service client, and delete or replace what is no longer needed.`
-        : say`No service client or webhook of theirs needs review.`,
+      ...(settings.length > 0
+        ? [say`These settings go on as they set them, and their secrets may be known: ${settings.join(', ')}.`]
+        : []),
+      serviceClients.length + webhooks.length + settings.length > 0
+        ? say`Please review each: rotate the secret of a service client, confirm or change settings, and delete or replace what is no longer needed.`
+        : say`No service client, webhook or setting of theirs needs review.`,
     ],
     centre: null,
     after: [say`If you did not expect this, look at the audit log of ${organization}.`],

@@ -32,7 +32,7 @@ describe('an administrator who leaves', () => {
     by.post('/userGroups/remove-users', { userIds, groupIds: [adminGroup] });
   const clientsOf = async (): Promise<Json[]> => (await admin.get('/service-clients')).body.clients;
   const webhooksOf = async (): Promise<Json[]> => (await admin.get('/webhooks')).body.webhooks;
-  const nothing = { serviceClients: [], webhooks: [] };
+  const nothing = { serviceClients: [], webhooks: [], settings: [] };
   /** The notices to somebody about a leaver, once there are so many. */
   async function notices(to: string, about: string, expected: number): Promise<readonly string[]> {
     const all = () => office.mail.mailsTo(to).flatMap(({ raw }) => (raw.includes(`(${about}`) ? [raw] : []));
@@ -65,6 +65,7 @@ describe('an administrator who leaves', () => {
     expect(body.needsReview).toEqual({
       serviceClients: clients.filter(isTheirs).map(({ clientId, name, createdAt }) => ({ clientId, name, createdAt })),
       webhooks: webhooks.filter(isTheirs).map(({ id, url, createdAt }) => ({ id, url, createdAt })),
+      settings: [],
     });
     expect([body.needsReview.serviceClients.length, body.needsReview.webhooks.length]).toEqual([3, 3]);
     for (const one of [...(await clientsOf()), ...(await webhooksOf())]) {
@@ -124,7 +125,7 @@ describe('an administrator who leaves', () => {
     const { status, body } = await admin.delete(`/users/${one.userId}`);
     expect([status, body.needsReview]).toEqual([
       200,
-      { serviceClients: [expect.objectContaining({ name: `of ${one.userId}` })], webhooks: [] },
+      { ...nothing, serviceClients: [expect.objectContaining({ name: `of ${one.userId}` })] },
     ]);
     const quiet = await narrow.delete(`/users/${other.userId}`);
     expect([quiet.status, Object.keys(quiet.body)]).toEqual([200, ['message']]);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 type UserIdColumn = `${string}.user_id`;
-type MakerColumn = `${string}.${'created' | 'secret' | 'address'}_by`;
+type MakerColumn = `${string}.${'created' | 'secret' | 'address' | 'updated' | 'confirmed'}_by`;
 
 /**
  * Whether the person that a column names is in the `admin` group: what makes an administrator. Rule: AUTH-29.

@@ -20,6 +20,7 @@ import * as mailedCodes from './migrations/0016-mailed-codes.ts';
 import * as claimedAddresses from './migrations/0017-claimed-addresses.ts';
 import * as auditErasures from './migrations/0018-audit-erasures.ts';
 import * as shownLinks from './migrations/0019-shown-links.ts';
+import * as settingMakers from './migrations/0020-setting-makers.ts';
 
 interface Migration {
   readonly name: string;
@@ -57,6 +58,7 @@ const migrations: readonly Migration[] = [
   // An older release signs no erasure: its own are signed afterwards, as earlier ones are.
   { name: 'audit-erasures', up: auditErasures.up, compatibleFrom: 11 },
   { name: 'shown-links', up: shownLinks.up, compatibleFrom: 11 },
+  { name: 'setting-makers', up: settingMakers.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

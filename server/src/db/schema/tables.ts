@@ -143,6 +143,10 @@ interface Settings {
   content: string;
   updated_by: string;
   updated_at: Ms;
+  /** Who gave the present secret; `null`: there is none, or it came with the last change. */
+  secret_by: string | null;
+  /** The administrator who confirmed it as it is since; `null`: none. */
+  confirmed_by: string | null;
 }
 
 interface Pictures {

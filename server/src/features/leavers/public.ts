@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
+import { toTimestamp } from '../../base/clock.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
@@ -9,11 +10,15 @@ import type { Services } from '../../services.ts';
 import { endLinksShownTo } from '../links/public.ts';
 import { listClientsOf } from '../service-clients/public.ts';
 import { listWebhooksOf } from '../webhooks/public.ts';
+import { selectSettingsOf } from './left-setting-store.ts';
 import { isEmpty, type NeedsReview, needsReview } from './review.ts';
 
 /** How many administrators get a notice, and how many users and things it names. */
 const recipientsMax = 100;
 const namedMax = 20;
+
+/** Settings as a notice names them. */
+const settingNames = { oidc: 'single sign-on', smtp: 'mail' } as const;
 
 /** What the answer to a demotion or a deletion carries besides. Rule: LEAVER-4. */
 export const reviewAnswer = z.object({
@@ -32,12 +37,13 @@ export async function settleLeavers(
   { clock }: Pick<Services, 'clock'>,
   userIds: readonly string[],
 ): Promise<NeedsReview> {
-  if (userIds.length === 0) return { serviceClients: [], webhooks: [] };
+  if (userIds.length === 0) return { serviceClients: [], webhooks: [], settings: [] };
   const nowMs = clock.now();
   await endLinksShownTo(tx, userIds, nowMs);
   return {
     serviceClients: await listClientsOf(tx, userIds, nowMs),
     webhooks: await listWebhooksOf(tx, userIds, nowMs),
+    settings: (await selectSettingsOf(tx, userIds)).map((one) => ({ ...one, updatedAt: toTimestamp(one.updatedAt) })),
   };
 }
 
@@ -72,6 +78,7 @@ async function writeNotice({ db }: Services, { caller, kind, userIds, review }: 
     serviceClients: review.serviceClients.slice(0, namedMax).map(({ name }) => name),
     // The rest of an address may be a secret.
     webhooks: review.webhooks.slice(0, namedMax).map(({ url }) => new URL(url).host),
+    settings: review.settings.map(({ name }) => settingNames[name]),
   });
 }
 

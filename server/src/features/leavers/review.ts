@@ -5,12 +5,13 @@ import { idAnswer, timestamp } from '../../http/schemas.ts';
 export const needsReview = z.object({
   serviceClients: z.array(z.object({ clientId: idAnswer, name: z.string(), createdAt: timestamp })),
   webhooks: z.array(z.object({ id: idAnswer, url: z.string(), createdAt: timestamp })),
+  settings: z.array(z.object({ name: z.enum(['oidc', 'smtp']), updatedAt: timestamp })),
 });
 
 /** What goes on without a user who made it. */
 export type NeedsReview = z.output<typeof needsReview>;
 
 /** Whether there is nothing to review. */
-export function isEmpty({ serviceClients, webhooks }: NeedsReview): boolean {
-  return serviceClients.length + webhooks.length === 0;
+export function isEmpty({ serviceClients, webhooks, settings }: NeedsReview): boolean {
+  return serviceClients.length + webhooks.length + settings.length === 0;
 }

@@ -7,6 +7,8 @@ import { encryptMailSettings } from './public.ts';
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';
+const unstored = { updatedBy: null, updatedAt: null, confirmedBy: null, needsReview: false };
+const makers = { ...unstored, updatedBy: expect.any(String), updatedAt: expect.any(String) };
 const nothing = {
   configured: false,
   source: null,
@@ -17,6 +19,7 @@ const nothing = {
   hasPassword: false,
   from: null,
   note: null,
+  ...unstored,
 };
 const wish = {
   host: 'mail.example.com',
@@ -36,6 +39,7 @@ const stored = {
   hasPassword: true,
   from: 'Example <hello@example.com>',
   note: null,
+  ...makers,
 };
 const environment = { SMTP_URL: `smtps://ada%40example.com:${secret}@smtp.example.com` };
 const configured = {
@@ -123,7 +127,7 @@ describe('GET /settings/smtp', () => {
     admin = await app.signIn('ada@example.com');
     expect(await settings()).toEqual({ ...configured, note });
     await admin.delete(path);
-    expect(await settings()).toEqual({ ...configured, note: null });
+    expect(await settings()).toEqual({ ...configured, ...unstored, note: null });
     expect((await admin.put(path, wish)).body).toEqual({ ...configured, note });
     await app.stop();
     app = await TestApp.start({ DATA_DIR: dataDir });
@@ -149,7 +153,7 @@ describe('GET /settings/smtp', () => {
     app = await TestApp.start({ DATA_DIR: dataDir, ENCRYPTION_KEY: '0123456789abcdef'.repeat(4) });
     admin = await app.signIn('ada@example.com');
     const note = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';
-    expect(await settings()).toEqual({ ...nothing, note });
+    expect(await settings()).toEqual({ ...nothing, ...makers, note });
     const invited = await admin.post('/users/bulk/invite', { emails: ['new@example.com'] });
     expect([invited.status, invited.body.message]).toEqual([400, expect.stringContaining('SMTP_URL')]);
     expect((await admin.post(`${path}/test`)).status).toBe(400);

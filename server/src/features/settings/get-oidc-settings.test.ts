@@ -16,6 +16,8 @@ import { type Client, TestApp } from '../../../test/support/test-app.ts';
 const path = '/settings/oidc';
 const ada = { sub: 'ada', email: 'ada@example.com', email_verified: true };
 
+const unstored = { updatedBy: null, updatedAt: null, confirmedBy: null, needsReview: false };
+
 describe('GET /settings/oidc', () => {
   let provider: OidcServer;
   let second: OidcServer;
@@ -59,6 +61,7 @@ describe('GET /settings/oidc', () => {
         groupIds: [],
         redirectUri: callbackUrl,
         note: null,
+        ...unstored,
       },
     ]);
     await none.close();
@@ -77,6 +80,7 @@ describe('GET /settings/oidc', () => {
       groupIds: [],
       redirectUri: callbackUrl,
       note: null,
+      ...unstored,
     });
     expect(text).not.toContain(clientSecret);
   });

@@ -8,7 +8,8 @@ import { shownSender } from '../../mail/mail-address.ts';
 import { type OidcSettings, oidcRedirectUri } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
 import { normalizeEmail } from '../../text/email-address.ts';
-import { selectSetting } from './setting-store.ts';
+import { makersAnswer, toMakers } from './setting-makers.ts';
+import { selectSetting, selectSettingMakers } from './setting-store.ts';
 
 const purpose = 'mail-settings';
 
@@ -157,6 +158,7 @@ export const mailSettingsAnswer = z.object({
   hasPassword: z.boolean(),
   from: z.string().nullable(),
   note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
+  ...makersAnswer.shape,
 });
 
 const overridden = 'The configuration says otherwise and comes before what is stored';
@@ -168,11 +170,12 @@ export async function describeMailSettings({
   config,
   mail,
 }: Pick<Services, 'db' | 'config' | 'mail'>): Promise<z.output<typeof mailSettingsAnswer>> {
-  const hasStored = (await selectSetting(db.read, 'smtp')) !== null;
+  const makers = toMakers(await selectSettingMakers(db.read, 'smtp'));
+  const hasStored = makers.updatedBy !== null;
   const settings = await mail.settings();
   if (!settings) {
     const nothing = { host: null, port: null, security: null, username: null, hasPassword: false, from: null };
-    return { configured: false, source: null, ...nothing, note: hasStored ? unreadable : null };
+    return { configured: false, source: null, ...nothing, note: hasStored ? unreadable : null, ...makers };
   }
   const { host, port, security, login, from } = settings;
   return {
@@ -185,6 +188,7 @@ export async function describeMailSettings({
     hasPassword: login !== null,
     from: shownSender(from),
     note: config.mailServer && hasStored ? overridden : null,
+    ...makers,
   };
 }
 
@@ -199,6 +203,7 @@ export const oidcSettingsAnswer = z.object({
   groupIds: z.array(z.string()),
   redirectUri: z.string().describe('What has to be registered with the provider'),
   note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
+  ...makersAnswer.shape,
 });
 
 /** Tells by what provider people may sign in at the moment. Rules: AUDIT-5, AUTH-48. */
@@ -207,7 +212,8 @@ export async function describeOidcSettings({
   config,
   oidc,
 }: Pick<Services, 'db' | 'config' | 'oidc'>): Promise<z.output<typeof oidcSettingsAnswer>> {
-  const hasStored = (await selectSetting(db.read, 'oidc')) !== null;
+  const makers = toMakers(await selectSettingMakers(db.read, 'oidc'));
+  const hasStored = makers.updatedBy !== null;
   const settings = (await oidc.client())?.settings;
   const source = config.oidc ? ('configuration' as const) : ('stored' as const);
   const stored = hasStored && !settings ? unreadable : null;
@@ -221,5 +227,6 @@ export async function describeOidcSettings({
     groupIds: [...(settings?.groupIds ?? [])],
     redirectUri: oidcRedirectUri(config),
     note: config.oidc && hasStored ? overridden : stored,
+    ...makers,
   };
 }

@@ -57,6 +57,10 @@ describe('PUT /settings/smtp', () => {
       hasPassword: true,
       from: 'Ann, Bob <hello@example.com>',
       note: null,
+      updatedBy: admin.userId,
+      updatedAt: expect.any(String),
+      confirmedBy: null,
+      needsReview: false,
     });
     expect(text).not.toContain(secret);
     expect(await password()).toBe(secret);

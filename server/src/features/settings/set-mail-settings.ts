@@ -14,17 +14,15 @@ import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { auditedMailSettings } from './audited-settings.ts';
 import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './public.ts';
-import { selectSetting, upsertSetting } from './setting-store.ts';
-
-const portMax = 65_535;
-const passwordMax = 1_000;
+import { storeSetting } from './setting-actions.ts';
+import { selectSetting } from './setting-store.ts';
 
 const body = z.strictObject({
   host: mailHost.describe('Name or address of the mail server').meta({ examples: ['smtp.example.com'] }),
   port: z
     .int()
     .min(1)
-    .max(portMax)
+    .max(65_535)
     .optional()
     .describe('587, or 465 for security tls')
     .meta({ examples: [587] }),
@@ -41,7 +39,7 @@ const body = z.strictObject({
     .meta({ examples: ['mailer'] }),
   password: z
     .string()
-    .max(passwordMax)
+    .max(1_000)
     .optional()
     .describe(
       'May be left out to keep the stored one, as long as host, port and username stay the same and it is not to go out less protected',
@@ -92,9 +90,9 @@ async function set(services: Services, input: Input): Promise<z.output<typeof ma
   const settings = settingsOf(wish, stored);
   const content = await encryptMailSettings(encryption, settings);
   const isDone = await write(async (tx) => {
-    // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
-    if ((await selectSetting(tx, 'smtp')) !== earlier) return false;
-    await upsertSetting(tx, { name: 'smtp', content, updated_by: userId, updated_at: clock.now() });
+    const isSecretKept = settings.login !== null && settings.login.password === stored?.login?.password;
+    const setting = { name: 'smtp', content, by: userId, nowMs: clock.now() } as const;
+    if (!(await storeSetting(tx, { ...setting, earlier, isSecretKept }))) return false;
     const changes = changesBetween(auditedMailSettings(stored), auditedMailSettings(settings));
     const record = { action: 'settings.mail-set', orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, { ...record, changes });

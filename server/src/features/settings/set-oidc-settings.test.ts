@@ -65,6 +65,10 @@ describe('PUT /settings/oidc', () => {
       hasClientSecret: true,
       redirectUri: callbackUrl,
       note: null,
+      updatedBy: admin.userId,
+      updatedAt: expect.any(String),
+      confirmedBy: null,
+      needsReview: false,
     });
     expect(text).not.toContain(clientSecret);
     expect((await admin.get(path)).body).toEqual(body);

@@ -15,7 +15,8 @@ import type { Services } from '../../services.ts';
 import { requireGroups } from '../groups/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
 import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './public.ts';
-import { selectSetting, upsertSetting } from './setting-store.ts';
+import { storeSetting } from './setting-actions.ts';
+import { selectSetting } from './setting-store.ts';
 
 const listMax = 100;
 
@@ -70,10 +71,10 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
   const settings = { ...wish, clientSecret: secretFor(wish, stored) };
   const content = await encryptOidcSettings(encryption, settings);
   const isDone = await write(async (tx) => {
-    // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
-    if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
     await requireGroups(tx, { orgId, groupIds: settings.groupIds, caller });
-    await upsertSetting(tx, { name: 'oidc', content, updated_by: userId, updated_at: clock.now() });
+    const isSecretKept = wish.clientSecret === undefined;
+    const setting = { name: 'oidc', content, by: userId, nowMs: clock.now() } as const;
+    if (!(await storeSetting(tx, { ...setting, earlier, isSecretKept }))) return false;
     const changes = changesBetween(auditedOidcSettings(stored), auditedOidcSettings(settings));
     const record = { action: 'settings.oidc-set', orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, { ...record, changes });

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { SessionPrincipal } from '../../access/principal.ts';
+import { appendAudit } from '../../audit-log/audit-log.ts';
+import { RefusedError } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
+import { endpoint } from '../../http/endpoint.ts';
+import type { Services } from '../../services.ts';
+import { describeMailSettings, describeOidcSettings, mailSettingsAnswer, oidcSettingsAnswer } from './public.ts';
+import { updateConfirmed } from './setting-store.ts';
+
+interface Confirming {
+  readonly caller: SessionPrincipal;
+  readonly origin: Origin;
+}
+
+const actions = { smtp: 'settings.mail-confirmed', oidc: 'settings.oidc-confirmed' } as const;
+
+/** Notes that the caller answers for settings as they are. Throws `notFound` where none are stored. */
+async function confirm(services: Services, name: keyof typeof actions, { caller, origin }: Confirming): Promise<void> {
+  await services.db.transaction(async (tx) => {
+    await services.confirm(tx, caller, 'admin');
+    if (!(await updateConfirmed(tx, name, caller.userId))) throw new RefusedError('notFound');
+    const record = { action: actions[name], orgId: caller.orgId, actor: caller, subjectId: null, origin } as const;
+    await appendAudit(tx, services, record);
+  });
+}
+
+const body = z.strictObject({}).optional();
+
+/** Rule: LEAVER-10. */
+export const confirmMailSettings = endpoint({
+  method: 'POST',
+  path: '/settings/smtp/confirm',
+  tag: 'Settings',
+  summary: 'Confirm the stored mail settings as they are, so that they need no review when whoever set them leaves',
+  policy: { who: 'admin', sessionOnly: true },
+  body,
+  response: { 200: mailSettingsAnswer },
+  async handle(services, { caller, origin }) {
+    await confirm(services, 'smtp', { caller, origin });
+    return describeMailSettings(services);
+  },
+});
+
+/** Rule: LEAVER-10. */
+export const confirmOidcSettings = endpoint({
+  method: 'POST',
+  path: '/settings/oidc/confirm',
+  tag: 'Settings',
+  summary:
+    'Confirm the stored provider of single sign-on as it is, so that it needs no review when whoever set it leaves',
+  policy: { who: 'admin', sessionOnly: true },
+  body,
+  response: { 200: oidcSettingsAnswer },
+  async handle(services, { caller, origin }) {
+    await confirm(services, 'oidc', { caller, origin });
+    return describeOidcSettings(services);
+  },
+});
