@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { MailServer } from './mail-server.ts';
 import { beginSignIn } from './sign-in.ts';
 import { type Answer, type Client, TestApp } from './test-app.ts';
+import type { TestClock } from './test-clock.ts';
 
 type Method = 'password' | 'otp' | 'oidc';
 /** A method and what it takes. */
@@ -39,9 +40,9 @@ export class SignInDesk {
     };
   }
 
-  static async start(environment: Readonly<Record<string, string>> = {}): Promise<SignInDesk> {
+  static async start(environment: Readonly<Record<string, string>> = {}, clock?: TestClock): Promise<SignInDesk> {
     const mail = await MailServer.start();
-    const app = await TestApp.start({ SMTP_URL: mail.url, ...environment });
+    const app = await TestApp.start({ SMTP_URL: mail.url, ...environment }, clock);
     const desk = new SignInDesk({ app, mail, admin: await app.setUp() });
     await desk.setSteps(['password', 'otp']);
     return desk;

@@ -3,6 +3,16 @@ import type { CredentialHash } from '../../base/secret.ts';
 /** Milliseconds since 1970. */
 type Ms = number;
 
+/** Why a link works no longer. */
+export type LinkEndReason =
+  | 'used'
+  | 'replaced'
+  | 'email-changed'
+  | 'password-changed'
+  | 'owner-deleted'
+  | 'maker-left'
+  | 'sessions-ended';
+
 /** The password of somebody. */
 export interface PasswordCredentials {
   user_id: string;

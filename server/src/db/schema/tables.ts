@@ -6,6 +6,7 @@ import type {
   AuthConfigs,
   ExternalIdentities,
   GuessingTables,
+  LinkEndReason,
   OneTimeCodes,
   PasswordCredentials,
   ServiceClients,
@@ -128,7 +129,7 @@ interface OneTimeLinks {
   /** `null`: never. */
   expires_at: Ms | null;
   ended_at: Ms | null;
-  end_reason: 'used' | 'replaced' | 'email-changed' | 'password-changed' | 'owner-deleted' | 'maker-left' | null;
+  end_reason: LinkEndReason | null;
   /** Whether it is the last one of its purpose that the person got, in this life of the account. */
   is_current: Flag;
   /** Of a confirmation: whether the current password is asked for, because the address was set without it. */
@@ -137,15 +138,14 @@ interface OneTimeLinks {
   email: string | null;
 }
 
+/** `secret_by` gave the secret, `null`: with the last change. `confirmed_by` confirmed it since, `null`: no one. */
 interface Settings {
   name: 'smtp' | 'oidc';
   /** Encrypted JSON. */
   content: string;
   updated_by: string;
   updated_at: Ms;
-  /** Who gave the present secret; `null`: there is none, or it came with the last change. */
   secret_by: string | null;
-  /** The administrator who confirmed it as it is since; `null`: none. */
   confirmed_by: string | null;
 }
 

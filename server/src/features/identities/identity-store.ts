@@ -32,9 +32,13 @@ export async function insertIdentity(tx: Tx, row: NewRow<'external_identities'>)
   await tx.insertInto('external_identities').values(row).execute();
 }
 
-/** Forgets who somebody is at providers, and tickets. */
+/** Forgets who somebody is at providers. */
 export async function deleteIdentities(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('external_identities').where('user_id', '=', userId).execute();
+}
+
+/** Forgets the tickets of a user. */
+export async function deleteTicketsOf(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute();
 }
 

@@ -6,6 +6,7 @@ import {
   deleteIdentities,
   deleteOldTickets,
   deleteTicket,
+  deleteTicketsOf,
   insertIdentity,
   insertTicket,
   selectHasIdentity,
@@ -41,7 +42,12 @@ export async function linkIdentity(
   await insertIdentity(tx, { issuer, subject, user_id: userId, created_at: clock.now() });
 }
 
-/** Forgets who somebody is at providers, and tickets: whoever comes back is linked anew. */
+/** Forgets the tickets with which a user came back from the provider: what they prove counts no longer. Rule: SESSION-13. */
+export async function forgetTickets(tx: Tx, userId: string): Promise<void> {
+  await deleteTicketsOf(tx, userId);
+}
+
+/** Forgets who somebody is at providers: whoever comes back is linked anew. */
 export async function forgetIdentities(tx: Tx, userId: string): Promise<void> {
   await deleteIdentities(tx, userId);
 }

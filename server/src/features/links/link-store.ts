@@ -2,10 +2,9 @@ import { sql } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
-import type { NewRow, Tables } from '../../db/schema/tables.ts';
+import type { LinkEndReason } from '../../db/schema/sign-in-tables.ts';
+import type { NewRow } from '../../db/schema/tables.ts';
 import type { LinkPurpose, StoredLink } from './link.ts';
-
-type EndReason = NonNullable<Tables['one_time_links']['end_reason']>;
 
 /** A link by the hash of its secret, whatever became of it. */
 export async function selectLink(read: Reader, hash: CredentialHash): Promise<StoredLink | undefined> {
@@ -39,7 +38,7 @@ export async function insertLinks(tx: Tx, rows: readonly NewRow<'one_time_links'
 export async function endOpenLinks(
   tx: Tx,
   which: { readonly userIds: readonly string[]; readonly purpose?: LinkPurpose },
-  end: { readonly nowMs: number; readonly reason: EndReason },
+  end: { readonly nowMs: number; readonly reason: LinkEndReason },
 ): Promise<void> {
   const open = tx
     .updateTable('one_time_links')
@@ -70,7 +69,7 @@ export async function endShownLinks(tx: Tx, makerIds: readonly string[], nowMs: 
 export async function endOpenLinksOfOrg(
   tx: Tx,
   orgId: string,
-  end: { readonly nowMs: number; readonly reason: EndReason },
+  end: { readonly nowMs: number; readonly reason: LinkEndReason },
 ): Promise<void> {
   await tx
     .updateTable('one_time_links')

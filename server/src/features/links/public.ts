@@ -173,7 +173,7 @@ export async function endLinks(
   }: {
     readonly userId: string;
     readonly nowMs: number;
-    readonly reason: 'email-changed' | 'password-changed' | 'owner-deleted';
+    readonly reason: 'email-changed' | 'password-changed' | 'owner-deleted' | 'sessions-ended';
   },
 ): Promise<void> {
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason });

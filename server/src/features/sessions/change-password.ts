@@ -12,14 +12,14 @@ import { endpoint } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Services } from '../../services.ts';
-import { endLinks } from '../links/public.ts';
 import { proveCurrentPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
-import { forgetSignIns, meetsSteps } from '../sign-in/public.ts';
+import { meetsSteps } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
 import { beginSession } from './public.ts';
 import { revokeTokens } from './session.ts';
+import { endEverySignIn } from './session-end-actions.ts';
 import { exposePair, signTokenPair } from './session-pair-actions.ts';
-import { endSessions, selectSessionState } from './session-store.ts';
+import { selectSessionState } from './session-store.ts';
 
 interface Change extends ForCaller<SessionPrincipal> {
   readonly person: Person;
@@ -55,9 +55,7 @@ async function change(
     if (!(await proof.consume(tx))) throw refuseSignIn();
     const nowMs = clock.now();
     await setPassword(tx, { userId, passwordHash, nowMs });
-    await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
-    await endLinks(tx, { userId, nowMs, reason: 'password-changed' });
-    await forgetSignIns(tx, userId);
+    await endEverySignIn(tx, { userId, nowMs, reason: 'password-changed' });
     const end = { owner: { userId }, orgId, by: caller, reason: 'Password changed', origin };
     const revokedTokens = revokeTokens ? await revokeTokensOf(tx, services, end) : 0;
     const changes = { password: { before: '[secret]', after: '[secret]' } };

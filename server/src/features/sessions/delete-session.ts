@@ -4,7 +4,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { openTimes } from './public.ts';
-import { endSessions } from './session-store.ts';
+import { endSession } from './session-store.ts';
 
 /** Rule: AUTH-54. */
 export const deleteSession = endpoint({
@@ -21,9 +21,9 @@ export const deleteSession = endpoint({
     const { userId, orgId } = caller;
     await write(async (tx) => {
       const open = openTimes(services);
-      const [ended] = await endSessions(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason: 'logout' });
-      if (ended === undefined) throw new RefusedError('notFound');
-      const record = { action: 'session.ended', orgId, actor: caller, subjectId: ended, ownerId: userId } as const;
+      const isEnded = await endSession(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason: 'logout' });
+      if (!isEnded) throw new RefusedError('notFound');
+      const record = { action: 'session.ended', orgId, actor: caller, subjectId: sessionId, ownerId: userId } as const;
       await appendAudit(tx, services, { ...record, origin });
     });
     return { message: 'Session ended' };

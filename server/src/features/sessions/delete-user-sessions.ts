@@ -4,6 +4,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
+import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -12,7 +13,8 @@ import { sessionsEndedMail } from '../../mail/notice-letters.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
 import { openTimes } from './public.ts';
-import { endSessions } from './session-store.ts';
+import { endEverySignIn } from './session-end-actions.ts';
+import { endSession, type OpenTimes } from './session-store.ts';
 
 const ofUser = id.describe('Of the user');
 
@@ -23,6 +25,18 @@ interface Ending extends ForCaller {
   readonly origin: Origin;
 }
 
+const reason = 'administrator';
+
+/** Ends one session of a user, or all of them and whatever sign-in is not finished; answers the ids. */
+async function endThem(
+  tx: Tx,
+  { userId, sessionId, open }: Pick<Ending, 'userId' | 'sessionId'> & { readonly open: OpenTimes },
+): Promise<readonly string[]> {
+  const { nowMs } = open;
+  if (sessionId === null) return endEverySignIn(tx, { userId, nowMs, reason, open });
+  return (await endSession(tx, { userId, sessionId, open }, { nowMs, reason })) ? [sessionId] : [];
+}
+
 /** Ends sessions of a user for an administrator, and tells the user; answers how many. Throws `notFound`. Rule: SESSION-8. */
 async function end(services: Services, { caller, write, userId, sessionId, origin }: Ending): Promise<number> {
   const { orgId } = caller;
@@ -30,8 +44,7 @@ async function end(services: Services, { caller, write, userId, sessionId, origi
   const ended = await write(async (tx) => {
     const person = await selectActivePerson(tx, userId);
     if (person?.orgId !== orgId) throw new RefusedError('notFound');
-    const reason = 'administrator';
-    const ids = await endSessions(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason });
+    const ids = await endThem(tx, { userId, sessionId, open });
     if (sessionId !== null && ids.length === 0) throw new RefusedError('notFound');
     const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;
     for (let start = 0; start < ids.length; start += batchRows) {
@@ -54,7 +67,8 @@ export const deleteUserSessions = endpoint({
   method: 'DELETE',
   path: '/users/:id/sessions',
   tag: 'Users',
-  summary: 'End all sessions of a user; personal access tokens go on',
+  summary:
+    'End all sessions of a user, and sign-ins, codes and links that are not used yet; personal access tokens go on',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'revoke_user_sessions', title: 'End all sessions of a user' },
   params: z.object({ id: ofUser }),

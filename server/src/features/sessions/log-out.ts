@@ -1,10 +1,24 @@
 import { z } from 'zod';
+import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
+import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
-import { endSessions } from './session-store.ts';
+import { endEverySignIn } from './session-end-actions.ts';
+import { endSession } from './session-store.ts';
 
-/** Rule: AUTH-18. */
+/** Ends the session of the caller, or all of them and whatever sign-in is not finished; answers the ids. */
+async function end(
+  tx: Tx,
+  { caller, all, nowMs }: { readonly caller: SessionPrincipal; readonly all: boolean; readonly nowMs: number },
+): Promise<readonly string[]> {
+  const { userId, sessionId } = caller;
+  const reason = 'logout';
+  if (all) return endEverySignIn(tx, { userId, nowMs, reason });
+  return (await endSession(tx, { userId, sessionId }, { nowMs, reason })) ? [sessionId] : [];
+}
+
+/** Rules: AUTH-18, SESSION-13. */
 export const logOut = endpoint({
   method: 'POST',
   path: '/userAccount/logout/manual',
@@ -25,10 +39,8 @@ export const logOut = endpoint({
   response: { 200: messageAnswer },
   async handle(services, { caller, body, origin }) {
     const { userId, orgId } = caller;
-    const sessionId = body?.all ? null : caller.sessionId;
     await services.db.transaction(async (tx) => {
-      const end = { nowMs: services.clock.now(), reason: 'logout' } as const;
-      const ended = await endSessions(tx, { userId, sessionId }, end);
+      const ended = await end(tx, { caller, all: body?.all ?? false, nowMs: services.clock.now() });
       const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;
       await appendAudit(tx, services, ...ended.map((subjectId) => ({ ...record, subjectId })));
     });

@@ -11,13 +11,14 @@ import { type Organization, selectActiveOrganization } from '../../db/members/or
 import type { Person } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
-import { forgetCodes, tryCode } from '../codes/public.ts';
+import { tryCode } from '../codes/public.ts';
 import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/public.ts';
 import { forgetNetworks, rememberNetwork } from '../known-networks/public.ts';
-import { acceptInvitations, endLinks, endLinksOfOrg } from '../links/public.ts';
+import { acceptInvitations, endLinksOfOrg } from '../links/public.ts';
 import { provePassword, takePassword } from '../passwords/public.ts';
-import { forgetSignIns, signsInBy } from '../sign-in/public.ts';
+import { signsInBy } from '../sign-in/public.ts';
 import { endedKeptMs, rotationGraceMs } from './session.ts';
+import { endEverySignIn } from './session-end-actions.ts';
 import { type RawPair, type SessionTokenPair, type SignedAccessToken, sessionEndMs } from './session-pair-actions.ts';
 import {
   clearSuccessors,
@@ -175,17 +176,14 @@ export async function beginSession(
 /** Takes from somebody who is deleted every way to get in: the password, all sessions and links. Rules: LINK-3, USER-35. */
 export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string; nowMs: number }): Promise<void> {
   await takePassword(tx, userId);
-  await endAllSessions(tx, { userId }, nowMs);
-  await endLinks(tx, { userId, nowMs, reason: 'owner-deleted' });
-  await forgetCodes(tx, userId);
-  await forgetSignIns(tx, userId);
+  await endEverySignIn(tx, { userId, nowMs, reason: 'owner-deleted' });
   await forgetIdentities(tx, userId);
   await forgetNetworks(tx, userId);
 }
 
 /** Ends every session and link of an organization that comes back after it was deleted: nothing comes back to life. */
 export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
-  await endAllSessions(tx, { orgId }, nowMs);
+  await endAllSessions(tx, { orgId }, { nowMs, reason: 'owner-deleted' });
   await endLinksOfOrg(tx, { orgId, nowMs });
 }
 

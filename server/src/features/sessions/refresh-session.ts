@@ -25,7 +25,7 @@ import {
   sessionEndMs,
   signTokenPair,
 } from './session-pair-actions.ts';
-import { endSessions, selectRefreshToken, updateActive } from './session-store.ts';
+import { endSession, selectRefreshToken, updateActive } from './session-store.ts';
 
 /** Rules: AUTH-14, AUTH-15, AUTH-17, AUTH-33, SESSION-4 to SESSION-7. */
 export const refreshSession = endpoint({
@@ -105,13 +105,13 @@ async function exchange(tx: Tx, services: Services, given: Exchange): Promise<Ou
   const verdict = verdictOn(services, token);
   if (verdict === 'ended' || verdict === 'ownerGone') return verdict;
   if (verdict === 'reused') {
-    await endSessions(tx, { userId, sessionId }, { nowMs, reason: 'refresh-reuse' });
+    await endSession(tx, { userId, sessionId }, { nowMs, reason: 'refresh-reuse' });
     await appendAudit(tx, services, { ...record, action: 'session.refresh-reused', outcome: 'failure' });
     return verdict;
   }
   if (!(await meetsSteps(tx, orgId, { methods: token.methods, signedInAtMs: token.created_at }))) {
     const reason = 'sign-in-steps';
-    await endSessions(tx, { userId, sessionId }, { nowMs, reason });
+    await endSession(tx, { userId, sessionId }, { nowMs, reason });
     await appendAudit(tx, services, { ...record, action: 'session.ended', details: { reason } });
     return 'ended';
   }

@@ -7,10 +7,9 @@ import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/public.ts';
 import { requireLink, useUpLink } from '../links/public.ts';
 import { hasPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
-import { forgetSignIns } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
 import { revokeTokens } from './session.ts';
-import { endSessions } from './session-store.ts';
+import { endEverySignIn } from './session-end-actions.ts';
 
 /** Rules: SESSION-1, SESSION-2, INVITE-12, PASSWORD-1 to PASSWORD-3, PASSWORD-9, PASSWORD-11, PASSWORD-12, PASSWORD-20. */
 export const resetPassword = endpoint({
@@ -38,8 +37,7 @@ export const resetPassword = endpoint({
       const before = (await hasPassword(tx, userId)) ? '[secret]' : null;
       await useUpLink(tx, link, nowMs);
       await setPassword(tx, { userId, passwordHash, nowMs });
-      await endSessions(tx, { userId }, { nowMs, reason: 'password-changed' });
-      await forgetSignIns(tx, userId);
+      await endEverySignIn(tx, { userId, nowMs, reason: 'password-changed' });
       // The owner of the mailbox: whoever guesses from elsewhere must not keep them out.
       await rememberNetwork(tx, services, { userId, address: origin.network });
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;

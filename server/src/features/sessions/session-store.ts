@@ -1,7 +1,7 @@
 import type { CredentialHash } from '../../base/secret.ts';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
-import type { NewRow } from '../../db/schema/tables.ts';
+import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import type { StoredRefreshToken } from './session.ts';
 
 /** A session token by its hash, with the state of its session, owner and organization. */
@@ -116,45 +116,47 @@ export async function updateActive(tx: Tx, sessionId: string, nowMs: number): Pr
   await tx.updateTable('sessions').set({ active_at: nowMs }).where('id', '=', sessionId).execute();
 }
 
-/** Why a session is ended, other than that its owner is deleted. */
-type EndReason = 'logout' | 'refresh-reuse' | 'password-changed' | 'administrator' | 'sign-in-steps';
-
-/** Ends one session of a person, or all of them, or those that are open still; answers the ids that this ended. */
-export async function endSessions(
-  tx: Tx,
-  which: { readonly userId: string; readonly sessionId?: string | null; readonly open?: OpenTimes },
-  end: { readonly nowMs: number; readonly reason: EndReason },
-): Promise<string[]> {
-  let query = tx
-    .updateTable('sessions')
-    .set({ ended_at: end.nowMs, end_reason: end.reason })
-    .where('user_id', '=', which.userId)
-    .where('ended_at', 'is', null);
-  if (typeof which.sessionId === 'string') query = query.where('id', '=', which.sessionId);
-  const { open } = which;
-  if (open) {
-    query = query.where('created_at', '>', open.signedInAfterMs).where(({ exists, selectFrom }) => {
-      const tokens = selectFrom('session_tokens').whereRef('session_id', '=', 'sessions.id');
-      return exists(tokens.where('expires_at', '>', open.nowMs).select('hash'));
-    });
-  }
-  const rows = await query.returning('id').execute();
-  return rows.map((row) => row.id);
+/** Why sessions are ended. */
+interface End {
+  readonly nowMs: number;
+  readonly reason: NonNullable<Tables['sessions']['end_reason']>;
 }
 
-/** Ends every session of a person, or of an organization, because its owner is deleted. */
+function ending(tx: Tx, { nowMs, reason }: End, open: OpenTimes | undefined) {
+  const query = tx.updateTable('sessions').set({ ended_at: nowMs, end_reason: reason }).where('ended_at', 'is', null);
+  if (!open) return query;
+  return query.where('created_at', '>', open.signedInAfterMs).where(({ exists, selectFrom }) => {
+    const tokens = selectFrom('session_tokens').whereRef('session_id', '=', 'sessions.id');
+    return exists(tokens.where('expires_at', '>', open.nowMs).select('hash'));
+  });
+}
+
+/** Ends one session of a user, where `open` is given only if it is still open; answers whether this ended it. */
+export async function endSession(
+  tx: Tx,
+  which: { readonly userId: string; readonly sessionId: string; readonly open?: OpenTimes },
+  end: End,
+): Promise<boolean> {
+  const query = ending(tx, end, which.open).where('user_id', '=', which.userId).where('id', '=', which.sessionId);
+  const { numUpdatedRows } = await query.executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/**
+ * Ends every session of a user, or of an organization, or those of a user that are still open; answers the ids that this
+ * ended. For a user call `endEverySignIn`, which also ends what was not finished.
+ */
 export async function endAllSessions(
   tx: Tx,
-  owner: { readonly userId: string } | { readonly orgId: string },
-  nowMs: number,
-): Promise<void> {
-  const [column, id] = 'userId' in owner ? (['user_id', owner.userId] as const) : (['org_id', owner.orgId] as const);
-  await tx
-    .updateTable('sessions')
-    .set({ ended_at: nowMs, end_reason: 'owner-deleted' })
-    .where(column, '=', id)
-    .where('ended_at', 'is', null)
-    .execute();
+  owner: { readonly userId: string; readonly open?: OpenTimes } | { readonly orgId: string },
+  end: End,
+): Promise<string[]> {
+  const query =
+    'userId' in owner
+      ? ending(tx, end, owner.open).where('user_id', '=', owner.userId)
+      : ending(tx, end, undefined).where('org_id', '=', owner.orgId);
+  const rows = await query.returning('id').execute();
+  return rows.map((row) => row.id);
 }
 
 /** The state of a session with that of its owner and organization, as a transaction sees it. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
@@ -8,17 +9,19 @@ import type { Services } from '../../services.ts';
 import { describeMailSettings, describeOidcSettings, mailSettingsAnswer, oidcSettingsAnswer } from './public.ts';
 import { updateConfirmed } from './setting-store.ts';
 
-interface Confirming {
-  readonly caller: SessionPrincipal;
+interface Confirming extends ForCaller<SessionPrincipal> {
   readonly origin: Origin;
 }
 
 const actions = { smtp: 'settings.mail-confirmed', oidc: 'settings.oidc-confirmed' } as const;
 
 /** Notes that the caller answers for settings as they are. Throws `notFound` where none are stored. */
-async function confirm(services: Services, name: keyof typeof actions, { caller, origin }: Confirming): Promise<void> {
-  await services.db.transaction(async (tx) => {
-    await services.confirm(tx, caller, 'admin');
+async function confirm(
+  services: Services,
+  name: keyof typeof actions,
+  { caller, write, origin }: Confirming,
+): Promise<void> {
+  await write(async (tx) => {
     if (!(await updateConfirmed(tx, name, caller.userId))) throw new RefusedError('notFound');
     const record = { action: actions[name], orgId: caller.orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, record);
@@ -36,8 +39,8 @@ export const confirmMailSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: mailSettingsAnswer },
-  async handle(services, { caller, origin }) {
-    await confirm(services, 'smtp', { caller, origin });
+  async handle(services, { caller, write, origin }) {
+    await confirm(services, 'smtp', { caller, write, origin });
     return describeMailSettings(services);
   },
 });
@@ -52,8 +55,8 @@ export const confirmOidcSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: oidcSettingsAnswer },
-  async handle(services, { caller, origin }) {
-    await confirm(services, 'oidc', { caller, origin });
+  async handle(services, { caller, write, origin }) {
+    await confirm(services, 'oidc', { caller, write, origin });
     return describeOidcSettings(services);
   },
 });

@@ -1,0 +1,37 @@
+import type { Tx } from '../../db/database.ts';
+import { forgetCodes } from '../codes/public.ts';
+import { forgetTickets } from '../identities/public.ts';
+import { endLinks } from '../links/public.ts';
+import { forgetSignIns } from '../sign-in/public.ts';
+import { endAllSessions, type OpenTimes } from './session-store.ts';
+
+const linkReasons = {
+  logout: 'sessions-ended',
+  administrator: 'sessions-ended',
+  'password-changed': 'password-changed',
+  'owner-deleted': 'owner-deleted',
+} as const;
+
+/**
+ * Ends every session of a user, and what somebody has proved of the user but not used yet: begun sign-ins, tickets of
+ * single sign-on, mailed codes and mailed links. Whoever ends all sessions of a user does it here. Rule: SESSION-13.
+ * @param wish `open`: end only sessions that are still open by these times
+ * @returns the ids of the sessions that this ended
+ */
+export async function endEverySignIn(
+  tx: Tx,
+  wish: {
+    readonly userId: string;
+    readonly nowMs: number;
+    readonly reason: keyof typeof linkReasons;
+    readonly open?: OpenTimes;
+  },
+): Promise<string[]> {
+  const { userId, nowMs, reason, open } = wish;
+  const ended = await endAllSessions(tx, { userId, ...(open && { open }) }, { nowMs, reason });
+  await endLinks(tx, { userId, nowMs, reason: linkReasons[reason] });
+  await forgetCodes(tx, userId);
+  await forgetSignIns(tx, userId);
+  await forgetTickets(tx, userId);
+  return ended;
+}
