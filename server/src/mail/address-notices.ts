@@ -42,6 +42,28 @@ export function emailChangedMail({
   });
 }
 
+/** To the last verified address of an account without a password, whose user asks for another one. Rule: ADDRESS-13. */
+export function approveEmailMail({
+  organization,
+  newEmail,
+  link,
+  expiresIn,
+}: FromOrganization & Record<'newEmail' | 'link' | 'expiresIn', string>): MailContent {
+  return layOut({
+    subject: `Allow another e-mail address at ${organization}?`,
+    heading: say`Another e-mail address for your account`,
+    before: [
+      say`Your account at ${organization} is to have the e-mail address ${newEmail}. Mail to recover the account goes there only once you allow it here, and the new address is confirmed.`,
+    ],
+    centre: { label: 'Allow the change', link },
+    after: [
+      say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on.`,
+      say`If you did not change the address, do not allow it: another person may be using your account. Please tell an administrator of ${organization} at once.`,
+    ],
+    footer: footer(organization),
+  });
+}
+
 /** To a user whose unverified address was proved by another person. Rule: ADDRESS-7. */
 export function emailGivenBackMail({
   organization,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
+import { approveEmailMail, emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
 import type { MailContent } from './mail.ts';
 import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-letters.ts';
 import { withoutLinks } from './people-names.ts';
@@ -48,6 +48,10 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
     'e-mail-changed': { mail: emailChangedMail({ organization, newEmail, isVerified: true }), link: null },
     'e-mail-changed-unverified': { mail: emailChangedMail({ organization, newEmail, isVerified: false }), link: null },
     'e-mail-given-back': { mail: emailGivenBackMail({ organization, lostEmail: newEmail }), link: null },
+    'e-mail-approve': {
+      mail: approveEmailMail({ organization, newEmail, link: confirm, expiresIn: '48 hours' }),
+      link: confirm,
+    },
     'e-mail-confirm': {
       mail: confirmEmailMail({ ...person, link: confirm, expiresIn: '48 hours', needsPassword: false }),
       link: confirm,

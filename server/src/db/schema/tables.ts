@@ -119,7 +119,7 @@ interface OneTimeLinks {
   hash: CredentialHash | null;
   org_id: string;
   user_id: string;
-  purpose: 'invitation' | 'reset' | 'confirmation';
+  purpose: 'invitation' | 'reset' | 'confirmation' | 'approval';
   /** Of an invitation: whether the person had been here before. */
   is_returning: Flag;
   /** `sending` until the mail server has answered; `shown` to an administrator, who takes it along. */

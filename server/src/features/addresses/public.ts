@@ -6,7 +6,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { emailChangedMail, emailGivenBackMail } from '../../mail/address-notices.ts';
+import { approveEmailMail, emailChangedMail, emailGivenBackMail } from '../../mail/address-notices.ts';
 import { confirmEmailMail } from '../../mail/templates.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
 import { updatedPayload } from '../../outbox/updated-user.ts';
@@ -158,18 +158,35 @@ export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
   if (proof && !(await proof.consume(tx))) throw refuseSignIn();
 }
 
-/** A link that confirms an address, not yet mailed. */
+/** A link about an unverified address, not yet mailed: to confirm it, or to have its change approved first. */
 interface Confirmation {
+  readonly purpose: 'confirmation' | 'approval';
   readonly email: string;
+  readonly lastVerified: string;
   readonly fullName: string;
   readonly link: IssuedLink;
   readonly needsPassword: boolean;
 }
 
+/** Makes a link about the unverified address of a user; `null` where there is nothing to confirm. */
+async function issueAbout(
+  tx: Tx,
+  services: Services,
+  wish: Pick<Confirmation, 'purpose' | 'needsPassword'> & { readonly userId: string; readonly createdBy: string },
+): Promise<Confirmation | null> {
+  const { userId, createdBy, purpose, needsPassword } = wish;
+  const user = await selectAddress(tx, userId);
+  if (!user || user.lastVerified === null) return null;
+  const { orgId, email, lastVerified, fullName } = user;
+  const issuing = { purpose, setsPassword: true, createdBy, delivery: 'sending' } as const;
+  const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId, needsPassword }] });
+  return link ? { purpose, email, lastVerified, fullName, link, needsPassword } : null;
+}
+
 /**
- * Makes a link that confirms the unverified address of a user; `null` where there is nothing to confirm, and where the
- * link would give a token more than it has: on an account without a password nothing else could be asked for. Rules:
- * ADDRESS-4, ADDRESS-5.
+ * Makes a link that confirms the unverified address of a user. On an account without a password, which cannot be asked
+ * for, the owner of the last verified address has to approve the change first, and a token gets no link at all. `null`
+ * where there is nothing to confirm. Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13.
  * @param wish `isProved`: whether the current password was proved; otherwise it is asked for where the link leads
  */
 export async function issueConfirmation(
@@ -178,15 +195,10 @@ export async function issueConfirmation(
   wish: { readonly userId: string; readonly by: Principal; readonly isProved: boolean },
 ): Promise<Confirmation | null> {
   const { userId, by, isProved } = wish;
-  const user = await selectAddress(tx, userId);
-  if (!user || user.lastVerified === null) return null;
   const canAsk = await hasPassword(tx, userId);
   if (by.kind === 'token' && !canAsk) return null;
-  const needsPassword = canAsk && !isProved;
-  const wishes = [{ orgId: user.orgId, userId, needsPassword }];
-  const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: by.userId, delivery: 'sending' } as const;
-  const [link] = await issueLinks(tx, services, { ...issuing, wishes });
-  return link ? { email: user.email, fullName: user.fullName, link, needsPassword } : null;
+  const issuing = { userId, createdBy: by.userId, needsPassword: canAsk && !isProved };
+  return issueAbout(tx, services, { ...issuing, purpose: canAsk ? 'confirmation' : 'approval' });
 }
 
 /**
@@ -208,20 +220,29 @@ export async function offerAddress(
     const wishes = [{ orgId, userId, needsPassword: true, email }];
     const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: userId, delivery: 'sending' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes });
-    return link ? { email, fullName: user.fullName, link, needsPassword: true } : null;
+    const about = { purpose: 'confirmation', email, lastVerified: user.email, fullName: user.fullName } as const;
+    return link ? { ...about, link, needsPassword: true } : null;
   });
   if (made) await sendConfirmation(services, made);
   return made !== null;
 }
 
-/** Mails a link that confirms an address, once it is committed. Rule: ADDRESS-5. */
+/** Makes the link that confirms an address once the owner of the last verified one has approved it. Rule: ADDRESS-13. */
+export function issueApproved(tx: Tx, services: Services, userId: string): Promise<Confirmation | null> {
+  return issueAbout(tx, services, { userId, createdBy: userId, needsPassword: false, purpose: 'confirmation' });
+}
+
+/** Mails a link about an address, once it is committed. Rules: ADDRESS-5, ADDRESS-13. */
 export async function sendConfirmation({ db, mail }: Services, confirmation: Confirmation): Promise<void> {
-  const organization = await selectActiveOrganization(db.read);
-  if (!organization) return;
-  const { email, link, ...letter } = confirmation;
-  const about = { ...letter, organization: organization.name, expiresIn: '48 hours' };
-  const content = confirmEmailMail({ ...about, link: link.address.expose() });
-  mail.sendLater('confirmation of an e-mail', { to: email, ...content });
+  const organization = (await selectActiveOrganization(db.read))?.name;
+  if (organization === undefined) return;
+  const { purpose, email, lastVerified, fullName, needsPassword } = confirmation;
+  const link = { organization, link: confirmation.link.address.expose(), expiresIn: '48 hours' };
+  if (purpose === 'approval') {
+    mail.sendLater('approval of an e-mail', { to: lastVerified, ...approveEmailMail({ ...link, newEmail: email }) });
+    return;
+  }
+  mail.sendLater('confirmation of an e-mail', { to: email, ...confirmEmailMail({ ...link, fullName, needsPassword }) });
 }
 
 /** Mails the last verified address, and a new one that is verified, that the address changed. Rule: MAIL-6. */

@@ -21,6 +21,22 @@ describe('POST /userAccount/email/confirm/token', () => {
     const before = `before-${people}@example.com`;
     return { client: await desk.app.member(desk.admin, before), before, after: `after-${people}@example.com` };
   }
+  /** A user who signs in without any password. */
+  async function withoutPassword() {
+    const user = await someone();
+    await desk.app.services.db.transaction((tx) =>
+      tx.deleteFrom('password_credentials').where('user_id', '=', user.client.userId).execute(),
+    );
+    desk.mail.clear();
+    return user;
+  }
+  /** The last mail to somebody that asks to allow another address, besides the notice of the change. */
+  async function approvalTo(address: string) {
+    await desk.settled();
+    const mail = desk.mail.mailsTo(address).findLast(({ text }) => text.includes('step=approve'));
+    if (!mail) throw new Error(`no mail to ${address} asks to allow another address`);
+    return mail;
+  }
   /** Changes the address; answers the token of the link that was mailed to the new one. */
   async function change(by: Client, { userId }: Client, body: Json): Promise<string> {
     desk.mail.clear();
@@ -77,18 +93,42 @@ describe('POST /userAccount/email/confirm/token', () => {
   );
 
   it('no link goes out for a token on an account without a password, where nothing could be asked for (ADDRESS-4)', async () => {
-    const { client, after } = await someone();
-    await desk.app.services.db.transaction((tx) =>
-      tx.deleteFrom('password_credentials').where('user_id', '=', client.userId).execute(),
-    );
-    desk.mail.clear();
+    const { client, before, after } = await withoutPassword();
     const token = await client.token();
     expect((await token.patch(`/users/${client.userId}/email`, { email: after })).status).toBe(200);
     await desk.settled();
     expect(desk.mail.mailsTo(after)).toEqual([]);
     // The user asks for one in a session.
     await client.post('/userAccount/email/confirm');
+    expect((await open(tokenIn(await approvalTo(before)))).status).toBe(200);
     expect((await open(tokenIn(await desk.mail.mailTo(after)))).status).toBe(200);
+  });
+
+  it('without a password, the owner of the verified address allows it first, so that a stolen session stays one (ADDRESS-13)', async () => {
+    const { client, before, after } = await withoutPassword();
+    await client.patch(`/users/${client.userId}/email`, { email: after });
+    const approval = await approvalTo(before);
+    await client.post('/userAccount/email/confirm');
+    await desk.settled();
+    expect(desk.mail.mailsTo(after)).toEqual([]);
+    expect((await open(tokenIn(approval))).status).toBe(410);
+    desk.mail.clear();
+    await desk.app.nobody.post('/userAccount/password/forgot', { email: after });
+    await desk.settled();
+    expect([desk.mail.mailsTo(after), desk.mail.mailsTo(before).length]).toEqual([[], 1]);
+    desk.mail.clear();
+    await client.post('/userAccount/email/confirm');
+    const token = tokenIn(await approvalTo(before));
+    const asPassword = await desk.app
+      .with(token)
+      .post('/userAccount/password/reset/token', { password: 'Nine-Horses-8' });
+    expect(code(asPassword)).toEqual([401, 'TOKEN_INVALID']);
+    const allowed = await open(token);
+    expect([allowed.status, allowed.body.message]).toEqual([200, expect.stringContaining('on its way')]);
+    expect(await verifiedAt(client)).toBeNull();
+    expect((await open(token)).status).toBe(410);
+    expect((await open(tokenIn(await desk.mail.mailTo(after)))).status).toBe(200);
+    expect(await verifiedAt(client)).not.toBeNull();
   });
 
   it('a wrong password leaves the address as it was, and is slowed down like sign-in (ADDRESS-4, AUTH-43)', async () => {

@@ -7,11 +7,18 @@ import type { Secret } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
-import { requireConfirmation, useUpConfirmation } from '../links/public.ts';
+import { requireConfirmation, useUpApproval, useUpConfirmation } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
 import { takeAddress } from './claim-actions.ts';
-import { announceGivenBack, announceMove, requireProof, verifyAddress } from './public.ts';
+import {
+  announceGivenBack,
+  announceMove,
+  issueApproved,
+  requireProof,
+  sendConfirmation,
+  verifyAddress,
+} from './public.ts';
 
 /**
  * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a
@@ -37,7 +44,8 @@ export const redeemEmailLink = endpoint({
   method: 'POST',
   path: '/userAccount/email/confirm/token',
   tag: 'Sign-in',
-  summary: 'Verify an e-mail address with the token of the link that was mailed there, sent as bearer',
+  summary:
+    'Verify an e-mail address with the token of the link that was mailed there, sent as bearer; or, with that of a link to the earlier address, approve the change',
   policy: { who: 'holder', writesBy: 'link' },
   boundedBy: 'redeems a link',
   async precondition(services, held) {
@@ -53,19 +61,27 @@ export const redeemEmailLink = endpoint({
   response: { 200: messageAnswer },
   async handle(services, { caller, body, origin }) {
     const proof = await proofFor(services, { secret: caller, given: body?.currentPassword, origin });
-    const taken = await services.db.transaction(async (tx) => {
+    const { taken, approved } = await services.db.transaction(async (tx) => {
       // Of several at once with one link, the first has used it up.
       const link = await requireConfirmation(tx, services, caller);
       const { userId, email } = link;
       await requireProof(tx, proof);
+      if (link.purpose === 'approval') {
+        await useUpApproval(tx, link, services.clock.now());
+        return { approved: await issueApproved(tx, services, userId) };
+      }
       await useUpConfirmation(tx, link, services.clock.now());
-      if (email !== null) return { userId, ...(await takeAddress(tx, services, { userId, email, origin })) };
+      if (email !== null) return { taken: { userId, ...(await takeAddress(tx, services, { userId, email, origin })) } };
       await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'link' });
-      return null;
+      return {};
     });
     if (taken) {
       await announceMove(services, { ...taken, isVerified: true });
       await announceGivenBack(services, taken.givenBack);
+    }
+    if (approved) {
+      await sendConfirmation(services, approved);
+      return { message: 'A mail with a link to confirm the address is on its way' };
     }
     return { message: 'E-mail address confirmed' };
   },

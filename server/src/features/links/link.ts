@@ -3,13 +3,14 @@ import { day, hour, minute } from '../../base/clock.ts';
 import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
 
 /** What a link is for. */
-export type LinkPurpose = 'invitation' | 'reset' | 'confirmation';
+export type LinkPurpose = 'invitation' | 'reset' | 'confirmation' | 'approval';
 
 /** How long a link works. Rules: ADDRESS-5, INVITE-12, PASSWORD-8. */
 export const linkMs: Readonly<Record<LinkPurpose, number>> = {
   invitation: 48 * hour,
   reset: 20 * minute,
   confirmation: 48 * hour,
+  approval: 48 * hour,
 };
 /** How long one that has ended is told apart from one that never was. Rules: ERR-21, PASSWORD-12. */
 export const endedLinkKeptMs = 30 * day;
@@ -28,14 +29,19 @@ export function linkHash(raw: Secret): CredentialHash {
   return hashCredential(raw.expose());
 }
 
-const pages = { invitation: 'reset-password', reset: 'reset-password', confirmation: 'confirm-email' } as const;
+const pages: Readonly<Record<LinkPurpose, (token: string) => string>> = {
+  invitation: (token) => `reset-password#token=${token}`,
+  reset: (token) => `reset-password#token=${token}`,
+  confirmation: (token) => `confirm-email#token=${token}`,
+  approval: (token) => `confirm-email#token=${token}&step=approve`,
+};
 
 /**
- * The address of a link: the page where a password is set or an address is confirmed, or where one signs in. Rules:
+ * The address of a link: the page where a password is set, or an address or its change is confirmed, or where one signs in. Rules:
  * ADDRESS-5, INVITE-11, MAIL-5.
  */
 export function linkAddress(frontendUrl: string, raw: Secret | null, purpose: LinkPurpose = 'reset'): Secret {
-  return new Secret(raw === null ? `${frontendUrl}/sign-in` : `${frontendUrl}/${pages[purpose]}#token=${raw.expose()}`);
+  return new Secret(raw === null ? `${frontendUrl}/sign-in` : `${frontendUrl}/${pages[purpose](raw.expose())}`);
 }
 
 /** A link with the state of its owner. */

@@ -115,6 +115,9 @@ export async function issueLinks(
   return made.map(({ link }) => link);
 }
 
+/** What links that set a password are for. */
+const setsPassword: readonly LinkPurpose[] = ['invitation', 'reset'];
+
 /**
  * The link to set a password that a secret belongs to, as long as it works. Throws `linkGone` for one that was used,
  * replaced or is past its time, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2,
@@ -126,17 +129,17 @@ export async function requireLink(
   secret: Secret,
 ): Promise<StoredLink> {
   const link = await selectLink(read, linkHash(secret));
-  return judged(link?.purpose === 'confirmation' ? undefined : link, clock.now());
+  return judged(link && setsPassword.includes(link.purpose) ? link : undefined, clock.now());
 }
 
-/** The link to confirm an address that a secret belongs to, as `requireLink` for one to set a password. Rule: ADDRESS-5. */
+/** The link to confirm an address, or to approve its change, that a secret belongs to, as `requireLink` for one to set a password. Rule: ADDRESS-5. */
 export async function requireConfirmation(
   read: Reader,
   { clock }: Pick<Services, 'clock'>,
   secret: Secret,
 ): Promise<StoredLink> {
   const link = await selectLink(read, linkHash(secret));
-  return judged(link?.purpose === 'confirmation' ? link : undefined, clock.now());
+  return judged(link && !setsPassword.includes(link.purpose) ? link : undefined, clock.now());
 }
 
 function judged(link: StoredLink | undefined, nowMs: number): StoredLink {
@@ -150,6 +153,11 @@ function judged(link: StoredLink | undefined, nowMs: number): StoredLink {
 export async function useUpLink(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
   await updateUsed(tx, id, nowMs);
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'password-changed' });
+}
+
+/** Uses a link up by which the owner of the verified address approves another one. */
+export async function useUpApproval(tx: Tx, { id }: StoredLink, nowMs: number): Promise<void> {
+  await updateUsed(tx, id, nowMs);
 }
 
 /** Uses a link to confirm an address up; the other links of its owner end, which went to the earlier address. */

@@ -1,6 +1,14 @@
 {
   const part = document.getElementById('secret');
   const password = document.getElementById('password');
+  // The link went to the earlier address, whose owner allows another one. Rule: ADDRESS-13.
+  const isApproval = new URLSearchParams(location.hash.slice(1)).get('step') === 'approve';
+  if (isApproval) {
+    document.getElementById('title').textContent = 'Allow another e-mail address';
+    document.getElementById('intro').textContent =
+      'Press the button to allow the new e-mail address of your account. If you did not change it, close this page: nothing happens.';
+    document.getElementById('send').textContent = 'Allow the change';
+  }
 
   openLinkPage({
     url: 'api/v1/userAccount/email/confirm/token',
@@ -12,7 +20,10 @@
     problem: () => (!part.hidden && password.value === '' ? ['Please type your password.', password] : null),
     body: () => (part.hidden ? {} : { currentPassword: password.value }),
     onResponse(status, error, page) {
-      if (status === 200) {
+      if (status === 200 && isApproval) {
+        const text = 'A mail is on its way to the new address: open the link in it. You can close this page.';
+        page.finish('The change is allowed', text);
+      } else if (status === 200) {
         const text = 'Mail about your account goes to this address from now on. You can close this page.';
         page.finish('Your address is confirmed', text);
       } else if (status === 400) {
