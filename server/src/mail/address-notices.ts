@@ -90,11 +90,13 @@ interface FirstSignOn extends FromOrganization {
   readonly tokenNames: readonly string[];
   /** How many tokens there are in all. */
   readonly tokens: number;
+  /** Whether all of it was ended, because the user of the account had chosen the address. */
+  readonly areEnded: boolean;
 }
 
 /** To a user whose account was linked to single sign-on, and had other credentials before. Rule: ADDRESS-10. */
 export function firstSignOnMail(letter: FirstSignOn): MailContent {
-  const { organization, hasPassword, sessions, tokenNames, tokens } = letter;
+  const { organization, hasPassword, sessions, tokenNames, tokens, areEnded } = letter;
   const more = tokens - tokenNames.length;
   const named = tokenNames.map((name) => `“${withoutLinks(name)}”`).join(', ') + (more > 0 ? ` and ${more} more` : '');
   return notice({
@@ -103,11 +105,15 @@ export function firstSignOnMail(letter: FirstSignOn): MailContent {
     heading: say`Single sign-on now opens your account`,
     text: [
       say`Single sign-on was used for the first time with your account at ${organization}, which was found by this e-mail address.`,
-      say`The account was in use before. Besides single sign-on, these can act as you:`,
+      areEnded
+        ? say`The account was in use before, and its user had chosen this address. These could act as you, and have ended:`
+        : say`The account was in use before. Besides single sign-on, these can act as you:`,
       ...(hasPassword ? [say`- a password`] : []),
       ...(sessions > 0 ? [say`- sessions that are open: ${String(sessions)}`] : []),
       ...(tokens > 0 ? [say`- personal access tokens: ${named}`] : []),
-      say`If you know all of them, there is nothing to do. End those that you do not know, and change the password if it is not yours. If you did not use single sign-on, please tell an administrator of ${organization} at once.`,
+      areEnded
+        ? say`If the account was yours before, set a new password and make new tokens where you need them. If it was not, please tell an administrator of ${organization} whose it was. `
+        : say`If you know all of them, there is nothing to do. End those that you do not know, and change the password if it is not yours. If you did not use single sign-on, please tell an administrator of ${organization} at once.`,
     ],
   });
 }

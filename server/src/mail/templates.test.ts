@@ -33,7 +33,7 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
   const confirm = `${frontend}/confirm-email#token=${secret}`;
-  const others = { hasPassword: true, sessions: 2, tokenNames: [fullName, 'ci'], tokens: 5 };
+  const others = { hasPassword: true, sessions: 2, tokenNames: [fullName, 'ci'], tokens: 5, areEnded: false };
   const toSet = { organization, link, expiresIn: '48 hours' };
   const left = { organization, users: [fullName, newEmail], by: fullName };
   const toSignIn = { organization, link: signIn, expiresIn: null };
@@ -53,14 +53,27 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
       link: confirm,
     },
     'e-mail-confirm': {
-      mail: confirmEmailMail({ ...person, link: confirm, expiresIn: '48 hours', needsPassword: false }),
+      mail: confirmEmailMail({
+        organization,
+        account: 'g…@example.com',
+        link: confirm,
+        expiresIn: '48 hours',
+        needsPassword: false,
+      }),
       link: confirm,
     },
     'e-mail-confirm-password': {
-      mail: confirmEmailMail({ ...person, link: confirm, expiresIn: '48 hours', needsPassword: true }),
+      mail: confirmEmailMail({
+        organization,
+        account: 'g…@example.com',
+        link: confirm,
+        expiresIn: '48 hours',
+        needsPassword: true,
+      }),
       link: confirm,
     },
     'first-sign-on': { mail: firstSignOnMail({ organization, ...others }), link: null },
+    'first-sign-on-ended': { mail: firstSignOnMail({ organization, ...others, areEnded: true }), link: null },
     'suspicious-sign-in': { mail: suspiciousSignInMail({ ...person, at, network }), link: null },
     'administrator-demoted': {
       mail: administratorLeftMail({

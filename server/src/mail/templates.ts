@@ -122,7 +122,9 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
 }
 
 /** What a mail with a link to confirm an address says. */
-interface ConfirmEmailLetter extends ToPerson {
+interface ConfirmEmailLetter extends FromOrganization {
+  /** The last verified address of the account, masked: its name is what its user says, who may be anyone. */
+  readonly account: string;
   readonly link: string;
   /** How long the link works, for example `48 hours`. */
   readonly expiresIn: string;
@@ -132,19 +134,18 @@ interface ConfirmEmailLetter extends ToPerson {
 
 /** To the new address of an account. Rule: ADDRESS-5. */
 export function confirmEmailMail(letter: ConfirmEmailLetter): MailContent {
-  const { organization, fullName, link, expiresIn, needsPassword } = letter;
+  const { organization, account, link, expiresIn, needsPassword } = letter;
   return layOut({
     subject: `Confirm your e-mail address for ${organization}`,
     heading: say`Confirm your e-mail address`,
-    greeting: say`Hello ${fullName},`,
     before: [
-      say`This address was entered for an account at ${organization}. Confirm that it is yours, so that mail about the account can come here.`,
+      say`The user of the account ${account} at ${organization} asks to use this address from now on. Confirm it only if that account is yours: mail about it comes here then.`,
       ...(needsPassword ? [say`The page will ask for the password of the account.`] : []),
     ],
     centre: { label: 'Confirm this address', link },
     after: [
       say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on.`,
-      say`If you have no account there, or did not enter this address, do not confirm it: you can ignore this mail.`,
+      say`If that is not your account, or you did not enter this address, do not confirm it: otherwise another person would count as the owner of your address. You can ignore this mail.`,
     ],
     footer: footer(organization),
   });

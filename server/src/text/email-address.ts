@@ -46,6 +46,11 @@ export function vouchedEmail(given: string): string | null {
   return spelled === email || spelled === unicode ? email : null;
 }
 
+/** An address as it may be shown to another person, who recognizes it only as the owner: first character and domain. */
+export function maskedEmail(email: string): string {
+  return `${email.slice(0, 1)}…@${domainOf(email)}`;
+}
+
 const form = { format: 'email', maxLength: octetsMax };
 
 /** An e-mail address in a request; its one spelling comes out. */

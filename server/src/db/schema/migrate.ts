@@ -21,6 +21,7 @@ import * as claimedAddresses from './migrations/0017-claimed-addresses.ts';
 import * as auditErasures from './migrations/0018-audit-erasures.ts';
 import * as shownLinks from './migrations/0019-shown-links.ts';
 import * as settingMakers from './migrations/0020-setting-makers.ts';
+import * as ownAddresses from './migrations/0021-own-addresses.ts';
 
 interface Migration {
   readonly name: string;
@@ -59,6 +60,7 @@ const migrations: readonly Migration[] = [
   { name: 'audit-erasures', up: auditErasures.up, compatibleFrom: 11 },
   { name: 'shown-links', up: shownLinks.up, compatibleFrom: 11 },
   { name: 'setting-makers', up: settingMakers.up, compatibleFrom: 11 },
+  { name: 'own-addresses', up: ownAddresses.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

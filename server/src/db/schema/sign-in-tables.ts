@@ -44,6 +44,7 @@ export interface Sessions {
     | 'logout'
     | 'refresh-reuse'
     | 'owner-deleted'
+    | 'address-proved'
     | 'password-changed'
     | 'administrator'
     | 'sign-in-steps'

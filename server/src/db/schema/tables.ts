@@ -62,6 +62,8 @@ interface Users {
   recovery_email: string | null;
   /** When the verified address of the account became so; `null` once the user is erased. */
   email_verified_at: Ms | null;
+  /** Whether the user chose the verified address, and confirmed it by its link alone. */
+  email_is_own: Generated<Flag>;
   has_logged_in: Flag;
   /** The first complete sign-in since the account was made or restored; unlike `has_logged_in` nobody can write it. */
   signed_in_at: Ms | null;

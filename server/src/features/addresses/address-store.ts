@@ -7,6 +7,7 @@ export function selectAddress(read: Reader, userId: string) {
     .where('id', '=', userId)
     .where('is_deleted', '=', 0)
     .select(['id', 'org_id as orgId', 'full_name as fullName', 'email', 'recovery_email as lastVerified'])
+    .select('email_is_own as isOwn')
     .executeTakeFirst();
 }
 
@@ -89,23 +90,27 @@ export async function selectIsHeldUnverified(
   return holder !== undefined;
 }
 
-/** Gives a user another address, which is verified. */
+/** Gives a user another address, which is verified: whoever opened the link there had the password of the account, too. */
 export async function updateMoved(
   tx: Tx,
   { userId, email, nowMs }: { readonly userId: string; readonly email: string; readonly nowMs: number },
 ): Promise<void> {
   await tx
     .updateTable('users')
-    .set({ email, recovery_email: null, email_verified_at: nowMs, updated_at: nowMs })
+    .set({ email, recovery_email: null, email_verified_at: nowMs, email_is_own: 0, updated_at: nowMs })
     .where('id', '=', userId)
     .execute();
 }
 
-/** Makes the address of a user the verified one. */
-export async function updateVerified(tx: Tx, userId: string, nowMs: number): Promise<void> {
+/** Makes the address of a user the verified one; `isOwn`: the user chose it, and nothing but its link says so. */
+export async function updateVerified(
+  tx: Tx,
+  userId: string,
+  { nowMs, isOwn }: { readonly nowMs: number; readonly isOwn: boolean },
+): Promise<void> {
   await tx
     .updateTable('users')
-    .set({ recovery_email: null, email_verified_at: nowMs, updated_at: nowMs })
+    .set({ recovery_email: null, email_verified_at: nowMs, email_is_own: isOwn ? 1 : 0, updated_at: nowMs })
     .where('id', '=', userId)
     .execute();
 }

@@ -4,13 +4,14 @@ import type { Principal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
-import type { Tx } from '../../db/database.ts';
+import type { Reader, Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { approveEmailMail, emailChangedMail, emailGivenBackMail } from '../../mail/address-notices.ts';
 import { confirmEmailMail } from '../../mail/templates.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
 import { updatedPayload } from '../../outbox/updated-user.ts';
 import type { Services } from '../../services.ts';
+import { maskedEmail } from '../../text/email-address.ts';
 import { forgetCodes } from '../codes/public.ts';
 import { endLinks, type IssuedLink, issueLinks } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
@@ -106,7 +107,7 @@ export async function verifyAddress(
   if (!user) return;
   const { orgId, email, lastVerified } = user;
   const nowMs = services.clock.now();
-  await updateVerified(tx, userId, nowMs);
+  await updateVerified(tx, userId, { nowMs, isOwn: how === 'link' });
   if (lastVerified !== null) {
     await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
     await forgetCodes(tx, userId);
@@ -125,6 +126,27 @@ export async function verifyProved(
   const user = await selectAddress(tx, userId);
   if (user?.email !== email || user.lastVerified === null) return;
   await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'single-sign-on' });
+}
+
+/**
+ * Makes the last verified address of a user the proved one: an unverified one of the account is given back first. Rule:
+ * ADDRESS-14.
+ */
+export async function settleProved(
+  tx: Tx,
+  services: WritingServices,
+  { userId, origin }: { readonly userId: string; readonly origin: Origin },
+): Promise<void> {
+  const user = await selectAddress(tx, userId);
+  if (!user) return;
+  const { orgId, email, lastVerified } = user;
+  if (lastVerified !== null) await giveBackAddresses(tx, services, { orgId, emails: [email], by: null, origin });
+  await verifyAddress(tx, services, { userId, by: { userId }, origin, how: 'single-sign-on' });
+}
+
+/** Whether the user of an account chose its verified address, and confirmed it by its link alone. Rule: ADDRESS-14. */
+export async function hasOwnAddress(read: Reader, userId: string): Promise<boolean> {
+  return (await selectAddress(read, userId))?.isOwn === 1;
 }
 
 /**
@@ -163,7 +185,6 @@ interface Confirmation {
   readonly purpose: 'confirmation' | 'approval';
   readonly email: string;
   readonly lastVerified: string;
-  readonly fullName: string;
   readonly link: IssuedLink;
   readonly needsPassword: boolean;
 }
@@ -177,10 +198,10 @@ async function issueAbout(
   const { userId, createdBy, purpose, needsPassword } = wish;
   const user = await selectAddress(tx, userId);
   if (!user || user.lastVerified === null) return null;
-  const { orgId, email, lastVerified, fullName } = user;
+  const { orgId, email, lastVerified } = user;
   const issuing = { purpose, setsPassword: true, createdBy, delivery: 'sending' } as const;
   const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId, needsPassword }] });
-  return link ? { purpose, email, lastVerified, fullName, link, needsPassword } : null;
+  return link ? { purpose, email, lastVerified, link, needsPassword } : null;
 }
 
 /**
@@ -236,13 +257,16 @@ export function issueApproved(tx: Tx, services: Services, userId: string): Promi
 export async function sendConfirmation({ db, mail }: Services, confirmation: Confirmation): Promise<void> {
   const organization = (await selectActiveOrganization(db.read))?.name;
   if (organization === undefined) return;
-  const { purpose, email, lastVerified, fullName, needsPassword } = confirmation;
+  const { purpose, email, lastVerified, needsPassword } = confirmation;
   const link = { organization, link: confirmation.link.address.expose(), expiresIn: '48 hours' };
   if (purpose === 'approval') {
     mail.sendLater('approval of an e-mail', { to: lastVerified, ...approveEmailMail({ ...link, newEmail: email }) });
     return;
   }
-  mail.sendLater('confirmation of an e-mail', { to: email, ...confirmEmailMail({ ...link, fullName, needsPassword }) });
+  mail.sendLater('confirmation of an e-mail', {
+    to: email,
+    ...confirmEmailMail({ ...link, account: maskedEmail(lastVerified), needsPassword }),
+  });
 }
 
 /** Mails the last verified address, and a new one that is verified, that the address changed. Rule: MAIL-6. */

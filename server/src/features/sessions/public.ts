@@ -173,10 +173,20 @@ export async function beginSession(
   await appendAudit(tx, services, { ...record, origin });
 }
 
-/** Takes from somebody who is deleted every way to get in: the password, all sessions and links. Rules: LINK-3, USER-35. */
-export async function endCredentials(tx: Tx, { userId, nowMs }: { userId: string; nowMs: number }): Promise<void> {
+/**
+ * Takes from somebody who is deleted, or whose address another one proved, every way to get in: the password, all sessions
+ * and links. Rules: ADDRESS-14, LINK-3, USER-35.
+ */
+export async function endCredentials(
+  tx: Tx,
+  {
+    userId,
+    nowMs,
+    reason = 'owner-deleted',
+  }: { readonly userId: string; readonly nowMs: number; readonly reason?: 'owner-deleted' | 'address-proved' },
+): Promise<void> {
   await takePassword(tx, userId);
-  await endEverySignIn(tx, { userId, nowMs, reason: 'owner-deleted' });
+  await endEverySignIn(tx, { userId, nowMs, reason });
   await forgetIdentities(tx, userId);
   await forgetNetworks(tx, userId);
 }

@@ -10,6 +10,7 @@ const linkReasons = {
   administrator: 'sessions-ended',
   'password-changed': 'password-changed',
   'owner-deleted': 'owner-deleted',
+  'address-proved': 'email-changed',
 } as const;
 
 /**

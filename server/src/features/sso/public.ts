@@ -8,10 +8,19 @@ import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { domainOf, vouchedEmail } from '../../text/email-address.ts';
 import { plainText } from '../../text/plain-text.ts';
-import { announceGivenBack, type GivenBack, giveBackAddresses, verifyProved } from '../addresses/public.ts';
+import {
+  announceGivenBack,
+  type GivenBack,
+  giveBackAddresses,
+  hasOwnAddress,
+  settleProved,
+  verifyProved,
+} from '../addresses/public.ts';
 import { joinExistingGroups } from '../groups/public.ts';
 import { findOwner, issueTicket, linkIdentity } from '../identities/public.ts';
+import { endCredentials } from '../sessions/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
+import { revokeTokensOf } from '../tokens/public.ts';
 import { addPerson, findHoldersOfEmails, requirePerson } from '../users/public.ts';
 import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
 import type { OidcProblem } from './oidc-flow.ts';
@@ -31,7 +40,7 @@ interface Account {
   readonly userId: string | null;
   readonly givenBack: readonly GivenBack[];
   /** What else can act as the user of an account that was just linked; `null`: it was linked before, or is new. */
-  readonly others: OtherCredentials | null;
+  readonly others: (OtherCredentials & { readonly areEnded: boolean }) | null;
 }
 
 /** Makes an account for somebody of an allowed domain. Rule: AUTH-48. */
@@ -63,6 +72,21 @@ async function settleAddress(
   return givenBack;
 }
 
+/**
+ * Ends whatever acted as the user of an account before its address was proved: the user chose that address, and anyone who
+ * reads mail there may have confirmed it without knowing the account. Rule: ADDRESS-14.
+ */
+async function endEarlier(
+  tx: Tx,
+  services: Services,
+  { userId, orgId, origin }: Arrival & { readonly userId: string },
+): Promise<void> {
+  await endCredentials(tx, { userId, nowMs: services.clock.now(), reason: 'address-proved' });
+  const reason = 'The address was proved by single sign-on';
+  await revokeTokensOf(tx, services, { owner: { userId }, orgId, by: null, reason, origin });
+  await settleProved(tx, services, { userId, origin });
+}
+
 /** The account of a user who arrives: as linked before, by the verified address, or a new one. */
 async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promise<Account> {
   const { identity } = arrival;
@@ -72,9 +96,11 @@ async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promis
   if (owner === 'taken' || linkedId !== null) return { userId: linkedId, givenBack, others: null };
   const userId = owner?.userId ?? (await addNewcomer(tx, services, arrival));
   if (userId === null) return { userId, givenBack, others: null };
-  await linkIdentity(tx, services, { identity, userId });
   const others = owner && (await selectOtherCredentials(tx, userId, services.clock.now()));
-  return { userId, givenBack, others };
+  const isOwn = owner !== null && (await hasOwnAddress(tx, userId));
+  if (isOwn) await endEarlier(tx, services, { ...arrival, userId });
+  await linkIdentity(tx, services, { identity, userId });
+  return { userId, givenBack, others: others && { ...others, areEnded: isOwn } };
 }
 
 /** Mails the users concerned what came of an arrival, once it is committed. Rules: ADDRESS-7, ADDRESS-10. */

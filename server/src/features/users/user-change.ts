@@ -89,7 +89,7 @@ interface Making {
 /** The address after a change, with the last verified one while it is unverified. Rules: ADDRESS-2, ADDRESS-3. */
 function addressAfter(before: StoredUser, email: string, { nowMs, verifies }: Making) {
   if (email === before.email) return {};
-  if (verifies) return { email, recovery_email: null, email_verified_at: nowMs };
+  if (verifies) return { email, recovery_email: null, email_verified_at: nowMs, email_is_own: 0 as const };
   const verified = before.recovery_email ?? before.email;
   return { email, recovery_email: verified === email ? null : verified };
 }

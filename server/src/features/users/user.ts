@@ -48,6 +48,8 @@ export interface StoredUser {
   readonly recovery_email: string | null;
   /** Milliseconds since 1970: when the verified address became so; `null` once the user is erased. */
   readonly email_verified_at: number | null;
+  /** Whether the user chose the verified address, and confirmed it by its link alone. */
+  readonly email_is_own: 0 | 1;
   readonly has_logged_in: 0 | 1;
   /** Milliseconds since 1970; `null`: not since the account was made or restored. */
   readonly signed_in_at: number | null;
@@ -151,6 +153,7 @@ export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
     address: null,
     recovery_email: null,
     email_verified_at: nowMs,
+    email_is_own: 0,
     has_logged_in: 0,
     signed_in_at: null,
     is_deleted: 0,

@@ -61,7 +61,8 @@ export function updatePeople(tx: Tx): Promise<void> {
     sql`UPDATE main.users AS u SET email = p.email FROM present.users AS p
       WHERE p.id = u.id AND u.email = 'moving:' || u.id`,
     // Only with the address that they belong to: the address of the backup is verified as it was then.
-    sql`UPDATE main.users AS u SET recovery_email = p.recovery_email, email_verified_at = p.email_verified_at
+    sql`UPDATE main.users AS u SET recovery_email = p.recovery_email, email_verified_at = p.email_verified_at,
+      email_is_own = p.email_is_own
       FROM present.users AS p WHERE p.id = u.id AND p.email = u.email`,
     sql`UPDATE main.organizations AS o SET is_deleted = 1, deleted_by = p.deleted_by, updated_at = p.updated_at
       FROM present.organizations AS p WHERE p.id = o.id AND p.is_deleted = 1 AND o.is_deleted = 0`,
