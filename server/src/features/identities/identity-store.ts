@@ -2,18 +2,18 @@ import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 
-/** The id of whoever a provider knows by this subject, deleted or not. */
-export async function selectIdentityOwner(
+/** Whoever a provider knows by this subject, deleted or not. */
+export function selectIdentityOwner(
   read: Reader,
   { issuer, subject }: { readonly issuer: string; readonly subject: string },
-): Promise<string | null> {
-  const row = await read
-    .selectFrom('external_identities')
-    .where('issuer', '=', issuer)
-    .where('subject', '=', subject)
-    .select('user_id')
+) {
+  return read
+    .selectFrom('external_identities as i')
+    .innerJoin('users as u', 'u.id', 'i.user_id')
+    .where('i.issuer', '=', issuer)
+    .where('i.subject', '=', subject)
+    .select(['u.id as userId', 'u.is_deleted as isDeleted'])
     .executeTakeFirst();
-  return row?.user_id ?? null;
 }
 
 /** Whether somebody is known to a provider by some subject. */
@@ -27,9 +27,14 @@ export async function selectHasIdentity(read: Reader, userId: string, issuer: st
   return row !== undefined;
 }
 
-/** Notes who somebody is at a provider. */
-export async function insertIdentity(tx: Tx, row: NewRow<'external_identities'>): Promise<void> {
-  await tx.insertInto('external_identities').values(row).execute();
+/** Notes who somebody is at a provider, in place of the deleted user whom it knew by that subject. */
+export async function upsertIdentity(tx: Tx, row: NewRow<'external_identities'>): Promise<void> {
+  const { user_id, created_at } = row;
+  await tx
+    .insertInto('external_identities')
+    .values(row)
+    .onConflict((oc) => oc.columns(['issuer', 'subject']).doUpdateSet({ user_id, created_at }))
+    .execute();
 }
 
 /** Forgets who somebody is at providers. */

@@ -7,12 +7,12 @@ import {
   deleteOldTickets,
   deleteTicket,
   deleteTicketsOf,
-  insertIdentity,
   insertTicket,
   selectHasIdentity,
   selectIdentityOwner,
   selectOwnerOfAddress,
   selectTicket,
+  upsertIdentity,
 } from './identity-store.ts';
 import { mintRawTicket, ticketMs } from './ticket.ts';
 
@@ -20,16 +20,17 @@ type Known = Pick<OidcIdentity, 'issuer' | 'subject'>;
 
 /**
  * Whose account it is that a provider vouches for: whoever was linked before, or else has the proved address. `null` for
- * nobody, who may become somebody; `taken` where the provider has given the address to somebody else. Rule: AUTH-55.
+ * nobody, who may become somebody; `taken` where the provider has given the address to somebody else, and `gone` where it is a
+ * deleted user, for whom no administrator has made another account. Rules: AUTH-55, AUTH-72.
  */
 export async function findOwner(
   tx: Tx,
   { identity, orgId, email }: { readonly identity: Known; readonly orgId: string; readonly email: string },
-): Promise<{ readonly userId: string; readonly isLinked: boolean } | 'taken' | null> {
+): Promise<{ readonly userId: string; readonly isLinked: boolean } | 'taken' | 'gone' | null> {
   const linked = await selectIdentityOwner(tx, identity);
-  if (linked !== null) return { userId: linked, isLinked: true };
+  if (linked?.isDeleted === 0) return { userId: linked.userId, isLinked: true };
   const userId = await selectOwnerOfAddress(tx, orgId, email);
-  if (userId === null) return null;
+  if (userId === null) return linked ? 'gone' : null;
   return (await selectHasIdentity(tx, userId, identity.issuer)) ? 'taken' : { userId, isLinked: false };
 }
 
@@ -39,7 +40,7 @@ export async function linkIdentity(
   { clock }: Pick<Services, 'clock'>,
   { identity: { issuer, subject }, userId }: { readonly identity: Known; readonly userId: string },
 ): Promise<void> {
-  await insertIdentity(tx, { issuer, subject, user_id: userId, created_at: clock.now() });
+  await upsertIdentity(tx, { issuer, subject, user_id: userId, created_at: clock.now() });
 }
 
 /** Forgets the tickets with which a user came back from the provider: what they prove counts no longer. Rule: SESSION-13. */
@@ -47,7 +48,7 @@ export async function forgetTickets(tx: Tx, userId: string): Promise<void> {
   await deleteTicketsOf(tx, userId);
 }
 
-/** Forgets who somebody is at providers: whoever comes back is linked anew. */
+/** Forgets who somebody is at providers: whoever is brought back is linked anew. */
 export async function forgetIdentities(tx: Tx, userId: string): Promise<void> {
   await deleteIdentities(tx, userId);
 }

@@ -12,7 +12,7 @@ import type { Person } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { tryCode } from '../codes/public.ts';
-import { forgetIdentities, isTicketOf, useUpTicket } from '../identities/public.ts';
+import { isTicketOf, useUpTicket } from '../identities/public.ts';
 import { forgetNetworks, rememberNetwork } from '../known-networks/public.ts';
 import { acceptInvitations, endLinksOfOrg } from '../links/public.ts';
 import { provePassword, takePassword } from '../passwords/public.ts';
@@ -187,7 +187,6 @@ export async function endCredentials(
 ): Promise<void> {
   await takePassword(tx, userId);
   await endEverySignIn(tx, { userId, nowMs, reason });
-  await forgetIdentities(tx, userId);
   await forgetNetworks(tx, userId);
 }
 

@@ -196,6 +196,26 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect((await app.events()).at(-1).payload.fullName).toBe(name);
   });
 
+  it('tells of no_account for a deleted user who comes by another address of an allowed domain, until invited (AUTH-72)', async () => {
+    const person = stranger('gone@example.com');
+    const goneId = await ownerOf(await walk(person));
+    await admin.delete(`/users/${goneId}`);
+    const before = await people();
+    for (const email of ['gone.again@example.com', 'gone@other.example']) {
+      expect(await walk({ ...person, email })).toEqual({ error: 'no_account' });
+    }
+    expect(await people()).toEqual(before);
+    const id = await newUser('gone.again@example.com');
+    const again = { ...person, email: 'gone.again@example.com' };
+    expect(await ownerOf(await walk(again))).toBe(id);
+    expect(await ownerOf(await walk({ ...again, email: 'gone@other.example' }))).toBe(id);
+    const other = stranger('restored@example.com');
+    const otherId = await ownerOf(await walk(other));
+    await admin.delete(`/users/${otherId}`);
+    await admin.post(`/users/${otherId}/restore`);
+    expect(await ownerOf(await walk(other))).toBe(otherId);
+  });
+
   it('tells of no_account for somebody deleted, linked before or not, until an administrator restores (AUTH-48)', async () => {
     const linked = stranger('leaver@example.com');
     await walk(linked);

@@ -17,7 +17,7 @@ import {
   verifyProved,
 } from '../addresses/public.ts';
 import { joinExistingGroups } from '../groups/public.ts';
-import { findOwner, issueTicket, linkIdentity } from '../identities/public.ts';
+import { findOwner, forgetIdentities, issueTicket, linkIdentity } from '../identities/public.ts';
 import { endCredentials } from '../sessions/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
@@ -82,6 +82,7 @@ async function endEarlier(
   { userId, orgId, origin }: Arrival & { readonly userId: string },
 ): Promise<void> {
   await endCredentials(tx, { userId, nowMs: services.clock.now(), reason: 'address-proved' });
+  await forgetIdentities(tx, userId);
   const reason = 'The address was proved by single sign-on';
   await revokeTokensOf(tx, services, { owner: { userId }, orgId, by: null, reason, origin });
   await settleProved(tx, services, { userId, origin });
@@ -91,9 +92,9 @@ async function endEarlier(
 async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promise<Account> {
   const { identity } = arrival;
   const owner = await findOwner(tx, arrival);
-  const linkedId = owner !== null && owner !== 'taken' && owner.isLinked ? owner.userId : null;
+  const linkedId = typeof owner === 'object' && owner?.isLinked ? owner.userId : null;
   const givenBack = await settleAddress(tx, services, { ...arrival, linkedId });
-  if (owner === 'taken' || linkedId !== null) return { userId: linkedId, givenBack, others: null };
+  if (typeof owner === 'string' || linkedId !== null) return { userId: linkedId, givenBack, others: null };
   const userId = owner?.userId ?? (await addNewcomer(tx, services, arrival));
   if (userId === null) return { userId, givenBack, others: null };
   const others = owner && (await selectOtherCredentials(tx, userId, services.clock.now()));

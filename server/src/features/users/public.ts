@@ -13,6 +13,7 @@ import { updatedPayload } from '../../outbox/updated-user.ts';
 import type { Services } from '../../services.ts';
 import { forgetCodes } from '../codes/public.ts';
 import { isInDefaultGroup, joinDefaultGroup, joinDefaultGroupTogether, leaveAllGroups } from '../groups/public.ts';
+import { forgetIdentities } from '../identities/public.ts';
 import { endLinks } from '../links/public.ts';
 import { setPassword } from '../passwords/public.ts';
 import { endCredentials } from '../sessions/public.ts';
@@ -124,6 +125,7 @@ export async function restorePerson(
   await updateUser(tx, user);
   await joinDefaultGroup(tx, { orgId, userId, type: 'everyone' });
   await endCredentials(tx, { userId, nowMs });
+  await forgetIdentities(tx, userId);
   const end = { owner: { userId }, orgId, by, reason: 'Owner was deleted', origin };
   const revokedTokens = await revokeTokensOf(tx, services, end);
   await appendEvents(tx, services, [
