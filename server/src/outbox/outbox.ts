@@ -31,6 +31,8 @@ export type DomainEvent =
         readonly orgId: string;
         readonly userId: string;
         readonly email: string;
+        /** Of an address that is not verified. */
+        readonly emailVerified?: false;
         readonly fullName: string;
         readonly firstName?: string;
         readonly middleName?: string;

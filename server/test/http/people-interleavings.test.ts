@@ -69,7 +69,7 @@ async function newcomers(domain: string) {
     return users;
   });
   const signed = added.map(async ({ id, email, full_name: fullName }) => {
-    const person = { id, orgId, email, fullName };
+    const person = { id, orgId, email, verifiedEmail: email, fullName };
     const token = { id: newId(), scopes: ['org:read'], createdAt: clock.now(), expiresAt: null };
     const jwt = await keys.sign(tokenClaims({ ...token, orgId, fullName, userId: id }, services.config.baseUrl));
     return { person, token, jwt, pair: await signTokenPair(services, { person, accountType: 'business' }) };

@@ -1,10 +1,19 @@
+import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
+
+/** The last verified address of a user, which is what others are told: the present one may be anybody's. Rule: ADDRESS-15. */
+export function verifiedEmail(users: 'users' | 'u') {
+  const [recovery, email] = [sql.ref<string | null>(`${users}.recovery_email`), sql.ref<string>(`${users}.email`)];
+  return sql<string>`coalesce(${recovery}, ${email})`;
+}
 
 /** A person as everybody's code sees one. */
 export interface Person {
   readonly id: string;
   readonly orgId: string;
   readonly email: string;
+  /** The last verified one, which `email` may not be. */
+  readonly verifiedEmail: string;
   readonly fullName: string;
 }
 
@@ -12,7 +21,8 @@ function activePeople(read: Reader) {
   return read
     .selectFrom('users')
     .where('is_deleted', '=', 0)
-    .select(['id', 'org_id as orgId', 'email', 'full_name as fullName']);
+    .select(['id', 'org_id as orgId', 'email', 'full_name as fullName'])
+    .select(verifiedEmail('users').as('verifiedEmail'));
 }
 
 /** An active person; `undefined` for whoever is deleted or was never there. */

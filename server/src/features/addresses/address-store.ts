@@ -40,6 +40,11 @@ export function selectUnverifiedHolders(
   );
 }
 
+/** All of a user, for an event. */
+export function selectUser(read: Reader, userId: string) {
+  return read.selectFrom('users').where('id', '=', userId).selectAll().executeTakeFirstOrThrow();
+}
+
 /** Puts the last verified address of a user back in place. */
 export async function updateToLastVerified(tx: Tx, userId: string, nowMs: number): Promise<void> {
   await tx

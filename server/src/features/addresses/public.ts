@@ -13,15 +13,17 @@ import { updatedPayload } from '../../outbox/updated-user.ts';
 import type { Services } from '../../services.ts';
 import { maskedEmail } from '../../text/email-address.ts';
 import { forgetCodes } from '../codes/public.ts';
-import { endLinks, type IssuedLink, issueLinks } from '../links/public.ts';
+import { endLinks, issueLinks } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import {
   selectAddress,
   selectIsHeldUnverified,
   selectUnverifiedHolders,
+  selectUser,
   updateToLastVerified,
   updateVerified,
 } from './address-store.ts';
+import { type Confirmation, issueAbout } from './confirmation-actions.ts';
 
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
@@ -64,7 +66,7 @@ export async function giveBackAddresses(
     await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
     await forgetCodes(tx, userId);
     if (holder.is_deleted === 0) {
-      const payload = updatedPayload({ ...holder, email });
+      const payload = updatedPayload({ ...holder, email, recovery_email: null });
       await appendEvents(tx, services, [{ eventType: 'userUpdated', payload }]);
     }
     const changes = { email: { before: lostEmail, after: email }, recoveryEmail: { before: email, after: null } };
@@ -111,6 +113,8 @@ export async function verifyAddress(
   if (lastVerified !== null) {
     await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
     await forgetCodes(tx, userId);
+    const payload = updatedPayload(await selectUser(tx, userId));
+    await appendEvents(tx, services, [{ eventType: 'userUpdated', payload }]);
   }
   const changes = lastVerified === null ? {} : { recoveryEmail: { before: lastVerified, after: null } };
   const record = { action: 'user.email-confirmed', orgId, actor: by, subjectId: userId, origin } as const;
@@ -180,30 +184,6 @@ export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
   if (proof && !(await proof.consume(tx))) throw refuseSignIn();
 }
 
-/** A link about an unverified address, not yet mailed: to confirm it, or to have its change approved first. */
-interface Confirmation {
-  readonly purpose: 'confirmation' | 'approval';
-  readonly email: string;
-  readonly lastVerified: string;
-  readonly link: IssuedLink;
-  readonly needsPassword: boolean;
-}
-
-/** Makes a link about the unverified address of a user; `null` where there is nothing to confirm. */
-async function issueAbout(
-  tx: Tx,
-  services: Services,
-  wish: Pick<Confirmation, 'purpose' | 'needsPassword'> & { readonly userId: string; readonly createdBy: string },
-): Promise<Confirmation | null> {
-  const { userId, createdBy, purpose, needsPassword } = wish;
-  const user = await selectAddress(tx, userId);
-  if (!user || user.lastVerified === null) return null;
-  const { orgId, email, lastVerified } = user;
-  const issuing = { purpose, setsPassword: true, createdBy, delivery: 'sending' } as const;
-  const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId, needsPassword }] });
-  return link ? { purpose, email, lastVerified, link, needsPassword } : null;
-}
-
 /**
  * Makes a link that confirms the unverified address of a user. On an account without a password, which cannot be asked
  * for, the owner of the last verified address has to approve the change first, and a token gets no link at all. `null`
@@ -241,16 +221,11 @@ export async function offerAddress(
     const wishes = [{ orgId, userId, needsPassword: true, email }];
     const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: userId, delivery: 'sending' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes });
-    const about = { purpose: 'confirmation', email, lastVerified: user.email, fullName: user.fullName } as const;
+    const about = { purpose: 'confirmation', email, lastVerified: user.email } as const;
     return link ? { ...about, link, needsPassword: true } : null;
   });
   if (made) await sendConfirmation(services, made);
   return made !== null;
-}
-
-/** Makes the link that confirms an address once the owner of the last verified one has approved it. Rule: ADDRESS-13. */
-export function issueApproved(tx: Tx, services: Services, userId: string): Promise<Confirmation | null> {
-  return issueAbout(tx, services, { userId, createdBy: userId, needsPassword: false, purpose: 'confirmation' });
 }
 
 /** Mails a link about an address, once it is committed. Rules: ADDRESS-5, ADDRESS-13. */

@@ -11,14 +11,8 @@ import { requireConfirmation, useUpApproval, useUpConfirmation } from '../links/
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
 import { takeAddress } from './claim-actions.ts';
-import {
-  announceGivenBack,
-  announceMove,
-  issueApproved,
-  requireProof,
-  sendConfirmation,
-  verifyAddress,
-} from './public.ts';
+import { issueApproved } from './confirmation-actions.ts';
+import { announceGivenBack, announceMove, requireProof, sendConfirmation, verifyAddress } from './public.ts';
 
 /**
  * The proof of the current password where the address was set without it; `null` where none is needed. A caller with a

@@ -1,5 +1,6 @@
 import type { Reader, Tx } from '../../db/database.ts';
 import type { Person } from '../../db/members/people.ts';
+import { verifiedEmail } from '../../db/members/people.ts';
 import { contains } from '../../db/search.ts';
 
 /** Adds members, as many as one statement takes; none of them may be one already. */
@@ -19,6 +20,7 @@ export function selectFirstAdministrator(read: Reader, orgId: string): Promise<P
     .where('u.is_deleted', '=', 0)
     .orderBy('u.id')
     .select(['u.id', 'u.org_id as orgId', 'u.email', 'u.full_name as fullName'])
+    .select(verifiedEmail('u').as('verifiedEmail'))
     .executeTakeFirst();
 }
 
@@ -86,7 +88,7 @@ export function selectMemberPage(
     .orderBy('u.id')
     .limit(limit)
     .offset(offset)
-    .select(['u.id as _id', 'u.full_name as fullName', 'u.email'])
+    .select(['u.id as _id', 'u.full_name as fullName', verifiedEmail('u').as('email')])
     .execute();
 }
 

@@ -63,7 +63,7 @@ export const refreshSession = endpoint({
     if (outcome === 'ownerGone') throw unauthorized.invalid();
     const next = typeof outcome === 'string' ? null : await outcome();
     if (!next) throw unauthorized.sessionExpired();
-    const { id, orgId, email, fullName } = person;
+    const { id, orgId, verifiedEmail: email, fullName } = person;
     return { user: { _id: id, userId: id, orgId, email, fullName }, ...exposePair(next) };
   },
 });

@@ -48,10 +48,10 @@ function common(services: Services, { person, signedInAtMs }: TokenOwner) {
   };
 }
 
-/** Signs the next access token of a session. Rules: AUTH-12, AUTH-13, SESSION-4. */
+/** Signs the next access token of a session. Rules: ADDRESS-15, AUTH-12, AUTH-13, SESSION-4. */
 async function signAccessToken(services: Services, owner: TokenOwner): Promise<SignedAccessToken> {
   const { claims, expiryOf } = common(services, owner);
-  const { email, fullName } = owner.person;
+  const { verifiedEmail: email, fullName } = owner.person;
   const accessEndsMs = expiryOf(accessTokenMs);
   const accessToken = await services.keys.sign({
     ...claims,

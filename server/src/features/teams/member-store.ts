@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
+import { verifiedEmail } from '../../db/members/people.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import type { TeamMember } from './team.ts';
@@ -17,7 +18,8 @@ function byName(query: Members) {
   return query
     .orderBy('u.name_key')
     .orderBy('u.id')
-    .select(['m.team_id as teamId', 'm.user_id as userId', 'u.full_name as userName', 'u.email as userEmail'])
+    .select(['m.team_id as teamId', 'm.user_id as userId', 'u.full_name as userName'])
+    .select(verifiedEmail('u').as('userEmail'))
     .select(['m.role', 'm.joined_at as joinedAtMs']);
 }
 
@@ -49,7 +51,8 @@ export async function selectFirstMembers(
     .where('placed.place', '<=', each)
     .orderBy('u.name_key')
     .orderBy('u.id')
-    .select(['placed.team_id as teamId', 'placed.user_id as userId', 'u.full_name as userName', 'u.email as userEmail'])
+    .select(['placed.team_id as teamId', 'placed.user_id as userId', 'u.full_name as userName'])
+    .select(verifiedEmail('u').as('userEmail'))
     .select(['placed.role', 'placed.joined_at as joinedAtMs', 'placed.memberCount'])
     .execute();
 }

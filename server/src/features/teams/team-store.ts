@@ -1,4 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
+import { verifiedEmail } from '../../db/members/people.ts';
 import { contains } from '../../db/search.ts';
 import type { StoredTeam, TeamRole } from './team.ts';
 
@@ -122,7 +123,7 @@ export function selectDirectoryUserPage(read: Reader, filter: UserFilter, { offs
     .where('id', 'in', ids)
     .orderBy('name_key')
     .orderBy('id')
-    .select(['id', 'org_id as orgId', 'full_name as name', 'email'])
+    .select(['id', 'org_id as orgId', 'full_name as name', verifiedEmail('users').as('email')])
     .select(['created_at as createdAtMs', 'updated_at as updatedAtMs'])
     .execute();
 }

@@ -2,6 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
 import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
+import { verifiedEmail } from '../../db/members/people.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import type { StoredToken, StoredTokenWithOwner } from './token.ts';
@@ -149,7 +150,7 @@ export function selectTokenPage(
     .where('t.id', 'in', page)
     .orderBy('t.id', 'desc')
     .select(['t.id', 't.name', 't.scopes', 't.created_at as createdAt', 't.expires_at as expiresAt'])
-    .select(['t.last_used_at as lastUsedAt', 't.user_id as userId', 'u.email as ownerEmail'])
+    .select(['t.last_used_at as lastUsedAt', 't.user_id as userId', verifiedEmail('u').as('ownerEmail')])
     .select(['u.full_name as ownerFullName', 'u.is_deleted as ownerDeleted'])
     .select(['t.revoked_at as revokedAt', 't.revoked_by as revokedBy', 't.revoke_reason as revokeReason'])
     .execute();

@@ -9,12 +9,12 @@ import { selectPeopleByEmail } from './user-store.ts';
 
 const email = emailAddress.optional().describe('Required, in the body or in the query; the body counts first');
 
-/** Rules: ORG-27, SERVICE-5. */
+/** Rules: ADDRESS-15, ORG-27, SERVICE-5. */
 export const findUsersByEmail = endpoint({
   method: 'GET',
   path: '/users/email/exists',
   tag: 'Services',
-  summary: 'Find whoever has an e-mail address, deleted users included',
+  summary: 'Find whoever has a verified e-mail address, deleted users included',
   policy: { who: 'service', scope: 'USER_LOOKUP' },
   query: z.strictObject({ email }),
   body: z.strictObject({ email }).optional(),

@@ -5,7 +5,7 @@ import { id, idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { selectAnyUserById } from './user-store.ts';
 
-/** Rule: SERVICE-4. */
+/** Rules: ADDRESS-15, SERVICE-4. */
 export const getInternalUser = endpoint({
   method: 'GET',
   path: '/users/internal/:id',
@@ -29,7 +29,7 @@ export const getInternalUser = endpoint({
     return {
       _id: user.id,
       fullName: user.full_name,
-      email: user.email,
+      email: user.recovery_email ?? user.email,
       orgId: user.org_id,
       hasLoggedIn: user.has_logged_in === 1,
       isDeleted: user.is_deleted === 1,

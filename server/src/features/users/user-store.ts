@@ -1,5 +1,6 @@
 import type { ExpressionBuilder } from 'kysely';
 import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { verifiedEmail } from '../../db/members/people.ts';
 import type { Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
@@ -26,7 +27,8 @@ export function selectMemberships(read: Reader, orgId: string) {
     .where('u.is_deleted', '=', 0)
     .orderBy('u.id')
     .orderBy('g.id')
-    .select(['u.id', 'u.org_id as orgId', 'u.full_name as fullName', 'u.email', 'u.has_logged_in as hasLoggedIn'])
+    .select(['u.id', 'u.org_id as orgId', 'u.full_name as fullName', 'u.has_logged_in as hasLoggedIn'])
+    .select(verifiedEmail('u').as('email'))
     .select(['g.name as groupName', 'g.type as groupType']);
 }
 
@@ -106,18 +108,26 @@ export function selectPeopleByIds(read: Reader, orgId: string, ids: readonly str
     .where('id', 'in', ids)
     .where('org_id', '=', orgId)
     .where('is_deleted', '=', 0)
-    .select(['id as _id', 'full_name as fullName', 'email', 'org_id as orgId'])
+    .select(['id as _id', 'full_name as fullName', verifiedEmail('users').as('email'), 'org_id as orgId'])
     .execute();
 }
 
-/** Whoever has this address in the organization of this system, deleted or not. */
+/** Whoever has this address verified in the organization of this system, deleted or not. Rule: ADDRESS-15. */
 export function selectPeopleByEmail(read: Reader, email: string) {
-  return read
-    .selectFrom('users')
-    .where('org_id', 'in', (eb) => eb.selectFrom('organizations').select('organizations.id'))
-    .where('email', '=', email)
-    .select(['id', 'email', 'full_name as fullName', 'is_deleted as isDeleted'])
-    .execute();
+  return (
+    read
+      .selectFrom('users')
+      // The organization in each half: only then each is looked up in an index of its own.
+      .where((eb) => {
+        const isHere = eb('org_id', 'in', eb.selectFrom('organizations').select('organizations.id'));
+        return eb.or([
+          eb.and([isHere, eb('email', '=', email), eb('recovery_email', 'is', null)]),
+          eb.and([isHere, eb('recovery_email', '=', email)]),
+        ]);
+      })
+      .select(['id', verifiedEmail('users').as('email'), 'full_name as fullName', 'is_deleted as isDeleted'])
+      .execute()
+  );
 }
 
 /**

@@ -18,6 +18,10 @@ export const userRecord = z.object({
     .nullable()
     .optional()
     .describe('When the address was verified; null: it is not. For administrators and the user alone'),
+  emailVerified: z
+    .literal(false)
+    .optional()
+    .describe('Other members see only that the address is not verified, where it is not'),
   mobile: z.string().optional(),
   designation: z.string().optional(),
   address: addressAnswer.optional(),
@@ -90,12 +94,14 @@ export function toUserRecord(user: StoredUser) {
   };
 }
 
-/** The record of a user as a caller may see it. Rule: ADDRESS-1. */
+/** The record of a user as a caller may see it. Rules: ADDRESS-1, ADDRESS-15. */
 export function recordFor(
   caller: { readonly userId: string; readonly isAdmin: boolean },
   record: z.input<typeof userRecord>,
 ): z.input<typeof userRecord> {
-  return caller.isAdmin || caller.userId === record._id ? record : { ...record, emailVerifiedAt: undefined };
+  if (caller.isAdmin || caller.userId === record._id) return record;
+  const { emailVerifiedAt: at, ...shown } = record;
+  return at === null ? { ...shown, emailVerified: false } : shown;
 }
 
 /** What the audit log compares a user by. Rule: AUDIT-9. */
