@@ -152,7 +152,7 @@ describe('latchkey doctor', () => {
     expect(of('files')?.cure).toContain(`chmod 600 on it: ${join(dataDir, 'latchkey.db')}`);
   });
 
-  it('lists tokens that made each other, until they are revoked (CRED-10)', async () => {
+  it('lists tokens that made each other, until they are revoked (CRED-12)', async () => {
     const dataDir = copy();
     const store = new Sqlite(join(dataDir, 'latchkey.db'));
     const insert = store.prepare(

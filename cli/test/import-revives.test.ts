@@ -86,7 +86,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
     expect(byId().has(idOf(0x71))).toBe(false);
   });
 
-  it('3: by themselves, by each other or by what descends from such are problems, each with its line (CRED-10)', async () => {
+  it('3: by themselves, by each other or by what descends from such are problems, each with its line (CRED-12)', async () => {
     const lines = [
       made(0x72, 0x73),
       made(0x73, 0x74),
@@ -102,7 +102,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
     expect(data).toMatchObject({ tokens: { created: 1, invalid: 5 } });
   });
 
-  it('3: in a circle that file and store make together (CRED-10)', async () => {
+  it('3: in a circle that file and store make together (CRED-12)', async () => {
     await imported(app, ['dump'], toLines([token(0x91, 1), made(0x92, 0x91)]));
     // What expired long ago is removed without a record of its own.
     await app.services.db.transaction((tx) =>
@@ -111,7 +111,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
     expect(await told([made(0x91, 0x92)])).toEqual(['line 1: parentId leads back to the']);
   });
 
-  it('3: of another user, or with more scopes than their maker, in the file or here (CRED-10, SCOPE-22)', async () => {
+  it('3: of another user, or with more scopes than their maker, in the file or here (CRED-12, SCOPE-22)', async () => {
     await imported(app, ['dump'], toLines([token(0xa0, 1), user(9)]));
     const wider = { scopes: ['user:read', 'org:admin'] };
     const lines = [
@@ -197,7 +197,7 @@ async function administrator(app: TestApp): Promise<Client> {
   return app.signIn(email);
 }
 
-describe('addresses that were changed here (ADDRESS-13)', () => {
+describe('addresses that were changed here (ADDRESS-17)', () => {
   it('stay, whatever date an import names, and what else it says is taken; dates in the future are now', async () => {
     const app = await startNow();
     try {

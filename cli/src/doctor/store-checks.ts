@@ -102,7 +102,7 @@ export async function checkAddresses({ read }: Database): Promise<Finding> {
   return warning(`Addresses that users set themselves count as verified: ${listed.join(', ')}${more}`, cure);
 }
 
-/** Whether tokens are stored that made each other, as an import of an earlier release could leave them. Rule: CRED-10. */
+/** Whether tokens are stored that made each other, as an import of an earlier release could leave them. Rule: CRED-12. */
 export async function checkTokens({ read }: Database): Promise<Finding> {
   const circles = await findTokenCircles(read);
   if (circles.length === 0) return fine('No token was made by itself, or by one that it made');

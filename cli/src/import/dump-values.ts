@@ -57,7 +57,7 @@ function toMoment(given: unknown): number | undefined {
   return ms !== null && ms >= 0 && ms < momentEnd ? ms : undefined;
 }
 
-/** A moment that has passed: one in the future would be newer than all that is changed here until then. Rule: ADDRESS-13. */
+/** A moment that has passed: one in the future would be newer than all that is changed here until then. Rule: ADDRESS-17. */
 function toPast(given: unknown): number | undefined {
   const ms = toMoment(given);
   return ms === undefined ? undefined : Math.min(ms, systemClock.now());

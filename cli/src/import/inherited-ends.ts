@@ -47,7 +47,7 @@ function both(one: End, other: End): End {
   };
 }
 
-/** What a token has that its maker could not give it; `null`: nothing. Rules: CRED-10, SCOPE-22. */
+/** What a token has that its maker could not give it; `null`: nothing. Rules: CRED-12, SCOPE-22. */
 function excessOf({ userId, scopes }: Grant, maker: Grant | null) {
   if (!maker) return null;
   if (maker.userId !== userId) return { field: 'parentId', message: 'names a token of another user' };
@@ -58,7 +58,7 @@ function excessOf({ userId, scopes }: Grant, maker: Grant | null) {
 /**
  * The ends that tokens of a dump inherit from the tokens that made them, as the file and the store have those: a token ends
  * with its maker, whatever the dump says of it. What no token can be is a problem: made by itself, by one that it made, by
- * one of another user or of fewer scopes. Rules: CRED-4, CRED-10, SCOPE-23, SCOPE-24.
+ * one of another user or of fewer scopes. Rules: CRED-4, CRED-12, SCOPE-23, SCOPE-24.
  */
 export class InheritedEnds {
   readonly #staging: Staging;

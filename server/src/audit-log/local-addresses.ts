@@ -2,7 +2,7 @@ import type { Reader } from '../db/database.ts';
 
 const addressActions = ['user.updated', 'user.email-confirmed', 'user.email-given-back'];
 
-/** Those of some users whose address was changed or proved here, as the audit log has it, and not by an import. Rule: ADDRESS-13. */
+/** Those of some users whose address was changed or proved here, as the audit log has it, and not by an import. Rule: ADDRESS-17. */
 export async function selectLocalAddresses(read: Reader, userIds: readonly string[]): Promise<ReadonlySet<string>> {
   if (userIds.length === 0) return new Set();
   const rows = await read

@@ -56,12 +56,18 @@ export class ListPlaces {
     return this.#running.all < this.#max / 2 ? ofOneMax : 1;
   }
 
-  async #take(scope: Scope, place: Place): Promise<void> {
+  #requireOwnRoom({ reader }: Place): void {
     const allowance = this.#allowance();
-    if (this.#running.of(place.reader) >= allowance) throw refuseTooMany(allowance, retryAfterSeconds);
+    if (this.#running.of(reader) >= allowance) throw refuseTooMany(allowance, retryAfterSeconds);
+  }
+
+  async #take(scope: Scope, place: Place): Promise<void> {
+    this.#requireOwnRoom(place);
     const nowMs = performance.now();
     const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > this.#withoutGapMs;
-    while (!isGapDue && this.#running.all >= this.#max && (await this.#endStalled()));
+    if (!isGapDue) while (this.#running.all >= this.#max && (await this.#endStalled()));
+    // Ending one takes time, in which others come.
+    this.#requireOwnRoom(place);
     if (isGapDue || this.#running.all >= this.#max) {
       throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
     }

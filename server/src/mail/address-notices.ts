@@ -42,7 +42,7 @@ export function emailChangedMail({
   });
 }
 
-/** To the last verified address of an account without a password, whose user asks for another one. Rule: ADDRESS-13. */
+/** To the last verified address of an account without a password, whose user asks for another one. Rule: ADDRESS-16. */
 export function approveEmailMail({
   organization,
   newEmail,

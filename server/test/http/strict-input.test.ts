@@ -134,14 +134,12 @@ describe('strict input', () => {
       const name = nameOf(route);
       const unknown = { quite_other: '1' };
       const ofQuery = { field: 'query.quite_other', message: 'is not a known parameter' };
-      const inQuery = expect(problemsOf(route, { query: unknown }), name);
-      if (lenientQueries.includes(name)) inQuery.not.toContainEqual(ofQuery);
-      else inQuery.toContainEqual(ofQuery);
+      const inQuery = problemsOf(route, { query: unknown }).filter(({ field }) => field === ofQuery.field);
+      expect(inQuery, name).toEqual(lenientQueries.includes(name) ? [] : [ofQuery]);
       if (isUpload(route.body)) continue;
       const ofBody = { field: 'body.quite_other', message: 'is not a known key' };
-      const inBody = expect(problemsOf(route, { body: unknown }), name);
-      if (lenientBodies.includes(name)) inBody.not.toContainEqual(ofBody);
-      else inBody.toContainEqual(ofBody);
+      const inBody = problemsOf(route, { body: unknown }).filter(({ field }) => field === ofBody.field);
+      expect(inBody, name).toEqual(lenientBodies.includes(name) ? [] : [ofBody]);
     }
   });
 

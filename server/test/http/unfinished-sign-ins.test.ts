@@ -66,7 +66,7 @@ describe('what was proved of a user and is not used yet', () => {
     return { ticket, code, step, links };
   }
 
-  it('stays when one session ends, or nothing does (SESSION-13)', async () => {
+  it('stays when one session ends, or nothing does (SESSION-14)', async () => {
     const given = await proved();
     const [{ id }] = (await given.client.get('/userAccount/sessions')).body.sessions;
     expect((await desk.admin.delete(`/users/${given.client.userId}/sessions/${id}`)).status).toBe(200);
@@ -92,7 +92,7 @@ describe('what was proved of a user and is not used yet', () => {
     ],
   ];
 
-  it.each(end)('ends when %s (SESSION-13)', async (_, present, act) => {
+  it.each(end)('ends when %s (SESSION-14)', async (_, present, act) => {
     const given = await proved();
     expect((await act(given.client, given)).status).toBe(200);
     expect(await statuses(given, present)).toEqual({ ticket: 401, code: 401, step: 401, links: [410, 410] });

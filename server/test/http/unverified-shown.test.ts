@@ -12,7 +12,8 @@ describe('an unverified address, wherever addresses are given out', () => {
     app = await TestApp.start();
     admin = await app.setUp();
     member = await app.member(admin, own);
-    expect((await member.patch(`/users/${member.userId}/email`, { email: claimed })).status).toBe(200);
+    const { status, text } = await member.patch(`/users/${member.userId}/email`, { email: claimed });
+    if (status !== 200) throw new Error(text);
   });
   afterAll(() => app.close());
 

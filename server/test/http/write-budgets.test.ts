@@ -55,7 +55,7 @@ describe('what a member can write again and again', () => {
     expect(Object.fromEntries(others.map((route) => [nameOf(route), route.boundedBy]))).toEqual(boundedOtherwise);
   });
 
-  it('leaves one record an hour of refreshes, and twenty access tokens (AUDIT-20, SESSION-13)', async () => {
+  it('leaves one record an hour of refreshes, and twenty access tokens (AUDIT-21, SESSION-13)', async () => {
     const signedIn = (await app.signInTokens(email)).body;
     const second = (await refresh(signedIn.refreshToken)).body;
     let { refreshToken } = second;

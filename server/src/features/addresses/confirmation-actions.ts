@@ -27,7 +27,7 @@ export async function issueAbout(
   return link ? { purpose, email, lastVerified, link, needsPassword } : null;
 }
 
-/** Makes the link that confirms an address once the owner of the last verified one has approved it. Rule: ADDRESS-13. */
+/** Makes the link that confirms an address once the owner of the last verified one has approved it. Rule: ADDRESS-16. */
 export function issueApproved(tx: Tx, services: Services, userId: string): Promise<Confirmation | null> {
   return issueAbout(tx, services, { userId, createdBy: userId, needsPassword: false, purpose: 'confirmation' });
 }

@@ -187,7 +187,7 @@ export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
 /**
  * Makes a link that confirms the unverified address of a user. On an account without a password, which cannot be asked
  * for, the owner of the last verified address has to approve the change first, and a token gets no link at all. `null`
- * where there is nothing to confirm. Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13.
+ * where there is nothing to confirm. Rules: ADDRESS-4, ADDRESS-5, ADDRESS-16.
  * @param wish `isProved`: whether the current password was proved; otherwise it is asked for where the link leads
  */
 export async function issueConfirmation(
@@ -228,7 +228,7 @@ export async function offerAddress(
   return made !== null;
 }
 
-/** Mails a link about an address, once it is committed. Rules: ADDRESS-5, ADDRESS-13. */
+/** Mails a link about an address, once it is committed. Rules: ADDRESS-5, ADDRESS-16. */
 export async function sendConfirmation({ db, mail }: Services, confirmation: Confirmation): Promise<void> {
   const organization = (await selectActiveOrganization(db.read))?.name;
   if (organization === undefined) return;

@@ -111,7 +111,7 @@ describe('POST /userAccount/email/confirm/token', () => {
     expect((await open(tokenIn(await desk.mail.mailTo(after)))).status).toBe(200);
   });
 
-  it('without a password, the owner of the verified address allows it first, so that a stolen session stays one (ADDRESS-13)', async () => {
+  it('without a password, the owner of the verified address allows it first, so that a stolen session stays one (ADDRESS-16)', async () => {
     const { client, before, after } = await withoutPassword();
     await client.patch(`/users/${client.userId}/email`, { email: after });
     const approval = await approvalTo(before);

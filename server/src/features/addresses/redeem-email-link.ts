@@ -33,7 +33,7 @@ async function proofFor(
   return proveCurrentPassword(services, { person, actor, action: 'user.updated', given, origin });
 }
 
-/** Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13, LINK-2. */
+/** Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13, ADDRESS-16, LINK-2. */
 export const redeemEmailLink = endpoint({
   method: 'POST',
   path: '/userAccount/email/confirm/token',

@@ -43,7 +43,7 @@ export async function linkIdentity(
   await upsertIdentity(tx, { issuer, subject, user_id: userId, created_at: clock.now() });
 }
 
-/** Forgets the tickets with which a user came back from the provider: what they prove counts no longer. Rule: SESSION-13. */
+/** Forgets the tickets with which a user came back from the provider: what they prove counts no longer. Rule: SESSION-14. */
 export async function forgetTickets(tx: Tx, userId: string): Promise<void> {
   await deleteTicketsOf(tx, userId);
 }

@@ -101,9 +101,8 @@ export const authenticateUser = endpoint({
     const ownerId = person?.id ?? null;
     const signIn = organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: ownerId }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
-    const userId = method === 'none' ? null : ownerId;
     const shown = { method, signInId: id, address: origin.network, ...body.credentials };
-    const proof = await prove(services, userId, shown).catch(async (error) => {
+    const proof = await prove(services, method === 'none' ? null : ownerId, shown).catch(async (error) => {
       await attempt.undecided();
       throw error;
     });

@@ -18,7 +18,7 @@ async function end(
   return (await endSession(tx, { userId, sessionId }, { nowMs, reason })) ? [sessionId] : [];
 }
 
-/** Rules: AUTH-18, SESSION-13. */
+/** Rules: AUTH-18, SESSION-14. */
 export const logOut = endpoint({
   method: 'POST',
   path: '/userAccount/logout/manual',

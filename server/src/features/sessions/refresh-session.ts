@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { hour } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import { hashCredential } from '../../base/secret.ts';
 import type { Tx } from '../../db/database.ts';
@@ -16,7 +15,7 @@ import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
-import { judgeRefresh, type StoredRefreshToken } from './session.ts';
+import { isRefreshRecorded, judgeRefresh, type StoredRefreshToken } from './session.ts';
 import {
   exposePair,
   openSuccessor,
@@ -68,11 +67,6 @@ export const refreshSession = endpoint({
   },
 });
 
-/** Of the refreshes of a session, the first one and then the first of each hour are recorded. Rule: AUDIT-20. */
-function isRecorded(services: Services, { active_at: lastMs, created_at: sinceMs }: StoredRefreshToken): boolean {
-  return lastMs === null || lastMs === sinceMs || Math.floor(lastMs / hour) < Math.floor(services.clock.now() / hour);
-}
-
 function verdictOn(services: Services, token: StoredRefreshToken) {
   return judgeRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
 }
@@ -118,6 +112,6 @@ async function exchange(tx: Tx, services: Services, given: Exchange): Promise<Ou
   if (verdict === 'rotated') return async () => (successor ? openSuccessor(services, presented, successor) : null);
   const next = await keepNextTokens(tx, services, { ...given, sessionId });
   await updateActive(tx, sessionId, nowMs);
-  if (isRecorded(services, token)) await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
+  if (isRefreshRecorded(token, nowMs)) await appendAudit(tx, services, { ...record, action: 'session.refreshed' });
   return async () => next;
 }

@@ -15,7 +15,7 @@ const linkReasons = {
 
 /**
  * Ends every session of a user, and what somebody has proved of the user but not used yet: begun sign-ins, tickets of
- * single sign-on, mailed codes and mailed links. Whoever ends all sessions of a user does it here. Rule: SESSION-13.
+ * single sign-on, mailed codes and mailed links. Whoever ends all sessions of a user does it here. Rule: SESSION-14.
  * @param wish `open`: end only sessions that are still open by these times
  * @returns the ids of the sessions that this ended
  */

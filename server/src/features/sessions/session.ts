@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { day, second } from '../../base/clock.ts';
+import { day, hour, second } from '../../base/clock.ts';
 
 /** How long an exchanged refresh token answers the same pair again, for clients whose answer was lost. Rule: SESSION-5. */
 export const rotationGraceMs = 10 * second;
@@ -75,3 +75,11 @@ export const oneStep = z.object({
   allowedMethods: z.array(z.string()),
   authProviders: z.record(z.string(), z.unknown()),
 });
+
+/** Whether a refresh is recorded: of those of a session the first one, and then the first of each hour. Rule: AUDIT-21. */
+export function isRefreshRecorded(
+  { active_at: lastMs, created_at: sinceMs }: StoredRefreshToken,
+  nowMs: number,
+): boolean {
+  return lastMs === null || lastMs === sinceMs || Math.floor(lastMs / hour) < Math.floor(nowMs / hour);
+}

@@ -101,7 +101,7 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
     ]);
   });
 
-  it.each([1, 3])('200: all of a circle of %i that is stored, and what descends from it (CRED-10)', async (length) => {
+  it.each([1, 3])('200: all of a circle of %i that is stored, and what descends from it (CRED-12)', async (length) => {
     const circle = await Promise.all(Array.from({ length }, () => member.token()));
     const leaf = await (circle[0] as TokenClient).token();
     const stranger = await member.token();

@@ -180,7 +180,7 @@ interface RevokedToken {
 
 /**
  * Revokes a token and everything that descends from it; answers those that this ended. `union`, not `union all`: it drops what
- * it has met before, so that it also ends where stored tokens descend from each other in a circle. Rule: CRED-10.
+ * it has met before, so that it also ends where stored tokens descend from each other in a circle. Rule: CRED-12.
  */
 export function revokeFamily(
   tx: Tx,

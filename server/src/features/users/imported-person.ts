@@ -90,7 +90,7 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): Person
 
 const addressTaken = { what: 'refuse', field: 'email' } as const;
 
-/** What a file says of a user who is here; the address that was changed here stays. Rule: ADDRESS-13. */
+/** What a file says of a user who is here; the address that was changed here stays. Rule: ADDRESS-17. */
 function planById(given: ImportedPerson, before: StoredUser, { holder, hasOwnAddress }: Present): PersonPlan {
   const person = hasOwnAddress ? { ...given, email: before.email } : given;
   const same = { what: 'same', userId: before.id } as const;
@@ -128,7 +128,7 @@ function planPerson(person: ImportedPerson, present: Present): PersonPlan {
   return { what: 'add' };
 }
 
-/** Decides what is to become of people of a file, in their order. Rules: ADDRESS-13, CLI-16, CLI-17, USER-10, USER-33. */
+/** Decides what is to become of people of a file, in their order. Rules: ADDRESS-17, CLI-16, CLI-17, USER-10, USER-33. */
 export function planAll(
   people: readonly ImportedPerson[],
   here: {

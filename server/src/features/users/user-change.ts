@@ -58,7 +58,15 @@ export const wholeBody = z.strictObject({
 /** What the record has and nobody changes here, under each name that clients know it by: ignored where it is sent back. Rule: USER-26. */
 export const ungoverned = [
   ...Object.keys(userRecord.shape).filter((name) => !(name in wholeBody.shape)),
-  ...['userId', 'role', 'roles', 'isAdmin', 'isActive', 'isBlocked', 'groups', 'groupCount', 'userGroups'],
+  'userId',
+  'role',
+  'roles',
+  'isAdmin',
+  'isActive',
+  'isBlocked',
+  'groups',
+  'groupCount',
+  'userGroups',
 ];
 
 /** A change to a user: each field is absent or what it is to be. */

@@ -1,7 +1,7 @@
 {
   const part = document.getElementById('secret');
   const password = document.getElementById('password');
-  // The link went to the earlier address, whose owner allows another one. Rule: ADDRESS-13.
+  // The link went to the earlier address, whose owner allows another one. Rule: ADDRESS-16.
   const isApproval = new URLSearchParams(location.hash.slice(1)).get('step') === 'approve';
   if (isApproval) {
     document.getElementById('title').textContent = 'Allow another e-mail address';

@@ -44,7 +44,8 @@ describe('the signature of an erasure (AUDIT-20)', () => {
   describe('that the operator ran', () => {
     let sequence: number;
     beforeAll(async () => {
-      expect(await erasePerson(app.services, { userId: erasedId, origin })).toMatchObject({ userId: erasedId });
+      const done = await erasePerson(app.services, { userId: erasedId, origin });
+      if (typeof done === 'string') throw new Error(done);
       const erasure = last();
       sequence = erasure.sequence;
       head = { sequence, hash: erasure.hash };
@@ -104,7 +105,7 @@ describe('the signature of an erasure (AUDIT-20)', () => {
       run('UPDATE users SET erased_at = 1 WHERE id = ?', admin.userId);
       const about = 'salt IS NOT NULL AND (actor_user_id = ? OR subject_id = ? OR subject_owner_id = ?)';
       const { changes } = run(`${blank} WHERE ${about}`, admin.userId, admin.userId, admin.userId);
-      expect(changes).toBeGreaterThan(0);
+      if (changes === 0) throw new Error('nothing was blanked');
       const act = { action: 'user.erased', area: 'user', actor_user_id: null, subject_id: admin.userId };
       const content = { network: 'local', details: JSON.stringify({ events: 0, records: changes }), changes: '{}' };
       const salt = '0'.repeat(32);

@@ -7,7 +7,7 @@ export interface MadeToken {
 
 /**
  * The circles among tokens that made each other, each with the ids of its tokens, unless all of those are revoked. Every
- * token is gone through once. Rule: CRED-10.
+ * token is gone through once. Rule: CRED-12.
  */
 export function circlesOf(tokens: readonly MadeToken[]): readonly (readonly string[])[] {
   const byId = new Map(tokens.map((token) => [token.id, token]));
