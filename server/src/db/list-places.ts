@@ -56,25 +56,25 @@ export class ListPlaces {
     return this.#running.all < this.#max / 2 ? ofOneMax : 1;
   }
 
-  #requireOwnRoom({ reader }: Place): void {
-    const allowance = this.#allowance();
-    if (this.#running.of(reader) >= allowance) throw refuseTooMany(allowance, retryAfterSeconds);
-  }
-
   async #take(scope: Scope, place: Place): Promise<void> {
-    this.#requireOwnRoom(place);
+    const allowance = this.#allowance();
+    if (this.#running.of(place.reader) >= allowance) throw refuseTooMany(allowance, retryAfterSeconds);
     const nowMs = performance.now();
     const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > this.#withoutGapMs;
-    if (!isGapDue) while (this.#running.all >= this.#max && (await this.#endStalled()));
-    // Ending one takes time, in which others come.
-    this.#requireOwnRoom(place);
-    if (isGapDue || this.#running.all >= this.#max) {
+    const hasRoom = !isGapDue && (await this.#makeRoom());
+    if (!hasRoom) {
       throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
     }
     if (this.#running.all === 0) this.#busySinceMs = nowMs;
     this.#running.take(scope, place.reader);
     this.#places.add(place);
     scope.hold(() => this.#places.delete(place));
+  }
+
+  /** Answers whether there is a place, after lists that nobody reads on were ended where there was none. */
+  async #makeRoom(): Promise<boolean> {
+    while (this.#running.all >= this.#max) if (!(await this.#endStalled())) return false;
+    return true;
   }
 
   /** Ends a list that nobody reads on, of whoever has most of these; answers whether there was one. */

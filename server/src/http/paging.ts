@@ -20,7 +20,6 @@ interface Page {
   readonly page: number;
   readonly limit: number;
   readonly offset: number;
-  readonly isSearch: boolean;
 }
 
 /** Whoever searches reads no further: everything before a page is looked through for it, so a closer search is the way. Rule: HTTP-39. */
@@ -40,7 +39,7 @@ export function pageOf({
     const message = `must be at most ${Math.floor(foundMax / limit)} in a search: search for more than this`;
     throw refuseInput({ field: 'query.page', message });
   }
-  return { page, limit, offset: (page - 1) * limit, isSearch: Boolean(search) };
+  return { page, limit, offset: (page - 1) * limit };
 }
 
 /** What a page says of its list. Rule: USER-14. */
@@ -57,16 +56,6 @@ export const pagination = z.object({
 export function toPagination({ page, limit }: Page, totalCount: number): z.output<typeof pagination> {
   const totalPages = Math.ceil(totalCount / limit);
   return { page, limit, totalCount, totalPages, hasNextPage: page < totalPages, hasPrevPage: page > 1 };
-}
-
-/** One page, and how many items its list has. In a search these are counted only where the page does not tell: where it is full, or beyond the end. */
-export async function readPage<T>(
-  { limit, offset, isSearch }: Page,
-  { select, count }: { readonly select: () => Promise<readonly T[]>; readonly count: () => Promise<number> },
-): Promise<{ readonly items: readonly T[]; readonly totalCount: number }> {
-  const items = await select();
-  const isTold = isSearch && items.length < limit && (items.length > 0 || offset === 0);
-  return { items, totalCount: isTold ? offset + items.length : await count() };
 }
 
 /** What a page of the team directory says of its list, in the words of its clients. Rule: TEAM-17. */

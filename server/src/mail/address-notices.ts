@@ -112,7 +112,7 @@ export function firstSignOnMail(letter: FirstSignOn): MailContent {
       ...(sessions > 0 ? [say`- sessions that are open: ${String(sessions)}`] : []),
       ...(tokens > 0 ? [say`- personal access tokens: ${named}`] : []),
       areEnded
-        ? say`If the account was yours before, set a new password and make new tokens where you need them. If it was not, please tell an administrator of ${organization} whose it was. `
+        ? say`If the account was yours before, set a new password and make new tokens where you need them. If it was not, please tell an administrator of ${organization}.`
         : say`If you know all of them, there is nothing to do. End those that you do not know, and change the password if it is not yours. If you did not use single sign-on, please tell an administrator of ${organization} at once.`,
     ],
   });

@@ -63,7 +63,7 @@ function namesOf(schema: unknown): string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
-/** Names that no operation forwards to a backend are read without any. */
+/** Reading takes none of them where nothing is forwarded or written. */
 const noServices = () => {
   throw new Error('reading an input takes no services');
 };
@@ -139,7 +139,7 @@ describe('strict input', () => {
       if (isUpload(route.body)) continue;
       const ofBody = { field: 'body.quite_other', message: 'is not a known key' };
       const inBody = problemsOf(route, { body: unknown }).filter(({ field }) => field === ofBody.field);
-      expect(inBody, name).toEqual(lenientBodies.includes(name) ? [] : [ofBody]);
+      expect(inBody, name).toEqual(lenientBodies.map(short).includes(name) ? [] : [ofBody]);
     }
   });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { pageOf, pageQuery, pagination, readPage, toPagination } from '../../http/paging.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, idAnswer, listQuery } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { searchText } from '../../text/plain-text.ts';
@@ -34,10 +34,8 @@ export const listGroupMembers = endpoint({
     if (!(await selectGroup(db.read, orgId, groupId))) throw new RefusedError('notFound');
     const which = { groupId, search: query.search };
     const page = pageOf(query);
-    const { items: users, totalCount } = await readPage(page, {
-      select: () => selectMemberPage(db.read, which, page),
-      count: () => countMembers(db.read, which),
-    });
+    const totalCount = await countMembers(db.read, which);
+    const users = await selectMemberPage(db.read, which, page);
     return {
       users: users.map((user) => ({ ...user, profilePicture: null })),
       pagination: toPagination(page, totalCount),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { pageOf, pageQuery, pagination, readPage, toPagination } from '../../http/paging.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery, queryMoment } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { groupListItem, toGroupListItem } from './group.ts';
@@ -26,10 +26,8 @@ export const listGroups = endpoint({
     const { search, createdAfter: createdAfterMs, createdBefore: createdBeforeMs } = query;
     const filter = { orgId, search, createdAfterMs, createdBeforeMs };
     const page = pageOf(query);
-    const { items: groups, totalCount } = await readPage(page, {
-      select: () => selectGroupPage(db.read, filter, page),
-      count: () => countGroups(db.read, filter),
-    });
+    const totalCount = await countGroups(db.read, filter);
+    const groups = await selectGroupPage(db.read, filter, page);
     return { groups: groups.map(toGroupListItem), pagination: toPagination(page, totalCount) };
   },
 });

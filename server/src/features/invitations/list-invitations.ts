@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { pageOf, pageQuery, pagination, readPage, toPagination } from '../../http/paging.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { invitationRecord, invitationStatuses, toInvitationRecord } from './invitation.ts';
@@ -24,10 +24,8 @@ export const listInvitations = endpoint({
   async handle({ db, clock }, { caller: { orgId }, query }) {
     const filter = { orgId, search: query.search, status: query.status, nowMs: clock.now() };
     const page = pageOf(query);
-    const { items: invitations, totalCount } = await readPage(page, {
-      select: () => selectInvitationPage(db.read, filter, page),
-      count: () => countInvitations(db.read, filter),
-    });
+    const totalCount = await countInvitations(db.read, filter);
+    const invitations = await selectInvitationPage(db.read, filter, page);
     return { invitations: invitations.map(toInvitationRecord), pagination: toPagination(page, totalCount) };
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passList } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { directoryPagination, pageOf, pageQuery, readPage, toDirectoryPagination } from '../../http/paging.ts';
+import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { directoryUser, toDirectoryUser } from './directory-user.ts';
 import { directorySearch, foldedSearch, sentQuery, succeeded, success } from './team.ts';
@@ -32,10 +32,8 @@ export const listDirectoryUsers = endpoint({
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const filter = { orgId: caller.orgId, search: foldedSearch(query) };
       const page = pageOf(query);
-      const { items: users, totalCount: total } = await readPage(page, {
-        select: () => selectDirectoryUserPage(services.db.read, filter, page),
-        count: () => countDirectoryUsers(services.db.read, filter),
-      });
+      const total = await countDirectoryUsers(services.db.read, filter);
+      const users = await selectDirectoryUserPage(services.db.read, filter, page);
       return {
         ...succeeded('Users fetched successfully'),
         users: users.map(toDirectoryUser),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { directoryPagination, pageOf, pageQuery, readPage, toDirectoryPagination } from '../../http/paging.ts';
+import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';
 import { countMembers, selectMemberPage } from './member-store.ts';
 import {
@@ -44,10 +44,8 @@ export const listTeamMembers = endpoint({
       requireRight(await selectTeam(services.db.read, id, caller), caller.isAdmin, 'canRead');
       const filter = { teamId: id, search: foldedSearch(query) };
       const page = pageOf(query);
-      const { items: members, totalCount: total } = await readPage(page, {
-        select: () => selectMemberPage(services.db.read, filter, page),
-        count: () => countMembers(services.db.read, filter),
-      });
+      const total = await countMembers(services.db.read, filter);
+      const members = await selectMemberPage(services.db.read, filter, page);
       return {
         ...succeeded('Team users fetched successfully'),
         members: members.map(toMemberRecord),

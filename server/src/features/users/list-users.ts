@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, InBatches } from '../../http/endpoint.ts';
-import { pageOf, pageQuery, pagination, readPage, toPagination } from '../../http/paging.ts';
+import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { recordFor, type StoredUser, toUserRecord, userRecord } from './user.ts';
@@ -61,10 +61,8 @@ export const listUsers = endpoint({
     const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
     const filter = { orgId, search, hasLoggedIn, groupIds };
     const page = pageOf(query);
-    const { items: users, totalCount } = await readPage(page, {
-      select: () => selectUserPage(db.read, filter, { ...page, sortBy, sortOrder }),
-      count: () => countUsers(db.read, filter),
-    });
+    const totalCount = await countUsers(db.read, filter);
+    const users = await selectUserPage(db.read, filter, { ...page, sortBy, sortOrder });
     return { users: users.map(toRecord), pagination: toPagination(page, totalCount) };
   },
 });
