@@ -86,29 +86,6 @@ describe('whoever does not read (EVENT-13)', () => {
     expect(served.destroyed).toBe(false);
   });
 
-  it('are many that begin at once: each reads ten events first, and all of them in turns (EVENT-29)', async () => {
-    await addEvents(admin, 3);
-    const store = secondConnection(app);
-    commitEvents(store, 250, JSON.stringify({ text: 'x' }));
-    store.close();
-    const { reads } = app.services;
-    const { runPatiently } = reads;
-    let [asked, first] = [0, 0];
-    const watched: typeof runPatiently = (holder, work) => {
-      asked += 1;
-      return runPatiently(holder, async () => {
-        const events = await work();
-        if (Array.isArray(events) && events.length === 10) first += 1;
-        return events;
-      });
-    };
-    Object.assign(reads, { runPatiently: watched });
-    const all = await openMany(admin);
-    await Promise.all(all.map((reader) => reader.take(250)));
-    expect([first, new Set(all.map(({ ids }) => ids.slice(0, 250).join())).size]).toEqual([each, 1]);
-    expect(asked).toBeGreaterThanOrEqual(3 * each);
-  });
-
   it('is cut off by itself once nothing was taken for long, and its place is free again (HTTP-28)', async () => {
     // Longer than a stream is ever silent.
     expect(app.app.server.timeout).toBeGreaterThan(15_000);

@@ -57,8 +57,7 @@ export const listEvents = endpoint({
     const orgId = orgIdOf(caller);
     if (asksForStream(headers.accept)) {
       const position = await readingPosition(db.read, headers['last-event-id'] ?? after);
-      const holder = caller.kind === 'service' ? `service ${caller.clientId ?? ''}` : caller.userId;
-      return new StreamedText(eventStream, (stream) => streamEvents(services, { position, orgId, holder }, stream));
+      return new StreamedText(eventStream, (stream) => streamEvents(services, { position, orgId }, stream));
     }
     const position = await readingPosition(db.read, after);
     const events = (await readOn(db.read, { after: position, limit, orgId })).map(({ envelope }) => envelope);

@@ -10,8 +10,6 @@ import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
 
 const atOnce = 100;
-/** Many may begin to read at once: the first time each gets so many. */
-const firstAtOnce = 10;
 /** How often a stream without events says that it is there, and asks whether it may go on. Rules: EVENT-13, EVENT-14. */
 const beatMs = 15 * second;
 /** After how many milliseconds a client that lost the stream tries again. */
@@ -66,19 +64,15 @@ export async function findEvents(
 
 /** What comes after a position, for as long as its reader may read. Throws the refusal. */
 async function* follow(
-  { db, eventWatch, reads }: StreamServices,
-  { position, orgId, holder }: ReadingFrom,
+  { db, eventWatch }: Pick<Services, 'db' | 'eventWatch'>,
+  { position, orgId }: ReadingFrom,
   { signal, stillAdmitted }: OpenStream,
 ): AsyncGenerator<string> {
   let after = position;
-  let limit = firstAtOnce;
   for (;;) {
     // Asked for first: no event up to it is missing among those that are read.
     const newest = await readNewest(db.read);
-    const isBehind = newest > after;
-    const query = { after, limit, orgId };
-    const events = isBehind ? await reads.runPatiently(holder, () => readOn(db.read, query)) : [];
-    limit = atOnce;
+    const events = await readOn(db.read, { after, limit: atOnce, orgId });
     for (const { envelope } of events) {
       await stillAdmitted();
       if (signal.aborted) return;
@@ -99,18 +93,14 @@ async function* follow(
 interface ReadingFrom {
   readonly position: number;
   readonly orgId: string | null;
-  /** Whom its reads are counted for. */
-  readonly holder: string;
 }
-
-type StreamServices = Pick<Services, 'db' | 'eventWatch' | 'reads'>;
 
 /**
  * Events as they happen, in the form of server-sent events, until the reader leaves, may not read any more or the service
  * stops. Between two reads nothing of the store is held. Rules: EVENT-13, EVENT-14.
  */
 export async function* streamEvents(
-  services: StreamServices,
+  services: Pick<Services, 'db' | 'eventWatch'>,
   from: ReadingFrom,
   stream: OpenStream,
 ): AsyncGenerator<string> {
