@@ -1,26 +1,36 @@
 import type { Compilable } from 'kysely';
 import type { QueryConfig } from 'pg';
-import type { Scope } from '../../base/scope.ts';
-import { ListPlaces } from '../list-places.ts';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { readInScope, type Scope } from '../../base/scope.ts';
+import { Shares } from '../../base/shares.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
 /** How many lists are read at once, each over a connection that is there for lists. */
 export const listsMax = 8;
+const ofOneMax = 4;
+const retryAfterSeconds = 5;
+
+function refuseMore(): RefusedError {
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+}
 
 /** Reads long lists in batches: each list is a cursor, and sees one moment of the store from beginning to end. */
 export class PostgresLists {
   readonly #pool: PostgresPool;
-  readonly #places = new ListPlaces(listsMax);
+  readonly #running = new Shares('lists');
 
   constructor(pool: PostgresPool) {
     this.#pool = pool;
   }
 
   read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    return this.#places.read(reader, (scope) => {
+    return readInScope((scope) => {
       const { sql, parameters } = query.compile();
+      if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+      if (this.#running.all >= listsMax) throw refuseMore();
+      this.#running.take(scope, reader);
       return this.#batches<R>({ text: sql, values: [...parameters] }, scope);
     });
   }

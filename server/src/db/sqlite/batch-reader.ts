@@ -2,16 +2,23 @@ import { setImmediate } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
-import type { Scope } from '../../base/scope.ts';
-import { ListPlaces } from '../list-places.ts';
+import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { readInScope, type Scope } from '../../base/scope.ts';
+import { Shares } from '../../base/shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
 /** Each holds on to a moment of the store, and so to what was written after it. */
 const atOnceMax = 16;
+const ofOneMax = 4;
 /** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
 const withoutGapMs = 5 * minute;
 const idleMax = 2;
+const retryAfterSeconds = 5;
+
+function refuseMore(): RefusedError {
+  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+}
 
 /**
  * Reads long lists in batches, each list on a connection of its own: it sees one moment of the store from beginning to
@@ -20,7 +27,9 @@ const idleMax = 2;
 export class BatchReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
-  readonly #places = new ListPlaces(atOnceMax, withoutGapMs);
+  /** Lists under way, by whom they are for. */
+  readonly #running = new Shares('lists');
+  #busySinceMs = 0;
   #isClosed = false;
 
   constructor(open: () => Sqlite.Database) {
@@ -28,18 +37,24 @@ export class BatchReader {
   }
 
   read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    return this.#places.read(reader, (scope) => {
+    return readInScope((scope) => {
       const { sql, parameters } = query.compile();
-      const connection = this.#begin(scope);
+      const connection = this.#begin(scope, reader);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
       const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
       return inBatches(rows);
     });
   }
 
-  #begin(scope: Scope): Sqlite.Database {
+  #begin(scope: Scope, reader: string): Sqlite.Database {
+    const nowMs = performance.now();
+    const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > withoutGapMs;
+    if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
+    if (this.#running.all >= atOnceMax || isGapDue) throw refuseMore();
     const connection = this.#idle.pop() ?? this.#open();
     scope.hold(() => this.#giveBack(connection));
+    if (this.#running.all === 0) this.#busySinceMs = nowMs;
+    this.#running.take(scope, reader);
     return connection;
   }
 
