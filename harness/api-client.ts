@@ -7,7 +7,7 @@ export const organization = {
   contactEmail: 'ada@example.com',
   registeredName: 'Example Ltd',
   adminFullName: 'Ada Lovelace',
-  password: 'Correct-Horse-7',
+  password: 'Marble-Kettle-7',
 } as const;
 
 /** An address and a password. */
