@@ -49,14 +49,25 @@ export const wholeBody = z.strictObject({
   hasLoggedIn: z
     .boolean()
     .optional()
-    .describe('Whether the person counts as having signed in; it unlocks nothing')
+    .describe(
+      'Whether the person counts as having signed in; it unlocks nothing. Only an administrator’s word is taken',
+    )
     .meta({ examples: [true] }),
 });
 
 /** What the record has and nobody changes here, under each name that clients know it by: ignored where it is sent back. Rule: USER-26. */
-export const ungoverned = Object.keys(userRecord.shape)
-  .filter((name) => !(name in wholeBody.shape))
-  .concat('userId', 'role', 'roles', 'isAdmin', 'isActive', 'isBlocked', 'groups', 'groupCount', 'userGroups');
+export const ungoverned = [
+  ...Object.keys(userRecord.shape).filter((name) => !(name in wholeBody.shape)),
+  'userId',
+  'role',
+  'roles',
+  'isAdmin',
+  'isActive',
+  'isBlocked',
+  'groups',
+  'groupCount',
+  'userGroups',
+];
 
 /** A change to a user: each field is absent or what it is to be. */
 export type UserChange = Partial<z.output<typeof wholeBody>>;
@@ -86,7 +97,7 @@ interface Making {
 /** The address after a change, with the last verified one while it is unverified. Rules: ADDRESS-2, ADDRESS-3. */
 function addressAfter(before: StoredUser, email: string, { nowMs, verifies }: Making) {
   if (email === before.email) return {};
-  if (verifies) return { email, recovery_email: null, email_verified_at: nowMs };
+  if (verifies) return { email, recovery_email: null, email_verified_at: nowMs, email_is_own: 0 as const };
   const verified = before.recovery_email ?? before.email;
   return { email, recovery_email: verified === email ? null : verified };
 }
