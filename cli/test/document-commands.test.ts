@@ -77,8 +77,11 @@ const scripts: Readonly<Record<string, string>> = JSON.parse(readFileSync(join(r
 
 /** Returns the output of an npm script with `--help`. */
 async function helpOf(script: string): Promise<string> {
-  const [, file = ''] = /node ([\w/.-]+\.mjs)/.exec(scripts[script] ?? '') ?? [];
-  const child = spawn(process.execPath, [file, '--help'], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [, program = ''] = /\bnode (.+)$/.exec(scripts[script] ?? '') ?? [];
+  const child = spawn(process.execPath, [...program.split(' '), '--help'], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [printed] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return printed;
 }
@@ -99,7 +102,7 @@ describe('npm in the documents', () => {
     expect(uses.filter(({ script }) => !(script in scripts))).toEqual([]);
   });
 
-  it.each(['test', 'bench', 'drill'])('gives %s options that its help knows', async (script) => {
+  it.each(['test', 'bench', 'faults'])('gives %s options that its help knows', async (script) => {
     const help = await helpOf(script);
     const given = uses.filter((use) => use.script === script || use.script === `${script}:all`);
     expect(given.length).toBeGreaterThan(1);
@@ -107,11 +110,13 @@ describe('npm in the documents', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('names the drills that there are', async () => {
-    const help = await helpOf('drill');
+  it('names the suites of faults that there are', async () => {
+    const help = await helpOf('faults');
     const kinds = [...help.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, kind = '']) => kind);
     const readme = documentText('README.md');
     expect(kinds.length).toBeGreaterThan(4);
-    expect(kinds.filter((kind) => !readme.includes(`\`${kind}\``) && !readme.includes(`drill -- ${kind}`))).toEqual([]);
+    expect(kinds.filter((kind) => !readme.includes(`\`${kind}\``) && !readme.includes(`faults -- ${kind}`))).toEqual(
+      [],
+    );
   });
 });

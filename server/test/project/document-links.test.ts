@@ -36,7 +36,7 @@ function isGood({ path, text }: Document, target: string): boolean {
 /** Folders that a path in a document may be relative to. */
 const starts = ['', 'server/src', 'server/test', 'server', 'cli/src', 'docs'];
 /** Files that are created at run time, or belong to the reader. */
-const isElsewhere = (path: string) => /^(?:\.|bench\/results|drill\/results|secrets\/)/.test(path);
+const isElsewhere = (path: string) => /^(?:\.|bench\/results|faults\/results|secrets\/)/.test(path);
 
 function isThere(document: Document, path: string): boolean {
   return [...starts, dirname(document.path)].some((start) => {
@@ -76,7 +76,7 @@ describe('the documents', () => {
 
   it('are there where the source names them', () => {
     const files = filesBelow(
-      ['server/src', 'server/test', 'cli', 'scripts', 'bench', 'drill', 'deploy'],
+      ['server/src', 'server/test', 'cli', 'scripts', 'bench', 'faults', 'harness', 'deploy'],
       ['.ts', '.mjs', '.yaml', '.service'],
     );
     const missing = files.flatMap((file) =>
