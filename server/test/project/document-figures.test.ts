@@ -86,6 +86,18 @@ describe('figures of the documents', () => {
       `Beyond ${allowanceOf('refusedSignIn')} a minute from one network, or ${allowanceOf('refusedSignInOfAll')} in total`,
     ],
     [operate, `beyond ${constantIn('counted-refusals.ts', 'networksMax')} networks`],
+    [operate, `| changes | ${allowanceOf('write')} a minute | ${number(allowanceOf('administratorWrite'))} |`],
+    [
+      operate,
+      `${allowanceOf('read')} a minute, ${allowanceOf('readTime') / second} s of their time, ${constantIn('read-queue.ts', 'ofOneMax')} at once | ${number(allowanceOf('administratorRead'))}, ${allowanceOf('administratorReadTime') / second} s, ${constantIn('read-queue.ts', 'ofOneMax')} |`,
+    ],
+    [operate, `the first ${number(constantIn('paging.ts', 'foundMax'))} items`],
+    [
+      operate,
+      `${constantIn('earlier-revisions.ts', 'batchMax')} calls, ${seconds('earlier-revisions.ts', 'batchMsMax')} s, ${constantIn('earlier-revisions.ts', 'batchTextMax') / 1_000_000} MB`,
+    ],
+    [operate, `| long lists at once | ${constantIn('batch-reader.ts', 'ofOneMax')} | the same | 429 |`],
+    [operate, `${allowanceOf('refresh')}, ${allowanceOf('signIn')} and ${allowanceOf('passwordChange')} an hour`],
     [operate, `have at most ${constantIn('changes.ts', 'recordBytesMax') / kibibyte} KB each`],
     [operate, `${constantIn('link.ts', 'endedLinkKeptMs') / day} days after they ended`],
     [
@@ -148,6 +160,16 @@ const limits: readonly (readonly [string, string])[] = [
   ],
   ['Expensive reads', `${number(constantIn('budgets.ts', 'rowsOfRead'))} rows`],
   [
+    'Time that expensive reads',
+    `${allowanceOf('readTime') / second} seconds a minute per member, ${allowanceOf('administratorReadTime') / second} per administrator`,
+  ],
+  ['Expensive reads in progress', `${constantIn('read-queue.ts', 'ofOneMax')} per user, then 429`],
+  ['Pages of a search', `within the first ${number(constantIn('paging.ts', 'foundMax'))} items`],
+  [
+    'Calls in one MCP batch',
+    `${constantIn('earlier-revisions.ts', 'batchMax')}, ${seconds('earlier-revisions.ts', 'batchMsMax')} seconds in total; ${constantIn('earlier-revisions.ts', 'batchTextMax') / 1_000_000} MB`,
+  ],
+  [
     'Headers',
     `${constantIn('request-rules.ts', 'headersMax')}; complete within ${seconds('app.ts', 'headersTimeoutMs')} seconds`,
   ],
@@ -186,7 +208,9 @@ const limits: readonly (readonly [string, string])[] = [
   ['Tokens created', `${allowanceOf('mint')} a minute per user`],
   ['Pictures uploaded', `${allowanceOf('upload')} a minute per user`],
   ['Sign-ins started', `${allowanceOf('signInStart')} a minute per network`],
-  ['Refreshes', `${allowanceOf('refresh')} a minute per user`],
+  ['Successful sign-ins', `${allowanceOf('signIn')} an hour per user and network`],
+  ['Refreshes', `${allowanceOf('refresh')} an hour per user`],
+  ['Changes of the own password', `${allowanceOf('passwordChange')} an hour per user and network`],
   [
     'Addresses in one invitation',
     `${number(constantIn('invite-users.ts', 'emailsMax'))}, ${constantIn('invite-users.ts', 'groupsMax')}`,

@@ -152,9 +152,9 @@ describe('tables of the guides', () => {
   });
 
   it('name every fault of the audit log', () => {
-    const named = rowsOf(sectionOf(command, '## `latchkey audit verify`, `export`, `archive`')).flatMap(
-      ([fault = '']) => codeIn(fault),
-    );
+    const named = rowsOf(
+      sectionOf(command, '## `latchkey audit verify`, `sign-erasures`, `export`, `archive`'),
+    ).flatMap(([fault = '']) => codeIn(fault));
     expect(named.sort()).toEqual(Object.keys(auditFaults).sort());
   });
 
