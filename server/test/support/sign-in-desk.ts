@@ -82,8 +82,9 @@ export class SignInDesk {
   }
 
   /** Asks for a code and waits until whatever follows is done. */
-  async askForCode(email: string): Promise<Answer> {
-    const answer = await this.app.nobody.post('/userAccount/login/otp/generate', { email });
+  async askForCode(email: string, token?: string): Promise<Answer> {
+    const headers = token === undefined ? {} : { 'x-session-token': token };
+    const answer = await this.app.nobody.post('/userAccount/login/otp/generate', { email }, { headers });
     await this.settled();
     return answer;
   }

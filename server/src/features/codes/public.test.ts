@@ -1,5 +1,6 @@
 import { createHmac, hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { claimsOf } from '../../../test/support/jwt.ts';
 import { codeIn, otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { clearSlowDown } from '../sign-in/public.ts';
 import { pruneCodes } from './public.ts';
@@ -43,6 +44,52 @@ describe('a one-time code in the store', () => {
     expect(encryption.mac('one-time code', `${userId} ${code}`)).toBe(mac);
     expect(encryption.mac('one-time code', `${'0'.repeat(24)} ${code}`)).not.toBe(mac);
     expect(createHmac('sha256', '').update(`${userId} ${code}`).digest('base64url')).not.toBe(mac);
+  });
+});
+
+describe('a one-time code that is asked for within a sign-in (AUTH-73)', () => {
+  let desk: SignInDesk;
+  beforeAll(async () => {
+    desk = await SignInDesk.start();
+  });
+  afterAll(() => desk.close());
+  async function codeWithin(token: string): Promise<string> {
+    desk.mail.clear();
+    await desk.askForCode(email, token);
+    return codeIn(await desk.mail.mailTo(email));
+  }
+
+  it('is not found with a copy of the store and the key', async () => {
+    const token = await desk.begin(email);
+    const code = await codeWithin(token);
+    const { encryption, db } = desk.app.services;
+    const { mac, user_id: userId } = await db.read.selectFrom('mailed_codes').selectAll().executeTakeFirstOrThrow();
+    const guesses = ['one-time code', 'one-time code of a sign-in'].map(
+      (purpose) => (given: string) => encryption.mac(purpose, `${userId} ${given}`),
+    );
+    // The code itself is among all guesses, so that it stands for them.
+    for (const guess of guesses) expect(guess(code)).not.toBe(mac);
+    const random = String(claimsOf(token)['rnd']);
+    expect(encryption.mac('one-time code of a sign-in', `${userId} ${random} ${code}`)).toBe(mac);
+    expect((await desk.take(token, ['otp', code])).status).toBe(200);
+  });
+
+  it('401: is taken by that sign-in alone, once', async () => {
+    const [token, another] = [await desk.begin(email), await desk.begin(email)];
+    const code = await codeWithin(token);
+    expect((await desk.take(another, ['otp', code])).status).toBe(401);
+    expect((await desk.take(token, ['otp', code])).status).toBe(200);
+    expect((await desk.take(token, ['otp', code])).status).toBe(401);
+  });
+
+  it('200: one that was asked for without a sign-in, or with what is none, is taken by any', async () => {
+    desk.app.clock.advance(hour);
+    for (const token of [undefined, 'no token', await desk.begin('eve@example.com')]) {
+      desk.mail.clear();
+      await desk.askForCode(email, token);
+      const code = codeIn(await desk.mail.mailTo(email));
+      expect((await desk.signIn(email, 'otp', code)).status).toBe(200);
+    }
   });
 });
 

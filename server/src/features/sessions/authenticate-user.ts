@@ -94,14 +94,14 @@ export const authenticateUser = endpoint({
   body: ignoring(body, robotCheck),
   response: { 200: z.union([signedIn, oneStep]) },
   async handle(services, { headers, body, origin }) {
-    const { id, email, rowId } = await readSignIn(services, headers['x-session-token'], body.email);
-    const attempt = await trySignIn(services, { email, network: origin.network, method: body.method });
+    const begun = await readSignIn(services, headers['x-session-token'], body.email);
+    const attempt = await trySignIn(services, { email: begun.email, network: origin.network, method: body.method });
     const organization = await selectActiveOrganization(services.db.read);
-    const person = organization && (await selectActivePersonByEmail(services.db.read, organization.id, email));
+    const person = organization && (await selectActivePersonByEmail(services.db.read, organization.id, begun.email));
     const ownerId = person?.id ?? null;
-    const signIn = organization && (await openSignIn(services, { id, rowId, orgId: organization.id, userId: ownerId }));
+    const signIn = organization && (await openSignIn(services, { ...begun, orgId: organization.id, userId: ownerId }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
-    const shown = { method, signInId: id, address: origin.network, ...body.credentials };
+    const shown = { method, signIn: begun, address: origin.network, ...body.credentials };
     const proof = await prove(services, method === 'none' ? null : ownerId, shown).catch(async (error) => {
       await attempt.undecided();
       throw error;

@@ -102,7 +102,7 @@ const wrongCodeMs = 100;
 async function proveCode(
   services: AllServices,
   userId: string | null,
-  shown: { readonly given: string; readonly address: string },
+  shown: Parameters<typeof tryCode>[2],
 ): Promise<Proof | null> {
   const late = pause(wrongCodeMs);
   const proof = userId === null ? null : await tryCode(services, userId, shown);
@@ -124,7 +124,8 @@ async function proveTicket(
 /** What somebody shows as a proof. */
 interface Shown {
   readonly method: string;
-  readonly signInId: string;
+  /** The sign-in that it is shown to, and its random part; `null`: an earlier release began it. */
+  readonly signIn: { readonly id: string; readonly secret: Secret | null };
   /** Of the caller. */
   readonly address: string;
   readonly password?: string | undefined;
@@ -136,10 +137,10 @@ interface Shown {
 export function prove(
   services: AllServices,
   userId: string | null,
-  { method, signInId, address, password = '', otp = '', oidc = '' }: Shown,
+  { method, signIn, address, password = '', otp = '', oidc = '' }: Shown,
 ): Promise<Proof | null> {
-  if (method === 'otp') return proveCode(services, userId, { given: otp, address });
-  if (method === 'oidc') return proveTicket(services, userId, { ticket: oidc, signInId });
+  if (method === 'otp') return proveCode(services, userId, { given: otp, address, signIn: signIn.secret });
+  if (method === 'oidc') return proveTicket(services, userId, { ticket: oidc, signInId: signIn.id });
   // What cannot be right costs what a wrong password costs.
   return provePassword(services, method === 'password' ? userId : null, password);
 }

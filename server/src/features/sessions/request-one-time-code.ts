@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
+import type { Secret } from '../../base/secret.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { ignoring, messageAnswer, robotCheck } from '../../http/schemas.ts';
@@ -9,27 +10,31 @@ import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { areCodesOff, issueCode } from '../codes/public.ts';
 import { countedNetwork } from '../known-networks/public.ts';
+import { readSignInSecret } from '../sign-in/public.ts';
 import { behindAnswer, mailingOrganization } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
 interface Wish {
   readonly organization: Organization;
   readonly email: string;
+  /** The random part of the sign-in that the code is asked for within; `null`: of none. */
+  readonly signIn: Secret | null;
   readonly origin: Origin;
 }
 
-async function makeCode(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
+async function makeCode(services: AllServices, { organization: { id: orgId }, email, signIn, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
     if (!person) return null;
-    const code = await issueCode(tx, services, { userId: person.id, address: origin.network });
+    const code = await issueCode(tx, services, { userId: person.id, address: origin.network, signIn });
     await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: person.id, origin });
     return { person, code };
   });
 }
 
 /** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-51, AUTH-71. */
-async function sendCode(services: AllServices, email: string, origin: Origin): Promise<void> {
+async function sendCode(services: AllServices, wish: Omit<Wish, 'organization'>): Promise<void> {
+  const { email, origin } = wish;
   const organization = await mailingOrganization(services, 'otp');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
@@ -38,7 +43,7 @@ async function sendCode(services: AllServices, email: string, origin: Origin): P
   if (await areCodesOff(services.db.read, services, asked)) return;
   const network = await countedNetwork(services.db.read, services, asked);
   if (!(await services.limits.tryCount('codeMail', network, known.id))) return;
-  const made = await makeCode(services, { organization, email, origin });
+  const made = await makeCode(services, { ...wish, organization });
   if (!made) return;
   const { fullName, mailTo } = made.person;
   const names = { organization: organization.name, fullName };
@@ -46,7 +51,7 @@ async function sendCode(services: AllServices, email: string, origin: Origin): P
   services.mail.sendLater('one-time code', { to: mailTo, ...letter });
 }
 
-/** Rules: AUTH-41, AUTH-42. All that depends on who has the address is done when the answer is on its way. */
+/** Rules: AUTH-41, AUTH-42, AUTH-73. All that depends on who has the address is done when the answer is on its way. */
 export const requestOneTimeCode = endpoint({
   method: 'POST',
   path: '/userAccount/login/otp/generate',
@@ -54,10 +59,18 @@ export const requestOneTimeCode = endpoint({
   summary: 'Have a one-time code mailed to sign in with; all addresses get the same answer',
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
+  headers: z.object({
+    'x-session-token': z
+      .string()
+      .optional()
+      .describe('The header of this name in the answer of initAuth: the code is then good for that sign-in alone'),
+  }),
   body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
   response: { 200: messageAnswer },
-  async handle(services, { body: { email }, origin }) {
-    await behindAnswer(services, origin, { what: 'one-time code', work: (from) => sendCode(services, email, from) });
+  async handle(services, { headers, body: { email }, origin: asked }) {
+    const signIn = await readSignInSecret(services, headers['x-session-token'], email);
+    const work = (origin: Origin) => sendCode(services, { email, signIn, origin });
+    await behindAnswer(services, asked, { what: 'one-time code', work });
     return { message: 'If somebody here has this e-mail address, a mail with a code is on its way' };
   },
 });

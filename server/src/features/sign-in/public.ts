@@ -2,7 +2,7 @@ import { refuseSignIn } from '../../access/proof.ts';
 import { RefusedError, refuseInput } from '../../base/errors.ts';
 import { idPattern } from '../../base/ids.ts';
 import type { Origin } from '../../base/origin.ts';
-import { hashCredential } from '../../base/secret.ts';
+import { hashCredential, Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
@@ -81,6 +81,8 @@ interface BegunSignIn {
   /** The id of the row that says which steps were taken. */
   readonly rowId: string;
   readonly email: string;
+  /** The random part, of which the store has only the hash; `null`: an earlier release began it. */
+  readonly secret: Secret | null;
 }
 
 /**
@@ -112,7 +114,25 @@ export async function readSignIn(
   const email = typeof begunWith === 'string' ? begunWith : given;
   if (email === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
   if (given !== undefined && given !== email) throw refuseSignIn();
-  return { id: claims.jti, rowId, email };
+  return { id: claims.jti, rowId, email, secret: secretOf(claims) };
+}
+
+function secretOf({ rnd }: Readonly<Record<string, unknown>>): Secret | null {
+  return typeof rnd === 'string' ? new Secret(rnd) : null;
+}
+
+/**
+ * The random part of the sign-in that a header stands for; `null` where it stands for none, or for one of another address.
+ * Rule: AUTH-73.
+ */
+export async function readSignInSecret(
+  { keys }: Pick<Services, 'keys'>,
+  token: string | undefined,
+  email: string,
+): Promise<Secret | null> {
+  const claims = token === undefined ? null : await keys.unseal(token);
+  if (claims?.['tokenType'] !== 'sign-in') return null;
+  return (claims['email'] ?? email) === email ? secretOf(claims) : null;
 }
 
 /** A sign-in that is refused. */
@@ -182,7 +202,12 @@ export interface SignInStage {
  */
 export async function openSignIn(
   { db, clock }: Services,
-  { id, rowId, orgId, userId }: Omit<BegunSignIn, 'email'> & { readonly orgId: string; readonly userId: string | null },
+  {
+    id,
+    rowId,
+    orgId,
+    userId,
+  }: Pick<BegunSignIn, 'id' | 'rowId'> & { readonly orgId: string; readonly userId: string | null },
 ): Promise<SignInStage> {
   const { steps, updatedAt } = await selectSignInConfig(db.read, orgId);
   const known = steps.length > 1 ? await selectProgress(db.read, rowId, clock.now()) : undefined;
