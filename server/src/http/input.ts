@@ -10,7 +10,7 @@ import { closestName } from '../text/closest.ts';
 import { clientAddress } from './client-address.ts';
 import type { AnyEndpoint, Forwarded } from './endpoint.ts';
 import { checkQuery } from './request-rules.ts';
-import { ignoredBy } from './schemas.ts';
+import { isStrict } from './schemas.ts';
 import { writerOf } from './writing.ts';
 
 const parts = ['params', 'query', 'headers', 'body'] as const;
@@ -148,65 +148,27 @@ function takesAnything(part: Part, schema: z.ZodType): boolean {
   return part === 'headers' && schema instanceof z.ZodObject && Object.values(schema.shape).every(isAnyText);
 }
 
-/** The names that an input may have, one way or another. */
+/** The names of the members of a body. */
 function namesIn(schema: z.ZodType | undefined): string[] {
   const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   return given instanceof z.ZodObject ? Object.keys(given.shape) : [];
 }
 
-/** Whether something was sent where an operation takes nothing: `{}` and `null`, which many clients send, say nothing. */
-function saysSomething(given: unknown): boolean {
-  if (given === undefined || given === null) return false;
-  return typeof given !== 'object' || Object.keys(given).length > 0;
-}
-
 /**
- * What finds fault with a query or a body that an operation does not take at all: whoever sends one means something by it,
- * and perhaps that less is done. Rules: CRED-10, CRED-11.
+ * Finds parameters in the query of an operation that declares none, where they were meant to narrow it: of what has a strict
+ * body, and of what removes. One that belongs in the body is told so. Rule: CRED-10.
  */
-function untaken(endpoint: AnyEndpoint): (raw: RawInput) => InputProblem[] {
-  const untakenParts = (['query', 'body'] as const).filter((part) => endpoint[part] === undefined);
-  const other = { query: namesIn(endpoint.body), body: namesIn(endpoint.query) };
-  const place = { query: 'in the body', body: 'in the query' };
-
-  function problemOf(part: 'query' | 'body', name: string): InputProblem {
-    const meant = closestName(name, other[part]);
-    const hint = meant === null ? meant : `${meant} ${place[part]}`;
-    return {
-      field: `${part}.${name.slice(0, nameMax)}`,
-      message: unknownName(part === 'query' ? 'parameter' : 'key', hint),
-    };
-  }
-
-  return (raw) =>
-    untakenParts.flatMap((part) => {
-      const given = raw[part];
-      if (!saysSomething(given)) return [];
-      if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-        return [{ field: part, message: 'is not taken here' }];
-      }
-      return Object.keys(given)
-        .slice(0, detailsMax)
-        .map((name) => problemOf(part, name));
-    });
-}
-
-/** Throws `invalidInput` for members that a body has and shouldn't, where its schema lets them pass for somebody else. Rule: CRED-11. */
-export function refuseUnknownKeys(body: Readonly<Record<string, unknown>>, known: readonly string[]): void {
-  const unknown = Object.keys(body).filter((name) => !known.includes(name));
-  if (unknown.length === 0) return;
-  throw refuseInput(
-    ...unknown.slice(0, detailsMax).map((name) => ({
-      field: `body.${name.slice(0, nameMax)}`,
-      message: unknownName('key', closestName(name, known)),
-    })),
-  );
-}
-
-/** A body without the members that are ignored. */
-function withoutIgnored(given: unknown, ignored: ReadonlySet<string>): unknown {
-  if (ignored.size === 0 || typeof given !== 'object' || given === null || Array.isArray(given)) return given;
-  return Object.fromEntries(Object.entries(given).filter(([name]) => !ignored.has(name)));
+function strayParameters({ method, query, body }: AnyEndpoint): (given: object) => InputProblem[] {
+  if (query !== undefined || !(method === 'DELETE' || isStrict(body))) return () => [];
+  const known = namesIn(body);
+  return (given) =>
+    Object.keys(given)
+      .slice(0, detailsMax)
+      .map((name) => {
+        const meant = closestName(name, known);
+        const hint = meant === null ? null : `${meant} in the body`;
+        return { field: `query.${name.slice(0, nameMax)}`, message: unknownName('parameter', hint) };
+      });
 }
 
 /** What reading the input of an operation takes of the services. */
@@ -225,9 +187,9 @@ export function inputReader(endpoint: AnyEndpoint, services: () => InputServices
   const writer = writerOf(endpoint, services);
   const declared = parts.flatMap((part) => {
     const schema = endpoint[part];
-    return schema ? [{ part, schema, isRead: !takesAnything(part, schema), ignored: ignoredBy(schema) }] : [];
+    return schema ? [{ part, schema, isRead: !takesAnything(part, schema) }] : [];
   });
-  const findUntaken = untaken(endpoint);
+  const findStray = strayParameters(endpoint);
 
   function begin(raw: RawInput): Record<string, unknown> {
     const input: Record<string, unknown> = {
@@ -242,13 +204,13 @@ export function inputReader(endpoint: AnyEndpoint, services: () => InputServices
   return (raw) => {
     checkQuery(raw.query);
     const input = begin(raw);
-    const problems = findUntaken(raw);
-    for (const { part, schema, isRead, ignored } of declared) {
+    const problems = findStray(raw.query);
+    for (const { part, schema, isRead } of declared) {
       if (!isRead) {
         input[part] = raw[part];
         continue;
       }
-      const parsed = schema.safeParse(withoutIgnored(raw[part], ignored), { error: wording });
+      const parsed = schema.safeParse(raw[part], { error: wording });
       if (parsed.success) input[part] = parsed.data;
       else problems.push(...problemsOf(part, parsed.error));
     }

@@ -78,32 +78,11 @@ export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) 
   return z.strictObject(parameters);
 }
 
-const ignoredNames = new WeakMap<z.core.$ZodType, ReadonlySet<string>>();
-
-/**
- * A body whose members of these names are dropped before it is read: existing clients send them, and they mean nothing. All
- * others that it does not have are refused. To be called last. Rule: CRED-11.
- */
-export function ignoring<S extends z.ZodType>(schema: S, names: readonly string[]): S {
-  const told = `Also accepted, and ignored: ${[...new Set(names)].sort().join(', ')}`;
-  const made = schema.describe(told);
-  ignoredNames.set(made, new Set(names));
-  return made;
-}
-
-/** The names of the members of a body that are dropped, if any are. */
-export function ignoredBy(schema: z.ZodType | undefined): ReadonlySet<string> {
-  return (schema && ignoredNames.get(schema)) ?? new Set();
-}
-
 /**
  * Any query: unknown parameters are ignored. For what monitors and other services ask by conventions of their own, where no
  * parameter could narrow or widen anything; every other operation refuses those that it doesn't declare. Rule: CRED-10.
  */
 export const anyQuery = z.looseObject({});
-
-/** What the check against robots of some sign-in pages puts into each body. */
-export const robotCheck = ['cf-turnstile-response'] as const;
 
 /** The answer of operations that only say that they were done. */
 export const messageAnswer = z.object({ message: z.string() });
@@ -146,4 +125,10 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
     },
   });
   return rest;
+}
+
+/** Whether an unknown name is refused. Rules: CRED-2, CRED-3. */
+export function isStrict(schema: z.ZodType | undefined): boolean {
+  const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return given instanceof z.ZodObject && given.def.catchall instanceof z.ZodNever;
 }

@@ -24,3 +24,9 @@ export function hello(fullName: string): Sentence {
   const isPlain = withoutLinks(fullName) === fullName.replace(/\s+/gu, ' ').trim();
   return isPlain ? say`Hello ${fullName},` : say`Hello,`;
 }
+
+/** The same of a name that its e-mail address follows in parentheses, which stays. Rule: MAIL-14. */
+export function accountWithoutLinks(account: string): string {
+  const [, name, address] = /^(.*) (\([^()\s]+\))$/su.exec(account) ?? [];
+  return name === undefined ? withoutLinks(account) : `${withoutLinks(name)} ${address}`;
+}

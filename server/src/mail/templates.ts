@@ -1,6 +1,6 @@
 import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
-import { hello, withoutLinks } from './people-names.ts';
+import { accountWithoutLinks, hello, withoutLinks } from './people-names.ts';
 
 /** What every mail says of its sender. */
 export interface FromOrganization {
@@ -211,8 +211,8 @@ interface AdministratorLeftLetter extends FromOrganization {
 /** To the administrators who remain. Rule: LEAVER-6. */
 export function administratorLeftMail(letter: AdministratorLeftLetter): MailContent {
   const { organization, kind, webhooks, settings } = letter;
-  const by = withoutLinks(letter.by);
-  const users = letter.users.map(withoutLinks).join(', ');
+  const by = accountWithoutLinks(letter.by);
+  const users = letter.users.map(accountWithoutLinks).join(', ');
   const serviceClients = letter.serviceClients.map(withoutLinks);
   return layOut({
     subject: `An administrator of ${organization} was removed`,

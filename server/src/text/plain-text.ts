@@ -68,7 +68,7 @@ export const optionalMobile = clearableMobile.optional().transform((mobile) => m
 const line = clearableText.optional().transform((text) => text ?? undefined);
 
 /** A postal address in a request. Rule: ORG-8. */
-export const address = z.strictObject({
+export const address = z.object({
   addressLine1: line.meta({ examples: ['12 St James Square'] }).optional(),
   city: line.meta({ examples: ['London'] }).optional(),
   state: line.meta({ examples: ['Greater London'] }).optional(),

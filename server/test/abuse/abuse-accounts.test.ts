@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/http/endpoint.ts';
-import { isStrict } from '../../src/http/openapi/openapi.ts';
+import { isStrict } from '../../src/http/schemas.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { type GoodRequest, goodBody, jsonRoutes, newPassword, sendWith, type World } from '../support/good-requests.ts';
 import { MailServer } from '../support/mail-server.ts';

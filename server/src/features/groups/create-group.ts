@@ -16,7 +16,7 @@ export const createGroup = endpoint({
   summary: 'Create a group without members',
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: { name: 'create_group', title: 'Create a group' },
-  body: z.strictObject({
+  body: z.object({
     name: plainText()
       .describe('No other group may have it, in any case')
       .meta({ examples: ['Research'] }),

@@ -17,7 +17,7 @@ const ids = z
 
 /** Whom to add to, or remove from, which groups: everybody to each. Rules: GROUP-14, GROUP-15. */
 export const membershipBody = z
-  .strictObject({
+  .object({
     userIds: ids,
     groupIds: ids.refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`),
   })

@@ -18,7 +18,7 @@ export const renameGroup = endpoint({
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: { name: 'rename_group', title: 'Rename a group' },
   params: z.object({ groupId: id.describe('Of the group') }),
-  body: z.strictObject({
+  body: z.object({
     name: plainText()
       .describe('No other group may have it, in any case')
       .meta({ examples: ['Research'] }),

@@ -11,7 +11,7 @@ import { organizationRecord, toOrganizationRecord } from './org.ts';
 import { foundOrganization } from './public.ts';
 
 const body = z
-  .strictObject({
+  .object({
     accountType: z
       .enum(['individual', 'business'])
       .describe('Whom the organization stands for; a business needs a registeredName')

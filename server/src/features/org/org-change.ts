@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { refuseInput } from '../../base/errors.ts';
-import { idAnswer, ignoring, timestamp } from '../../http/schemas.ts';
+import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { domainOf, emailAddress, emailAnswer } from '../../text/email-address.ts';
 import { addressAnswer, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';
-import { organizationRecord, type StoredOrganization } from './org.ts';
+import type { StoredOrganization } from './org.ts';
 
-const changeable = z.strictObject({
+/** What can be changed about the organization; what is absent stays. Rules: ORG-20, ORG-24. */
+export const orgChangeBody = z.object({
   contactEmail: emailAddress
     .optional()
     .describe("What follows the @ becomes the organization's domain; nobody's sign-in changes"),
@@ -20,18 +21,8 @@ const changeable = z.strictObject({
   permanentAddress: clearableAddress.optional().describe('Replaced as a whole'),
 });
 
-/**
- * What can be changed about the organization; what is absent stays. Who sends the whole record back with a change in it may.
- * Rules: ORG-20, ORG-24, CRED-11.
- */
-export const orgChangeBody = ignoring(changeable.optional(), [
-  'id',
-  'orgId',
-  ...Object.keys(organizationRecord.shape).filter((name) => !(name in changeable.shape)),
-]);
-
 /** A change to the organization: each field is absent or what it is to be. */
-export type OrgChange = z.output<typeof changeable>;
+export type OrgChange = z.output<typeof orgChangeBody>;
 
 /** What was changed, as it is answered: the fields that were given. Rule: ORG-21. */
 export const orgChangeAnswer = z.object({

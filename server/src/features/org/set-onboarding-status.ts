@@ -12,7 +12,7 @@ export const setOnboardingStatus = endpoint({
   tag: 'Organization',
   summary: 'Say how far the set-up of the organization is',
   policy: { who: 'admin', scope: 'org:write' },
-  body: z.strictObject({ status: onboardingStatus.meta({ examples: ['configured'] }) }),
+  body: z.object({ status: onboardingStatus.meta({ examples: ['configured'] }) }),
   response: { 200: z.object({ message: z.string(), status: onboardingStatus }) },
   async handle(services, { caller, write, body: { status }, origin }) {
     const { orgId } = caller;

@@ -15,7 +15,7 @@ interface Edit extends ForCaller {
   readonly origin: Origin;
 }
 
-const body = orgChangeBody;
+const body = orgChangeBody.optional();
 const response = { 200: orgChangeAnswer };
 
 /** Changes what is given, and tells of it; without anything given, nothing happens. Rules: ORG-21, ORG-22. */

@@ -5,7 +5,7 @@ import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { ignoring, needed, robotCheck } from '../../http/schemas.ts';
+import { needed } from '../../http/schemas.ts';
 import { authProviders } from '../../oidc/oidc.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -15,14 +15,14 @@ import { beginSession, prove } from './public.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
 import { countSignIn, exposePair, signTokenPair } from './session-pair-actions.ts';
 
-const body = z.strictObject({
+const body = z.object({
   method: z
     .string()
     .max(40)
     .describe('One of the allowedMethods that initAuth, or the step before, answered')
     .meta({ examples: ['password'] }),
   credentials: z
-    .strictObject({
+    .object({
       password: givenPassword.optional().describe('For the method password'),
       ...mailedAndCarried,
     })
@@ -91,7 +91,7 @@ export const authenticateUser = endpoint({
       z.string().describe('The header of this name in the answer of initAuth, good for an hour. Without it: 401'),
     ),
   }),
-  body: ignoring(body, robotCheck),
+  body,
   response: { 200: z.union([signedIn, oneStep]) },
   async handle(services, { headers, body, origin }) {
     const begun = await readSignIn(services, headers['x-session-token'], body.email);

@@ -4,7 +4,7 @@ import type { Origin } from '../../base/origin.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { ignoring, messageAnswer, robotCheck } from '../../http/schemas.ts';
+import { messageAnswer } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -65,7 +65,7 @@ export const requestOneTimeCode = endpoint({
       .optional()
       .describe('The header of this name in the answer of initAuth: the code is then good for that sign-in alone'),
   }),
-  body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
+  body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { headers, body: { email }, origin: asked }) {
     const signIn = await readSignInSecret(services, headers['x-session-token'], email);

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { ignoring, messageAnswer, robotCheck } from '../../http/schemas.ts';
+import { messageAnswer } from '../../http/schemas.ts';
 import { passwordResetMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -60,7 +60,7 @@ export const requestPasswordReset = endpoint({
   summary: 'Have a link mailed with which a password can be set; all addresses get the same answer',
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
-  body: ignoring(z.strictObject({ email: emailAddress.describe('The address that one signs in with') }), robotCheck),
+  body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageAnswer },
   async handle(services, { body: { email }, origin }) {
     await behindAnswer(services, origin, {

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
@@ -28,8 +27,6 @@ async function confirm(
   });
 }
 
-const body = z.strictObject({}).optional();
-
 /** Rule: LEAVER-10. */
 export const confirmMailSettings = endpoint({
   method: 'POST',
@@ -37,7 +34,6 @@ export const confirmMailSettings = endpoint({
   tag: 'Settings',
   summary: 'Confirm the stored mail settings as they are, so that they need no review when whoever set them leaves',
   policy: { who: 'admin', sessionOnly: true },
-  body,
   response: { 200: mailSettingsAnswer },
   async handle(services, { caller, write, origin }) {
     await confirm(services, 'smtp', { caller, write, origin });
@@ -53,7 +49,6 @@ export const confirmOidcSettings = endpoint({
   summary:
     'Confirm the stored provider of single sign-on as it is, so that it needs no review when whoever set it leaves',
   policy: { who: 'admin', sessionOnly: true },
-  body,
   response: { 200: oidcSettingsAnswer },
   async handle(services, { caller, write, origin }) {
     await confirm(services, 'oidc', { caller, write, origin });

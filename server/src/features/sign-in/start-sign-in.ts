@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { endpoint, WithHeaders } from '../../http/endpoint.ts';
-import { ignoring, robotCheck } from '../../http/schemas.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { authProviders } from '../../oidc/oidc.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -17,18 +16,15 @@ export const startSignIn = endpoint({
   answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
-  body: ignoring(
-    z
-      .strictObject({
-        email: emailAddress
-          .optional()
-          .describe(
-            'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
-          ),
-      })
-      .optional(),
-    robotCheck,
-  ),
+  body: z
+    .object({
+      email: emailAddress
+        .optional()
+        .describe(
+          'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
+        ),
+    })
+    .optional(),
   response: {
     200: z.object({
       currentStep: z.int(),

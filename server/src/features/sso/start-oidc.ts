@@ -15,7 +15,7 @@ export const startOidc = endpoint({
   answerHeaders: { location: 'The provider, or the sign-in page with what is wrong' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
-  query: z.strictObject({
+  query: z.object({
     signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers'),
   }),
   response: { 302: z.undefined() },

@@ -4,7 +4,6 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { refuseUnknownKeys } from '../../http/input.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { insertMembers, selectActiveIds, selectMembers } from './member-store.ts';
 import {
@@ -29,7 +28,7 @@ export const createTeam = endpoint({
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'create_team', title: 'Create a team' },
   forwardsCredential: true,
-  // Loose: a backend may know more fields, and is given what was sent. This service itself refuses them.
+  // Loose: a backend may know more fields, and is given what was sent.
   body: z.looseObject({
     name: teamName,
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
@@ -45,7 +44,6 @@ export const createTeam = endpoint({
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
-      refuseUnknownKeys(body, ['name', 'description', 'members']);
       const { orgId, userId } = caller;
       await services.limits.count('team', userId);
       const { name, description = null, members: named = [] } = body;

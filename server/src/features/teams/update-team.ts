@@ -5,7 +5,6 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passOperation } from '../../connector/connector-answers.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { refuseUnknownKeys } from '../../http/input.ts';
 import { id } from '../../http/schemas.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { deleteAllMembers, insertMembers, selectActiveIds, selectJoinTimes, selectMembers } from './member-store.ts';
@@ -50,7 +49,7 @@ export const updateTeam = endpoint({
   tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
-  // Loose: a backend may know more fields, and is given what was sent. This service itself refuses them.
+  // Loose: a backend may know more fields, and is given what was sent.
   body: z.looseObject({
     name: teamName.optional(),
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
@@ -66,7 +65,6 @@ export const updateTeam = endpoint({
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
-      refuseUnknownKeys(body, ['name', 'description', 'members']);
       const { name, description, members: named } = body;
       const { team, members } = await write(async (tx) => {
         const right = named ? 'canManageMembers' : 'canEdit';

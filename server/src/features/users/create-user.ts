@@ -18,7 +18,7 @@ export const createUser = endpoint({
   summary: 'Create a user; no mail is sent',
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'create_user', title: 'Create a user' },
-  body: z.strictObject({
+  body: z.object({
     fullName: plainText().meta({ examples: ['Katherine Johnson'] }),
     email: emailAddress
       .describe('The address to sign in with; nobody else, deleted users included, may have it')

@@ -16,8 +16,8 @@ export const findUsersByEmail = endpoint({
   tag: 'Services',
   summary: 'Find whoever has a verified e-mail address, deleted users included',
   policy: { who: 'service', scope: 'USER_LOOKUP' },
-  query: z.strictObject({ email }),
-  body: z.strictObject({ email }).optional(),
+  query: z.object({ email }),
+  body: z.object({ email }).optional(),
   response: {
     200: z.array(z.object({ _id: idAnswer, email: emailAnswer, fullName: z.string(), isDeleted: z.boolean() })),
   },

@@ -16,7 +16,7 @@ export const listUsersByIds = endpoint({
   summary: 'Get the active users among some ids, in the order of the ids',
   policy: { who: 'member', scope: 'user:read' },
   costs: 'read',
-  body: z.strictObject({
+  body: z.object({
     userIds: ids.describe('Unknown and deleted ones are left out'),
   }),
   response: { 200: z.array(z.object({ _id: idAnswer, fullName: z.string(), email: emailAnswer, orgId: idAnswer })) },

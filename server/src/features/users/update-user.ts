@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { givenPassword } from '../../access/password-rules.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
-import { id, ignoring } from '../../http/schemas.ts';
+import { id } from '../../http/schemas.ts';
 import { userRecord } from './user.ts';
 import { edit } from './user-actions.ts';
-import { fieldBodies, ungoverned, wholeBody } from './user-change.ts';
+import { fieldBodies, wholeBody } from './user-change.ts';
 
 const params = z.object({ id: id.describe('Of the user') });
 const response = { 200: userRecord };
@@ -55,7 +55,7 @@ export const updateUser = endpoint({
       'currentPassword.',
   },
   params,
-  body: ignoring(wholeBody.extend({ currentPassword }), ungoverned),
+  body: wholeBody.extend({ currentPassword }),
   response,
   handle: edit,
 });

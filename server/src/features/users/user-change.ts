@@ -10,7 +10,7 @@ import {
   storedAddress,
   textMax,
 } from '../../text/plain-text.ts';
-import { type StoredUser, userRecord } from './user.ts';
+import type { StoredUser } from './user.ts';
 
 const email = emailAddress
   .describe('The address to sign in with; nobody else, deleted users included, may have it')
@@ -26,15 +26,15 @@ const designation = clearableText.describe('Job title').meta({ examples: ['Mathe
 
 /** The fields that have a route of their own: the last part of its path, and its body. Rules: USER-22 to USER-24. */
 export const fieldBodies = {
-  fullname: z.strictObject({ fullName }),
-  firstName: z.strictObject({ firstName }),
-  lastName: z.strictObject({ lastName }),
-  designation: z.strictObject({ designation }),
-  email: z.strictObject({ email }),
+  fullname: z.object({ fullName }),
+  firstName: z.object({ firstName }),
+  lastName: z.object({ lastName }),
+  designation: z.object({ designation }),
+  email: z.object({ email }),
 } as const;
 
 /** Everything about a user that can be changed; what is absent stays. Rules: USER-25, USER-26, USER-29. */
-export const wholeBody = z.strictObject({
+export const wholeBody = z.object({
   email,
   fullName: fullName.optional(),
   firstName: firstName.optional(),
@@ -54,20 +54,6 @@ export const wholeBody = z.strictObject({
     )
     .meta({ examples: [true] }),
 });
-
-/** What the record has and nobody changes here, under each name that clients know it by: ignored where it is sent back. Rule: USER-26. */
-export const ungoverned = [
-  ...Object.keys(userRecord.shape).filter((name) => !(name in wholeBody.shape)),
-  'userId',
-  'role',
-  'roles',
-  'isAdmin',
-  'isActive',
-  'isBlocked',
-  'groups',
-  'groupCount',
-  'userGroups',
-];
 
 /** A change to a user: each field is absent or what it is to be. */
 export type UserChange = Partial<z.output<typeof wholeBody>>;

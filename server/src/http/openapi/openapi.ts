@@ -1,8 +1,8 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Policy } from '../../access/policy.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { answerForms, isUpload } from '../media.ts';
-import { jsonSchema } from '../schemas.ts';
+import { isStrict, jsonSchema } from '../schemas.ts';
 import { errorMessageAnswer, oauthRefusalSchema, refusalSchema, rpcRefusalSchema } from './openapi-refusals.ts';
 
 type Json = Record<string, unknown>;
@@ -148,12 +148,6 @@ function refusalOf({ isOAuth, isMcp }: AnyEndpoint): string {
 function refusedAs(name: string): Json {
   const schema = { $ref: `#/components/schemas/${name}` };
   return { description: 'Refused, or failed', content: { 'application/json': { schema } } };
-}
-
-/** Whether an unknown name is refused. Rules: CRED-2, CRED-3. */
-export function isStrict(schema: z.ZodType | undefined): boolean {
-  const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
-  return given instanceof z.ZodObject && given.def.catchall instanceof z.ZodNever;
 }
 
 /** Who may call, and, of a list, what becomes of unknown parameters: JSON Schema has a word for that in bodies alone. */
