@@ -75,7 +75,7 @@ export const changePassword = endpoint({
   policy: { who: 'member', sessionOnly: true },
   costs: 'nothing',
   boundedBy: 'passwordChange',
-  body: z.strictObject({ currentPassword: givenPassword, newPassword, revokeTokens }),
+  body: z.object({ currentPassword: givenPassword, newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string(), accessToken: z.string(), refreshToken: z.string() }) },
   async handle(
     services,

@@ -28,7 +28,7 @@ export const logOut = endpoint({
   boundedBy: 'ends what there is',
   costs: 'nothing',
   body: z
-    .strictObject({
+    .object({
       all: z
         .boolean()
         .optional()

@@ -22,7 +22,7 @@ export const resetPassword = endpoint({
   async precondition(services, held) {
     if (held) await requireLink(services.db.read, services, held);
   },
-  body: z.strictObject({ password: newPassword, revokeTokens }),
+  body: z.object({ password: newPassword, revokeTokens }),
   response: { 200: z.object({ data: z.string() }) },
   async handle(services, { caller, body: { password, revokeTokens = false }, origin }) {
     const { db, passwords, clock, limits } = services;
