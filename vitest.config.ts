@@ -5,7 +5,7 @@ import { recordWriter } from './scripts/test-records.mjs';
 import { testStores } from './scripts/test-stores.mjs';
 
 const { LATCHKEY_TEST_POSTGRES, LATCHKEY_TEST_PART } = process.env;
-/** Whether a PostgreSQL is there already: then nothing runs on the embedded store. */
+/** A PostgreSQL is given: then nothing runs on the embedded store. */
 const isGiven = LATCHKEY_TEST_POSTGRES !== undefined;
 /** Only `npm test` without arguments leaves files out on PostgreSQL, and checks that what is left reaches every statement. */
 const { all, onPostgres, postgresOnly } = testStores(LATCHKEY_TEST_PART === undefined);

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
 /**
- * Packages that are loaded as they are: those that are native, that find files of their own, or that whoever watches a
- * program from outside takes hold of. All others go in.
+ * Packages that are loaded from node_modules: native ones, those that find files of their own, and those that tools
+ * hook into from outside. All others are bundled.
  */
 const outside = /^(?:better-sqlite3|sharp|@node-rs\/argon2|swagger-ui-dist|pino-pretty|pg|pg-cursor)(?:\/|$)/;
 

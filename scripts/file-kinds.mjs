@@ -1,4 +1,4 @@
-// The kinds of file in a feature folder, told apart by name alone. The generator and the import rules share this list.
+// The kinds of file in a feature folder, recognized by name alone. The generator and the import rules share this list.
 
 /** The words that may begin the name of an endpoint file, which is always `<verb>-<noun>.ts`. */
 const verbs = [

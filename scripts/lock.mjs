@@ -5,14 +5,14 @@ import { codeOf, StepError, say } from './steps.mjs';
 
 const beatMs = 1_000;
 const pollMs = 250;
-/** A lock whose file was not touched for so many looks in a row belongs to a process that died. */
+/** A lock whose file was not touched during this many polls belongs to a process that died. */
 const staleLooks = 40;
 const waitMsMax = 10 * 60_000;
 
 /**
- * Runs `work` while no other process holds the lock file. The holder touches the file every second. A waiter counts how
- * often it looked and saw no change, instead of comparing clocks or process ids: that stays right in containers that
- * share the directory and after the machine slept.
+ * Runs `work` while no other process has the lock file. The owner touches the file every second. A waiter counts its
+ * polls without a change, instead of comparing clocks or process ids: that stays right in containers that share the
+ * directory and after the machine slept.
  */
 export async function withLock(/** @type {string} */ path, /** @type {() => Promise<void>} */ work) {
   await acquire(path);
@@ -55,7 +55,7 @@ function tryCreate(/** @type {string} */ path) {
   }
 }
 
-/** What changes with every touch and with every new lock file; undefined when there is none. */
+/** Returns a value that changes with every touch and with every new lock file; undefined when there is none. */
 function markOf(/** @type {string} */ path) {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat && `${stat.ino} ${stat.mtimeMs}`;
@@ -66,7 +66,7 @@ function touch(/** @type {string} */ path) {
     const now = new Date();
     utimesSync(path, now, now);
   } catch (error) {
-    // Somebody deleted the file by hand; the work in hand goes on all the same.
+    // The file was deleted by hand; the present work continues all the same.
     if (codeOf(error) !== 'ENOENT') throw error;
   }
 }

@@ -12,8 +12,8 @@ const lock = join(root, '.cache/outside-clients.lock');
 const files = ['package.json', 'package-lock.json'];
 
 /**
- * Makes .cache/outside-clients hold the clients that tests talk with and that nobody here wrote. They are apart from
- * what the product is made of: some need a newer Node.js, which is installed with them. No script of theirs runs.
+ * Installs third-party clients that tests use in .cache/outside-clients. They are apart from the product's
+ * dependencies: some need a newer Node.js, which is installed with them. None of their scripts runs.
  */
 export async function ensureOutsideClients() {
   if (isInstalled()) return;

@@ -7,7 +7,9 @@ import { byName, codeOf, inSeconds, root, run, runNode, StepError, say } from '.
 
 const [majorMin, minorMin] = [20, 19];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
-/** What is compiled, all of it into `dist`, where each file keeps its path; what is run is put together of that in `dist/bin`. */
+/**
+ * Folders that are compiled into `dist`, where each file keeps its path; the bundles in `dist/bin` are made from that.
+ */
 const sourceFolders = ['server/src', 'cli/src'];
 const buildStamp = join(root, 'dist/.latchkey-build');
 const lock = join(root, '.cache/setup.lock');
@@ -41,8 +43,8 @@ export async function ensureBuilt() {
 /** @typedef {{ command: string, package: string, directories?: string }} DebianPackage a program and what holds it */
 
 /**
- * Makes the programs of a list `{ command, package }` available: root installs the missing packages, anybody else is
- * told the command that does. `directories`, where a program has it, says where else it may be: `*` stands for any name.
+ * Makes the programs of a list `{ command, package }` available: root installs the missing packages, other users get
+ * the command that does. `directories`, where a program has it, names further places: `*` stands for any name.
  */
 export async function ensureDebianPackages(/** @type {readonly DebianPackage[]} */ wanted) {
   const missing = wanted
@@ -93,7 +95,9 @@ function isInstalled() {
   return true;
 }
 
-/** Whether npm's own record of node_modules says the same as package-lock.json: so after an `npm install` by hand. */
+/**
+ * Returns whether npm's own record of node_modules matches package-lock.json: it does after an `npm install` by hand.
+ */
 function matchesLockfile() {
   const installed = readJson(join(root, 'node_modules/.package-lock.json'))?.packages;
   const wanted = readJson(join(root, 'package-lock.json'))?.packages;
@@ -118,7 +122,7 @@ async function install() {
   writeFileSync(installStamp, JSON.stringify(installState()));
 }
 
-/** Compiling needs Node's headers: those beside this Node, where it has them, spare a download from nodejs.org. */
+/** Environment for compiling: the headers of this Node, where it has them, save a download from nodejs.org. */
 function installEnvironment() {
   const prefix = dirname(dirname(process.execPath));
   const header = readText(join(prefix, 'include/node/node_version.h')) ?? '';
@@ -174,7 +178,7 @@ function buildFingerprint() {
   );
 }
 
-/** Where servers are installed; not in everybody's PATH. */
+/** Directories of servers, which are often not in the PATH. */
 const serverDirectories = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 function hasCommand(/** @type {string} */ command, /** @type {string} */ directories = '') {

@@ -10,7 +10,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** A failure that the reader can act on: its message says what is wrong and what to do; its stack says nothing more. */
 export class StepError extends Error {}
 
-/** Ends the process with one line for a `StepError`, and with the whole stack for anything that nobody foresaw. */
+/** Ends the process with one line for a `StepError`, and with the whole stack for any unexpected error. */
 export function exitWith(/** @type {unknown} */ error) {
   process.stderr.write(`${error instanceof StepError ? error.message : stackOf(error)}\n`);
   process.exit(1);
@@ -26,7 +26,7 @@ export const codeOf = (/** @type {unknown} */ error) =>
 /** Sorts texts, the same on every machine. */
 export const byName = (/** @type {string} */ a, /** @type {string} */ b) => (a < b ? -1 : Number(a > b));
 
-/** Where progress goes: the standard error, so that the standard output holds only what was asked for. */
+/** Prints progress to the standard error, so that the standard output contains results only. */
 export function say(/** @type {string} */ text) {
   process.stderr.write(text);
 }

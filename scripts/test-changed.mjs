@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { root, run, StepError } from './steps.mjs';
 import { reachedBy, testStores } from './test-stores.mjs';
 
-/** What puts everything together: by these each test reaches all there is, so nothing is concluded from that. */
+/** Files that put everything together: by these each test reaches everything, so nothing is concluded from them. */
 const hubs = [
   /^server\/src\/(?:process\/(?:compose[\w-]*|serve)|main|services|routes\.gen)\.ts$/,
   /^server\/test\/support\/(?:test-app|contract-check)\.ts$/,
@@ -11,7 +11,7 @@ const hubs = [
 ];
 const isHub = (/** @type {string} */ file) => hubs.some((pattern) => pattern.test(file));
 
-/** What looks at all endpoints, rules and files, and so may change its mind with any of them. */
+/** Tests of all endpoints, rules and files, which any change may affect. */
 const acrossAll = ['architecture', 'access-matrix', 'openapi', 'refusals', 'mcp-tools'];
 /** Tests that compare the documents with the source: a change of either can break them. */
 const ofDocuments = /^document-[\w-]+\.test\.ts$/;
@@ -31,8 +31,8 @@ export async function changedFiles(/** @type {string} */ since) {
 }
 
 /**
- * The test files that a change can reach: those that changed, those that import what changed (other than by what puts
- * everything together), those beside it, those that name it, and those that look at all endpoints.
+ * Returns the test files that a change can reach: those that changed, those that import what changed (other than by the
+ * files that put everything together), those next to it, those that name it, and those that check all endpoints.
  */
 export function testsOf(/** @type {readonly string[]} */ changed) {
   const { all } = testStores(true);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { StepError } from './steps.mjs';
 
-/** What `npm test -- --help` prints. */
+/** Output of `npm test -- --help`. */
 export const help = `Installs what is missing, checks, builds, and runs the tests. The last line says \`N passed, N failed\`.
 
 Usage: npm test                        every test; on PostgreSQL the files that together reach every statement

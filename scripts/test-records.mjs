@@ -73,7 +73,7 @@ export function readRecords(/** @type {string} */ path) {
   }
 }
 
-/** Whether something failed that is no test: a file that cannot be loaded, a hook, something left behind. */
+/** Returns whether something failed that is no test: a file that cannot be loaded, a hook, something left behind. */
 function isBrokenOutsideTests(/** @type {Judged} */ { state, tests }) {
   return state === 'failed' && tests.every((test) => test.state !== 'failed');
 }

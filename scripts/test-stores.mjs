@@ -7,7 +7,7 @@ const storeMakers = ['server/test/support/test-store.ts'];
 /** Whatever reaches these is about PostgreSQL, and runs there only. */
 const postgresMakers = ['server/test/support/postgres-place.ts', 'server/test/support/two-nodes.ts'];
 
-/** What is about the embedded store itself, or about what is there only beside it, and why. */
+/** Tests of the embedded store itself, or of parts that exist with it only, and the reasons. */
 const embeddedOnly = {
   'server/src/keys/rotate-encryption.test.ts': 'the key file of the data directory',
   'server/src/db/write-health.test.ts': 'whether the embedded store writes',
@@ -27,7 +27,7 @@ const embeddedOnly = {
   'server/test/process/upgrade.test.ts': 'a store of the first release, which was SQLite',
 };
 
-/** What touches a store that has no part in what is proved, and takes long. */
+/** Slow tests that use a store which is not part of what they prove. */
 const storeIsNoMatter = {
   'server/test/abuse/abuse-connector.test.ts': 'the connector, which asks no store',
   'server/test/abuse/abuse-http.test.ts': 'what is refused before any store is asked',
@@ -45,7 +45,7 @@ const storeIsNoMatter = {
 /** Of the files that touch a store, those that every run has on PostgreSQL: together they reach every statement. */
 const postgresFiles = JSON.parse(readFileSync(join(root, 'scripts/postgres-files.json'), 'utf8'));
 
-/** What takes long and proves little more than what is cheaper, and why: not in every run. */
+/** Slow tests that prove little more than cheaper ones, and the reasons: not in every run. */
 const onlyInAll = {
   'server/test/process/drill.test.ts':
     'fault injection in short form; process-kill and the tests of relays have the same kinds of faults',
@@ -88,9 +88,9 @@ function testFiles() {
 }
 
 /**
- * Which test files run on which store, which of them on PostgreSQL whatever is chosen (`givenOnPostgres`), and why those that
- * touch a store run on the embedded one only.
- * @param isWhole whether every file runs, and PostgreSQL gets all that touch a store, not only those of `postgres-files.json`
+ * Returns the test files of each store, those that run on PostgreSQL whatever is chosen (`givenOnPostgres`), and the
+ * reasons why those that use a store run on the embedded one only.
+ * @param isWhole every file runs, and PostgreSQL gets all that use a store, not only those of `postgres-files.json`
  */
 export function testStores(/** @type {boolean} */ isWhole) {
   const every = testFiles();

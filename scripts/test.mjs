@@ -52,7 +52,7 @@ async function runFaultSuites() {
   return failures;
 }
 
-/** Which files are to run: by part of their path, or by what a change reaches; all where there is nothing of either. */
+/** Returns the files to run: by part of their path, or by what a change reaches; all where neither is given. */
 async function chosenFilters(/** @type {Options} */ { filters, changed }) {
   if (changed === undefined) return filters;
   const files = await changedFiles(changed);
@@ -88,7 +88,9 @@ async function runTests(/** @type {Options} */ options, /** @type {readonly stri
   }
 }
 
-/** What is true only of a run of every test: statements that PostgreSQL must have had, and what areas may take. */
+/**
+ * Checks that only a run of every test can satisfy: statements that PostgreSQL must have had, and what areas may take.
+ */
 function lookAtWhole(/** @type {import('./test-records.mjs').Records} */ records, /** @type {Options} */ options) {
   if (options.record) {
     const { before, now } = recordFiles(records, testStores(true).givenOnPostgres);

@@ -4,7 +4,7 @@ import { CommandError, exitCodes, type FailureKind } from './failures.ts';
 import { runProgram } from './program.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** Where a command line is answered. */
+/** Output of a command line. */
 interface Answering {
   readonly print: (text: string) => void;
   readonly printError: (text: string) => void;
@@ -14,7 +14,7 @@ function kindOf(error: unknown): FailureKind {
   return error instanceof CommandError ? error.kind : 'failed';
 }
 
-/** One line for the operator; the stack only of what nobody foresaw. */
+/** Returns one line for the operator; with a stack for unexpected errors only. */
 async function messageOf(error: unknown, wantsJson: boolean): Promise<string> {
   if (error instanceof CommandError || error instanceof StartupError) return error.message;
   const { isStoreFailure } = await import('../../server/src/db/failures.ts');
@@ -31,13 +31,13 @@ async function told(error: unknown, wantsJson: boolean): Promise<string> {
   return `latchkey: ${message}${below}`;
 }
 
-/** Runs a command line and answers the exit code; says all there is to say on the way. Never throws. */
+/** Runs a command line, prints its output and errors, and returns the exit code. Never throws. */
 export async function runCommandLine(
   args: readonly string[],
   surroundings: Surroundings,
   { print, printError }: Answering,
 ): Promise<number> {
-  // Asked of the words themselves: a command line that cannot be read is answered in JSON, too.
+  // Read from the raw words: a command line that cannot be parsed gets a JSON error, too.
   const wantsJson = args.includes('--json');
   try {
     const outcome = await runProgram(commands, args, {

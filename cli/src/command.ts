@@ -2,7 +2,9 @@ import type { Options, Values } from './options.ts';
 import { readOptions } from './options.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** What a command did: for programs (`--json` prints it as one line), and in words. Neither holds a stored secret. */
+/**
+ * Result of a command: for programs (`--json` prints it as one line), and as text. Neither contains a stored secret.
+ */
 export interface Outcome {
   readonly data: Readonly<Record<string, unknown>>;
   readonly words: string;
@@ -13,14 +15,14 @@ interface Declaration<O extends Options> {
   readonly name: string;
   /** One line, for the list of commands. */
   readonly summary: string;
-  /** What an operator should know before running it. */
+  /** Facts that an operator should know before running it. */
   readonly details: string;
   /** Lines to paste, without the name of the program. */
   readonly examples: readonly string[];
   readonly options: O;
   /**
-   * Does it. Imports what it needs of the server when it runs, so that help need not wait for it. Throws CommandError,
-   * or StartupError for what is wrong with configuration or store. Answers `null` when there is nothing more to print.
+   * Runs it. Imports what it needs of the server at run time, so that help stays fast. Throws CommandError, or
+   * StartupError for an invalid configuration or store. Returns `null` when there is nothing more to print.
    */
   readonly run: (values: Values<O>, surroundings: Surroundings) => Promise<Outcome | null>;
 }
@@ -33,7 +35,7 @@ export interface Command extends Omit<Declaration<Options>, 'run'> {
   ) => Promise<Outcome | null>;
 }
 
-/** Declares a command: everything about it is said here, once. */
+/** Declares a command, in one place. */
 export function command<const O extends Options>(declaration: Declaration<O>): Command {
   const { options, run } = declaration;
   return { ...declaration, run: async (given, surroundings) => run(readOptions(options, given), surroundings) };

@@ -1,14 +1,14 @@
 import type { Command } from './command.ts';
 import { flagOf } from './options.ts';
 
-/** What may stand at a place of the command line. */
+/** Words that may follow at a place of the command line. */
 interface Place {
   /** The words before it, such as `org`; empty at the beginning. */
   readonly path: string;
   readonly words: readonly { readonly word: string; readonly summary: string }[];
 }
 
-/** What may follow an option. */
+/** Values that may follow an option. */
 interface Value {
   readonly path: string;
   readonly option: string;
@@ -60,7 +60,7 @@ function grammarOf(commands: readonly Command[]): {
 /** In single quotes, as all three shells read them. */
 const quoted = (text: string) => `'${text.replaceAll("'", '’').replaceAll('\\', '/')}'`;
 
-/** What bash runs for what may follow an option. */
+/** Returns the command that bash runs to complete the value of an option. */
 function bashValue({ words }: Value): string {
   if (words === 'directories') return 'compgen -d -- "$cur"';
   if (words === 'files') return 'compgen -f -- "$cur"';
@@ -107,7 +107,7 @@ export function zshCompletion(commands: readonly Command[]): string {
   return `${head}\nautoload -U +X bashcompinit && bashcompinit\n${bashScript(commands)}`;
 }
 
-/** What fish is told of what may follow an option. */
+/** Returns fish's options to complete the value of an option. */
 function fishValue({ words }: Value): string {
   if (words === 'directories') return " -x -a '(__fish_complete_directories)'";
   if (words === 'files') return ' -r -F';

@@ -1,16 +1,18 @@
-/** How the command ends when it cannot do what was asked. Rule: CLI-6. */
+/** Exit codes of a command that fails. Rule: CLI-6. */
 export const exitCodes = { failed: 1, usage: 2, refused: 3 } as const;
 
-/** `failed`: it could not; `usage`: it was called wrongly; `refused`: a rule, or the operator, says no. */
+/** `failed`: it could not be done; `usage`: wrong usage; `refused`: rejected by a rule, or by the operator. */
 export type FailureKind = keyof typeof exitCodes;
 
-/** Ends the command. The message is for the operator: it says what is wrong and what to do, and holds no secret. */
+/**
+ * Ends the command. The message is for the operator: it says what is wrong and what to do next, and contains no secret.
+ */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly kind: FailureKind;
-  /** What else programs are told, beside code and message. */
+  /** Further data for programs, besides code and message. */
   readonly more: Readonly<Record<string, unknown>>;
-  /** What else people are told, in lines below the message. */
+  /** Further text for people, in lines below the message. */
   readonly words: string | null;
 
   constructor(

@@ -13,7 +13,7 @@ import type { Surroundings } from './surroundings.ts';
 /** As whose work the audit log has what commands do. */
 export const operator: Origin = { requestId: 'operator', network: 'local' };
 
-/** What commands need of the server's services; the activity of this process is counted by nobody. */
+/** Returns the services that commands need; the metrics of this process are discarded. */
 export function operatorServices(db: Database) {
   return { db, clock: systemClock, newId: idGenerator(systemClock), metrics: { countActivity: () => {} } };
 }
@@ -48,8 +48,8 @@ export async function openStore({ databaseUrl, dataDir }: Config): Promise<Datab
 }
 
 /**
- * Opens the store that is there, beside a running server or not, and closes it after `work`. It makes and migrates
- * nothing: throws StartupError where there is no store, or one of another schema.
+ * Opens the existing store, also while a server runs, and closes it after `work`. Creates and migrates nothing: throws
+ * StartupError where there is no store, or one of another schema.
  */
 export async function withStore<T>(
   surroundings: Surroundings,
@@ -73,7 +73,7 @@ export async function withConfiguredStore<T>(
   }
 }
 
-/** Holds the data directory of an embedded store against servers; one of a shared store is nobody's alone. */
+/** Locks the data directory of an embedded store against servers; that of a shared store is not exclusive. */
 function holdEmbedded({ databaseUrl, dataDir }: Config): { release(): void } {
   if (databaseUrl) return { release: () => {} };
   requireStore(dataDir);
@@ -81,8 +81,8 @@ function holdEmbedded({ databaseUrl, dataDir }: Config): { release(): void } {
 }
 
 /**
- * Brings the store to this release's schema, an embedded one while no server runs on it; answers the versions before and
- * after. Throws StartupError.
+ * Migrates the store to this release's schema, an embedded one while no server runs on it; returns the versions before
+ * and after. Throws StartupError.
  */
 export async function migrateStore(
   surroundings: Surroundings,

@@ -1,14 +1,14 @@
 import { CommandError } from './failures.ts';
 
-/** What stands on the command line for an option: its text, `true` for one that takes none, nothing. */
+/** Raw value of an option: its text, `true` for a flag, nothing. */
 type Given = string | boolean | undefined;
 
 /** One option of a command. Its name is the key under which it is declared: `dataDir` is `--data-dir`. */
 export interface Option<T> {
-  /** What help shows for its value; `null` when it takes none. */
+  /** Placeholder of the value in help; `null` for a flag. */
   readonly placeholder: string | null;
   readonly description: string;
-  /** Whether it stands on the command line by itself, without its name. */
+  /** It is given as an argument, without its name. */
   readonly isArgument?: boolean;
   /** Throws CommandError of kind `usage`, in which `flag` is how the option is written. */
   readonly read: (given: Given, flag: string) => T;
@@ -17,7 +17,7 @@ export interface Option<T> {
 /** The options of a command, by name. */
 export type Options = Readonly<Record<string, Option<unknown>>>;
 
-/** What the options of a command were read as. */
+/** Parsed options of a command. */
 export type Values<O extends Options> = { readonly [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
 /** An option without a value: whether it is there. */
@@ -50,7 +50,7 @@ export function neededText(placeholder: string, description: string): Option<str
   };
 }
 
-/** What is given without a flag, and must be given. */
+/** Declares a required argument. */
 export function argument(placeholder: string, description: string): Option<string> {
   return { ...neededText(placeholder, description), isArgument: true };
 }
@@ -77,7 +77,7 @@ interface NumberOption {
   readonly description: string;
   readonly min: number;
   readonly max: number;
-  /** What holds without it; `null`: it must be given. */
+  /** Default; `null`: required. */
   readonly otherwise: number | null;
 }
 
@@ -97,12 +97,12 @@ export function wholeNumber({ description, min, max, otherwise }: NumberOption):
   };
 }
 
-/** How an option is written on the command line. */
+/** Returns the form of an option on the command line. */
 export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Reads the options of a command out of what the command line holds. Throws CommandError of kind `usage`. */
+/** Parses the options of a command from the command line. Throws CommandError of kind `usage`. */
 export function readOptions<O extends Options>(options: O, given: Readonly<Record<string, Given>>): Values<O> {
   const values = Object.entries(options).map(([name, option]) => [name, option.read(given[name], flagOf(name))]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each value was read by the option of its name

@@ -8,7 +8,7 @@ const description =
 const exitCodesText = `
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule.`;
 
-/** What the words above commands of two words stand for. */
+/** Descriptions of the first words of commands. */
 const nouns: Readonly<Record<string, string>> = {
   admin: 'Administrators: the way back in',
   audit: 'The audit log: verifying, exporting',
@@ -23,14 +23,14 @@ const nouns: Readonly<Record<string, string>> = {
 
 type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome | null>;
 
-/** How the caller of the command line is answered. */
+/** Output and execution of a command line. */
 interface Speaker {
   readonly print: (text: string) => void;
   /** Runs the command that was called. */
   readonly run: (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<void>;
 }
 
-/** Known at every level, and read by whoever prints. */
+/** Accepted at every level, and read where results are printed. */
 const json = new CommanderOption('--json', 'print the result as one line of JSON; errors too, on the standard error');
 
 function parserOf(parent: Parser, word: string, summary: string): Parser {
@@ -70,22 +70,23 @@ function createParser(commands: readonly Command[], speaker: Speaker): Parser {
   const parser = new Parser('latchkey').description(description).exitOverride().helpCommand(false).addOption(json);
   // Fixed, so that help is the same wherever it is printed.
   parser.configureHelp({ helpWidth: 100, sortSubcommands: true });
-  // Errors are thrown, and told by whoever catches them.
+  // Errors are thrown, and printed by the caller.
   parser.configureOutput({ writeOut: speaker.print, writeErr: () => {} });
   for (const declared of commands) addCommand(parser, declared, speaker);
   parser.addHelpText('after', exitCodesText);
   return parser;
 }
 
-/** What a wrong command line is told: the library's own words, and where to read on. */
+/** Converts an error of the command line: the library's message, and where to read on. */
 function usageError(error: CommanderError): CommandError {
   const message = error.code === 'commander.help' ? 'say which command' : error.message.replace(/^error: /, '');
   return new CommandError('usage', `${message.replaceAll('\n', ' ')}; latchkey --help tells more`, { cause: error });
 }
 
 /**
- * Finds the command that `args` name, reads its options and runs it.
- * @returns what it did, or `null` when there is nothing to print: help was, or the command has said everything itself. Throws CommandError for a wrong command line.
+ * Finds the command that `args` name, parses its options and runs it.
+ * @returns its outcome, or `null` when there is nothing to print: help was printed, or the command has printed
+ * everything itself. Throws CommandError for a wrong command line.
  */
 export async function runProgram(
   commands: readonly Command[],

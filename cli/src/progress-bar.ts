@@ -9,7 +9,7 @@ function inWords(leftMs: number): string {
   return `${Math.ceil(leftMs / minute)} min`;
 }
 
-/** A bar that is drawn over itself with what is left to wait, where `out` is a terminal; elsewhere nothing is written. */
+/** Progress bar with the remaining time, redrawn in place, where `out` is a terminal; elsewhere nothing is written. */
 export function progressBar(out: NodeJS.WriteStream): (done: number, total: number) => void {
   let begun: { readonly ms: number; readonly done: number } | null = null;
 
@@ -26,7 +26,7 @@ export function progressBar(out: NodeJS.WriteStream): (done: number, total: numb
     if (!out.isTTY || total === 0) return;
     const full = Math.floor((done / total) * cells);
     const bar = '█'.repeat(full) + '░'.repeat(cells - full);
-    // The rest of the line may hold what was longer before.
+    // The rest of the line may still show a longer text.
     out.write(`\r${bar} ${done} of ${total}${timeLeft(done, total)}\x1b[K${done < total ? '' : '\n'}`);
   };
 }

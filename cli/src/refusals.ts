@@ -27,12 +27,12 @@ const texts: Readonly<Record<Reason, string>> = {
   noSuchService: 'There is no such service, or it has ended already',
 };
 
-/** The end of a command that what is there does not allow. */
+/** Returns the error of a command that the present state does not allow. */
 export function refused(reason: Reason): CommandError {
   return new CommandError('refused', texts[reason]);
 }
 
-/** What the work answers; where it finds nothing to do it to, the command ends with this reason. */
+/** Returns the result of the work; where it found nothing, the command ends with this reason. */
 export async function orRefused<T>(work: Promise<T>, reason: Reason): Promise<T> {
   try {
     return await work;

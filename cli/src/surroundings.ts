@@ -2,18 +2,18 @@ import { createInterface, type Interface } from 'node:readline/promises';
 import { type Readable, Writable } from 'node:stream';
 import { progressBar } from './progress-bar.ts';
 
-/** What a command sees of the process that it runs in. */
+/** Environment and terminal of a command. */
 export interface Surroundings {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Asks at the terminal; `null` where there is none, or no answer. */
+  /** Asks at the terminal; `null` where there is none, or no reply. */
   readonly ask: (question: string) => Promise<string | null>;
-  /** The same for a secret: what is typed is not shown. */
+  /** The same for a secret: the input is not shown. */
   readonly askSecret: (question: string) => Promise<string | null>;
   /** The standard input, for a command that reads it. */
   readonly stdin: Readable;
   /** The standard output, for a command that speaks a protocol there. */
   readonly stdout: Writable;
-  /** Tells people one line, on the standard error. */
+  /** Prints one line for people, on the standard error. */
   readonly say: (line: string) => void;
   /** Shows how much of a long work is done, on a terminal only. Call it with `total` at the end. */
   readonly progress: (done: number, total: number) => void;
@@ -22,7 +22,7 @@ export interface Surroundings {
 const hasTerminal = () => process.stdin.isTTY && process.stderr.isTTY;
 
 async function answerTo(prompt: Interface, question: string): Promise<string | null> {
-  // The end of the input is an answer, too.
+  // The end of the input is a reply, too.
   const closed = new Promise<null>((resolve) => {
     prompt.once('close', () => resolve(null));
   });
@@ -40,7 +40,7 @@ async function ask(question: string): Promise<string | null> {
 
 async function askSecret(question: string): Promise<string | null> {
   if (!hasTerminal()) return null;
-  // As a terminal of its own, which the reader has keep quiet; what it would show instead goes nowhere.
+  // A terminal of its own, which the reader silences; its output is discarded.
   const nowhere = new Writable({ write: (_shown, _encoding, done) => done() });
   const prompt = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const warning =
   'It holds the keys too: whoever has this file can sign as this instance. Keep it as secret as a password.';
 
-/** A store with some people and no server, and a directory beside it for back-ups. */
+/** A store with some users and no server, and a directory next to it for back-ups. */
 async function withStore(work: (dataDir: string, backups: string) => Promise<void>): Promise<void> {
   await withDirectory(async (directory) => {
     const [dataDir, backups] = [join(directory, 'data'), join(directory, 'backups')];

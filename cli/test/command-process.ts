@@ -11,7 +11,7 @@ import { runCommandLine } from '../src/command-line.ts';
 export const root = resolve(import.meta.dirname, '../..');
 const program = join(root, 'dist/bin/latchkey.js');
 
-/** How a command ended, and all that it said. */
+/** End of a command, with its output. */
 export interface CommandEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -22,7 +22,7 @@ export interface CommandEnd {
 interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** What is run in place of the compiled program. */
+  /** Program to run in place of the compiled one. */
   readonly file?: string;
 }
 
@@ -45,7 +45,7 @@ const ofProcess = ['serve', 'mcp', 'doctor'];
 let running = 0;
 let mask = 0;
 
-/** Whether a command line is about a process: what lasts, where it runs, or what it finds without being told. */
+/** Returns whether a command line needs a process: for its duration, its directory, or its defaults. */
 function needsProcess(args: readonly string[], { cwd, file, environment = {} }: Surroundings): boolean {
   const isToldWhere = args.includes('--data-dir') || 'DATA_DIR' in environment;
   return (

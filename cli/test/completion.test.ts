@@ -67,7 +67,7 @@ describe('latchkey completion bash', () => {
     ['latchkey org status --j', ['--json']],
   ])('completes %j in zsh too (CLI-23)', async (line, words) => {
     const { stdout } = await latchkey(['completion', 'zsh']);
-    // As zsh runs what was written for bash; what does not begin as the last word does it leaves out by itself.
+    // As zsh runs completions written for bash; it drops words with another prefix itself.
     const program = `${stdout}
 emulate ksh; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _latchkey; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const said = execFileSync('zsh', ['-f', '-c', program, 'zsh', ...line.split(' ')], { encoding: 'utf8' });

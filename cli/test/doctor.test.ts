@@ -41,10 +41,10 @@ function copy(): string {
   return dataDir;
 }
 
-/** What the doctor says of each thing, by its name. */
+/** Returns the doctor's finding for each check, by name. */
 async function examine(dataDir: string, environment: Record<string, string> = {}, ...more: string[]) {
   const args = ['doctor', '--json', '--data-dir', dataDir, ...more];
-  // A port at which nobody listens.
+  // A port without a listener.
   const { code, stdout, stderr } = await latchkey(args, { environment: { PORT: '1', ...environment } });
   const said = JSON.parse(stdout || stderr);
   const checks: readonly Check[] = said.checks ?? said.error.checks;
@@ -57,7 +57,7 @@ const contentOf = (dataDir: string) =>
 
 /** Listens and says nothing. */
 async function silentServer(): Promise<{ readonly port: number; readonly server: Server }> {
-  // What arrives is read: a socket that nobody reads never learns that the other side has gone.
+  // The data is read: an unread socket gets no event when the other side has gone.
   const server = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -6,7 +6,7 @@ import type { Json } from '../../server/test/support/test-app.ts';
 
 const refusal = { message: 'Not found', error: { code: 'NOT_FOUND', message: 'Not found', requestId: 'x' } };
 
-/** What is there before the real path, by which a test says how it wants to be answered. */
+/** Responses by the first part of the path, which a test puts before the real one. */
 const answers: Readonly<Record<string, (response: ServerResponse) => void>> = {
   html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
   'html-404': (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<p>Not found'),
@@ -22,7 +22,7 @@ export interface HeldRequest {
   readonly message: Json;
   readonly headers: IncomingMessage['headers'];
   readonly response: ServerResponse;
-  /** Whether the other side has hung up. */
+  /** The other side has hung up. */
   isGone: boolean;
 }
 
@@ -31,7 +31,7 @@ export class FakeInstance {
   readonly #server: Server;
   /** Path and credential of every request. */
   readonly seen: { readonly path: string; readonly authorization: string | undefined }[] = [];
-  /** What came to the endpoint of MCP, but for the check at the beginning. */
+  /** Requests to the MCP endpoint, except the check at the beginning. */
   readonly held: HeldRequest[] = [];
   url = '';
 

@@ -16,7 +16,7 @@ import { founding, group, imported, type Line, startNow, token, toLines, user } 
 
 beforeAll(ensureServerIsBuilt);
 
-/** What is in a store, without what is made up for each run: numbers, times and ids of records, salts. */
+/** Returns the content of a store, without what differs in each run: numbers, times and ids of records, salts. */
 function contentOf(app: TestApp): Json {
   const tables = tablesOf(app) as Record<string, Json[]>;
   const rows = (table: string, columns: readonly string[]) =>

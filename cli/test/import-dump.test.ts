@@ -11,7 +11,7 @@ import {
 } from '../../server/test/support/test-app.ts';
 import { dumpOf, imported, type Line, startNow, toLines } from './import-world.ts';
 
-/** Only what somebody can be told of a user, a token, a group: what a move must not change. */
+/** Facts about users, tokens and groups that a move must not change. */
 const kept: Readonly<Record<string, readonly string[]>> = {
   users: [
     'id',

@@ -271,7 +271,7 @@ describe('groups that people were taken out of (CRED-6)', () => {
       const { email } = (await admin.get(`/users/${idOf(2)}`)).body;
       const csv = await imported(app, ['users'], `email,role,groups\n${email},admin,Research\n`);
       expect(csv).toMatchObject({ changed: false, memberships: 0 });
-      // Newcomers join all the same, and an administrator may put back whom they like.
+      // New users join all the same, and an administrator may add back anyone.
       await imported(app, ['users'], 'email,fullName,groups\nnew@example.com,New,Research\n');
       expect(members(idOf(0x30))).toHaveLength(2);
       await admin.post('/userGroups/add-users', { userIds: [idOf(2)], groupIds: [adminGroup] });

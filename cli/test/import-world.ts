@@ -34,7 +34,7 @@ export async function imported(app: TestApp, args: readonly string[], content: s
   return JSON.parse(stdout);
 }
 
-/** The same, expected to be refused: the error that it told. */
+/** The same, expected to be rejected: returns the error. */
 export async function refusedImport(app: TestApp, args: readonly string[], content: string): Promise<Json> {
   const { code, stdout, stderr } = await importText(app, [...args, '--json'], content);
   if (code !== 3 || stdout !== '') throw new Error(`import ended with ${code}: ${stdout}${stderr}`);
@@ -49,7 +49,7 @@ export function toLines(lines: readonly Line[]): string {
 const oid = (id: string | null) => (id === null ? null : { $oid: id });
 const date = (ms: number | null) => (ms === null ? null : { $date: new Date(ms).toISOString() });
 
-/** What another deployment of this API would dump of a store, in MongoDB's extended JSON. */
+/** Returns the dump that another deployment of this API would make of a store, in MongoDB's extended JSON. */
 export async function dumpOf({ services }: TestApp): Promise<Line[]> {
   const all = <T extends Parameters<typeof services.db.read.selectFrom>[0]>(table: T) =>
     services.db.read.selectFrom(table).selectAll().execute() as Promise<Json[]>;

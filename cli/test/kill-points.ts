@@ -44,7 +44,7 @@ for (const name of ['openSync', 'writeSync', 'fsyncSync', 'renameSync', 'rmSync'
 syncBuiltinESMExports();
 `;
 
-/** How a command ended, and what it had done until then. */
+/** End of a command, with the points that it had passed. */
 interface Cut extends CommandEnd {
   readonly dataDir: string;
   /** The statements and changes of files, in order; the last one was not done where it was killed. */

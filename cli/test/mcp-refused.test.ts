@@ -37,7 +37,7 @@ const run = (args: readonly string[], environment: Readonly<Record<string, strin
   latchkey(['mcp', ...args], { environment });
 
 describe('latchkey mcp with what it cannot work with', () => {
-  /** What was run, and the one line that it said; an expression is of a part of it. */
+  /** A run, and its one line of output; an expression matches a part of it. */
   type Case = readonly [Promise<CommandEnd>, string | RegExp];
 
   const ends = (code: number, line: string | RegExp) => {

@@ -38,7 +38,7 @@ function file(name: string, content: string): string {
   return path;
 }
 
-/** Whom the token that a command found belongs to. */
+/** Returns the owner of the token that a command found. */
 async function tokenIdOf(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<string> {
   const bridge = new McpProcess(args, environment);
   bridge.request(1, 'tools/call', { name: 'whoami', arguments: {} });

@@ -25,7 +25,7 @@ async function makePlace(): Promise<PostgresPlace> {
   return place;
 }
 
-/** Whether servers and commands may use the embedded store. */
+/** Returns whether servers and commands may use the embedded store. */
 async function isEmbeddedInUse(dataDir: string): Promise<boolean> {
   try {
     await openSqlite(dataDir).close();
@@ -37,7 +37,7 @@ async function isEmbeddedInUse(dataDir: string): Promise<boolean> {
   }
 }
 
-/** What a command finds in the database. */
+/** Returns the state that a command finds in the database. */
 async function stateOf({ url }: PostgresPlace): Promise<'empty' | 'unfinished' | 'whole'> {
   try {
     await (await openPostgres(new Secret(url), null, 'use')).close();
@@ -77,7 +77,7 @@ type Cut = Awaited<ReturnType<typeof moveUntil>>;
 const found = async ({ place, dataDir }: Cut) =>
   `${(await isEmbeddedInUse(dataDir)) ? 'embedded' : 'no embedded'}, ${await stateOf(place)}`;
 
-/** What the operator does in each state, and how it ends: the same command, and by force where nothing was decided yet. */
+/** Steps of the operator in each state: the same command, and by force where nothing was decided yet. */
 const cures: Readonly<Record<string, readonly (readonly [flags: readonly string[], end: object])[]>> = {
   'embedded, empty': [[[], { code: 0, stderr: '' }]],
   'embedded, unfinished': [

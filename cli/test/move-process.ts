@@ -43,9 +43,9 @@ const stopMsMax = 60_000;
 /** A move that is under way. */
 export interface RunningMove {
   readonly end: Promise<CommandEnd>;
-  /** What it has done so far: statements for PostgreSQL, and files. */
+  /** Points that it has passed: statements for PostgreSQL, and files. */
   readonly points: () => readonly string[];
-  /** Waits until it stands still where it was told to. */
+  /** Waits until it has stopped where it was told to. */
   readonly stopped: () => Promise<void>;
   readonly signal: (name: 'SIGCONT' | 'SIGKILL') => void;
 }

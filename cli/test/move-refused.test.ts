@@ -87,7 +87,7 @@ describe('latchkey move --back', () => {
       const server = await ServerProcess.start({ ...embedded, DATA_DIR: dataDir, ENCRYPTION_KEY: key });
       expect((await server.call('GET', '/org', { token })).status).toBe(200);
       expect((await server.end('SIGTERM')).code).toBe(0);
-      // What may have been written to the database since is nobody's to throw away.
+      // Data that may have been written to the database since must not be deleted.
       const again = await latchkey([...args, '--force'], { environment: { ENCRYPTION_KEY: key } });
       expect(again).toMatchObject({ code: 1, stderr: expect.stringMatching(/The database is not empty/) });
     }));

@@ -17,7 +17,7 @@ async function makeDeletedOrganization(dataDir: string, users: number): Promise<
   await app.stop();
 }
 
-/** Runs `latchkey org purge` at a terminal of its own, where somebody types `line`. */
+/** Runs `latchkey org purge` at a terminal of its own, where the operator types `line`. */
 async function purgeAtTerminal(dataDir: string, line: string) {
   const command = `'${process.execPath}' '${join(root, 'dist/bin/latchkey.js')}' org purge --data-dir '${dataDir}'`;
   const terminal = spawn('script', ['-qec', command, '/dev/null'], {
@@ -54,7 +54,7 @@ describe('latchkey org purge', () => {
       expect(before.designations).toBeGreaterThan(100);
       expect(before.hashes).toBe(1);
       await latchkeyJson('org', 'purge', '--yes', '--data-dir', dataDir);
-      // Beside no running server the command empties the log, in which the rows may stand, too.
+      // Without a running server the command empties the log, which may contain the rows, too.
       expect(existsSync(log)).toBe(false);
       expect(found('$argon2id$')).toBe(0);
       // Where a page was split, a copy may have stayed behind that no row owns any more.

@@ -22,7 +22,7 @@ async function registerService(server: ServerProcess, session: string): Promise<
   return (await server.call('POST', '/oauth2/token', { body: asked })).body.access_token;
 }
 
-/** What is left in the store while somebody signs in by the other ways. */
+/** Leaves unfinished sign-ins of other methods in the store. */
 function leaveSignIns(dataDir: string): void {
   const store = secondConnection({ dataDir });
   store.exec(`
@@ -47,7 +47,10 @@ async function addWebhook(server: ServerProcess, token: string): Promise<void> {
   expect(asked.status).toBe(200);
 }
 
-/** A server with an organization, three more people of whom the last is deleted, a service, and a personal access token. */
+/**
+ * Starts a server with an organization, three more users of whom the last is deleted, a service, and a personal access
+ * token.
+ */
 async function populate(server: ServerProcess) {
   const session = await server.setUp();
   const ids: string[] = [];
@@ -69,7 +72,7 @@ async function populate(server: ServerProcess) {
   return { session, token: made.body.token.accessToken as string, link, service };
 }
 
-/** What a link answers to a password that is too short: nothing is used up. */
+/** Returns the response of a link to a password that is too short: nothing is used up. */
 async function tryLink(server: ServerProcess, link: string): Promise<number> {
   return (await server.call('POST', '/userAccount/password/reset/token', { token: link, body: { password: 'x' } }))
     .status;
@@ -89,7 +92,7 @@ function auditOf(dataDir: string): Json[] {
   return rows.map((row) => ({ ...row, details: JSON.parse(row.details) }));
 }
 
-/** What consumers are to be told when the organization comes back: it, and each active person, in order. */
+/** Expects the events for consumers when the organization is restored: it, and each active user, in order. */
 function expectToldAnew(dataDir: string, before: Json[]): void {
   const after = eventsOf(dataDir);
   expect(after.slice(0, before.length)).toEqual(before);
@@ -291,7 +294,7 @@ describe('latchkey org', () => {
       });
       const { stdout } = await latchkey(['org', 'status'], { environment: { DATA_DIR: dataDir } });
       expect(stdout).toMatch(/^org-1001 \(Example Ltd\) is deleted since \S+, by \w{24}; active users: 1\n$/);
-      // No terminal, and nobody to ask.
+      // No terminal to ask at.
       await expectRefused(['org', 'purge'], 'Purging cannot be undone: confirm it with --yes, or at a terminal');
       expect((await latchkeyJson('org', 'status', ...at)).state).toBe('deleted');
       await server.end('SIGTERM');

@@ -85,7 +85,7 @@ describe('latchkey restore over a store that goes on from the back-up', () => {
           servicesEnded: 1,
           webhooksRemoved: 1,
         },
-        // Of whoever came later, and of whoever changed the password.
+        // Of users created later, and of the user who changed the password.
         leftBehind: { users: 1, tokens: 2, sessions: 2, services: 0, webhooks: 0 },
         events: 2,
       });
@@ -113,7 +113,7 @@ describe('latchkey restore over a store that goes on from the back-up', () => {
       })) {
         expect([what, await statusOf(server, dead)]).toEqual([what, 401]);
       }
-      // The refresh token of before was exchanged, and the one that took its place goes on.
+      // The earlier refresh token was exchanged, and its successor stays valid.
       expect((await signIn(server, hedy.email)).status).toBe(401);
       const hedyNow = await signIn(server, hedy.email, newPassword);
       expect(hedyNow.status).toBe(200);

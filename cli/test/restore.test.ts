@@ -26,7 +26,7 @@ async function withBackup(work: (place: Place) => Promise<void>): Promise<void> 
   });
 }
 
-/** What is in a directory, but for the lock, which holds no data. */
+/** Names in a directory, except the lock, which holds no data. */
 const namesIn = (dataDir: string) => readdirSync(dataDir).filter((name) => name !== 'server.lock');
 
 describe('latchkey restore', () => {

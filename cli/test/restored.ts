@@ -35,7 +35,7 @@ export async function done(
   return answer;
 }
 
-/** Signs somebody in; answers status and body. */
+/** Signs a user in; returns status and body. */
 export async function signIn(server: ServerProcess, email: string, secret: string = password) {
   const headers = { 'x-session-token': await server.beginSignIn() };
   const body = { method: 'password', credentials: { password: secret }, email };
@@ -53,7 +53,7 @@ export async function member(server: ServerProcess, admin: string, name: string)
   return { id: String(id), email, session: String(accessToken), refresh: String(refreshToken) };
 }
 
-/** A personal access token of somebody. */
+/** Creates a personal access token of a user. */
 export async function tokenOf(server: ServerProcess, session: string, name: string) {
   const { token } = await done(server, 'POST /personal-access-tokens', { token: session, body: { name } });
   return { id: String(token.id), raw: String(token.accessToken) };

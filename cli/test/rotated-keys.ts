@@ -27,7 +27,7 @@ export async function leaveStore(dataDir: string): Promise<{ readonly token: str
   return { token: credential ?? '' };
 }
 
-/** What the service makes of a store: whether it reads the mail settings, and lets a token in. */
+/** Starts the service on a store, and returns whether it reads the mail settings and accepts a token. */
 export async function startOn(dataDir: string, token: string, environment: Readonly<Record<string, string>> = {}) {
   const app = await TestApp.start({ DATA_DIR: dataDir, DATABASE_URL: '', ...environment });
   try {

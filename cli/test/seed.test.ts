@@ -16,7 +16,7 @@ beforeAll(ensureServerIsBuilt);
 
 const usersSql = 'SELECT * FROM users ORDER BY id';
 
-/** Everybody is in `everyone` and was told of; numbers have no gaps. */
+/** Expects that all users are in `everyone` and have an event; numbers have no gaps. */
 function expectConsistent(dataDir: string): void {
   const users = readStore(dataDir, usersSql);
   expect(users.map(({ slug }) => slug)).toEqual(users.map((_, place) => `user-${1_001 + place}`));

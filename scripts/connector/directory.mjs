@@ -1,4 +1,4 @@
-// People and teams in memory, in the shapes that a connector backend answers.
+// Users and teams in memory, in the forms that a connector backend returns.
 import { randomBytes } from 'node:crypto';
 
 const roles = ['OWNER', 'WRITER', 'READER'];
@@ -33,7 +33,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Upper case first: that makes two letters of a sharp s. */
+/** Upper case first: that turns a sharp s into two letters. */
 function fold(/** @type {string} */ text) {
   return text.normalize('NFC').toUpperCase().toLowerCase();
 }
@@ -63,7 +63,7 @@ function page(/** @type {T[]} */ items, /** @type {Paging} */ { page: number, li
   };
 }
 
-/** Everybody and every team, of all organizations. */
+/** All users and teams, of all organizations. */
 export class Directory {
   /** @type {Map<string, Person>} */
   people = new Map();
@@ -76,14 +76,14 @@ export class Directory {
     this.now = now;
   }
 
-  /** Somebody who is there; what is known already stays unless it is said anew. */
+  /** Adds or updates a user; absent fields stay. */
   know(/** @type {Known} */ { userId, orgId, ...said }) {
     const known = this.people.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
     const given = Object.entries(said).filter(([, value]) => value !== undefined);
     this.people.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
   }
 
-  /** Somebody who is gone, out of every team too. */
+  /** Removes a user, from every team too. */
   forget(/** @type {string} */ userId) {
     this.people.delete(userId);
     for (const team of this.teamsById.values()) team.members = team.members.filter((one) => one.userId !== userId);

@@ -34,7 +34,7 @@ type Outcome = 'delivery' | 'webhookCall';
 export interface Services {
   /** The present configuration: a snapshot, which is exchanged whole. */
   readonly config: Config;
-  /** Reads the configuration anew; throws `configurationWrong`, and then nothing changes. Rules: CONFIG-26, CONFIG-27. */
+  /** Reloads the configuration; throws `configurationWrong`, and then nothing changes. Rules: CONFIG-26, CONFIG-27. */
   readonly reloadConfig: () => Config;
   readonly clock: Clock;
   readonly newId: NewId;

@@ -19,7 +19,7 @@ function isHere(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** What becomes of the keys of a back-up. */
+/** Plan for the keys of a back-up. */
 export interface KeyPlan {
   /** Names of those that are not there and will be written. */
   readonly written: readonly string[];
@@ -28,8 +28,8 @@ export interface KeyPlan {
 }
 
 /**
- * Plans which keys of a back-up are put into the data directory: those that are not there. One that is there is never
- * replaced, so that the present store is whole at any moment. Rule: CLI-26.
+ * Plans which keys of a back-up are put into the data directory: the missing ones. An existing key is never replaced,
+ * so that the present store is usable at any time. Rule: CLI-26.
  */
 export function planKeys({ dataDir }: Config, keys: BackupKeys): KeyPlan {
   const known = [...keys].filter(([name]) => names.includes(name));
@@ -40,7 +40,7 @@ export function planKeys({ dataDir }: Config, keys: BackupKeys): KeyPlan {
   };
 }
 
-/** Refuses a back-up whose stored settings the key that is there cannot read, and which nothing takes the place of. */
+/** Rejects a back-up whose stored settings the existing key cannot decrypt, where no other key replaces it. */
 export function requireSameEncryption({ dataDir, encryptionKey: configured }: Config, { kept }: KeyPlan): void {
   if (configured !== null || !kept.includes(encryptionKey)) return;
   throw new CommandError(

@@ -18,7 +18,7 @@ interface BackupWish {
   readonly progress: Progress;
 }
 
-/** What a back-up has become. */
+/** Facts of a finished back-up. */
 export interface MadeBackup extends BackupFacts {
   readonly file: string;
   readonly bytes: number;
@@ -34,8 +34,8 @@ function requireFree(file: string, isForced: boolean): void {
 }
 
 /**
- * Makes a back-up of the store as it is at one moment, beside a running server or not. The file is whole, verified and on
- * the disk, or not there; one that it replaces stays until then. Throws StartupError and CommandError. Rules: CLI-24, CLI-25.
+ * Backs up a snapshot of the store, also while a server runs. The file is complete, verified and synced to disk, or not
+ * there; a file that it replaces stays until then. Throws StartupError and CommandError. Rules: CLI-24, CLI-25.
  */
 export async function makeBackup(
   config: Config,

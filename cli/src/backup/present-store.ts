@@ -17,7 +17,7 @@ export interface PresentStore {
   readonly problem: string | null;
 }
 
-/** Takes the present store, so that nobody writes to it any more. Throws StartupError while somebody uses it. */
+/** Locks the present store against writes. Throws StartupError while it is in use. */
 export function takePresentStore({ dataDir }: Config): PresentStore {
   if (!holdsStore(dataDir)) return { isThere: false, held: null, problem: `DATA_DIR ${dataDir} holds no store` };
   try {

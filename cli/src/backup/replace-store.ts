@@ -13,7 +13,9 @@ function asideDirectory(dataDir: string): string {
   }
 }
 
-/** What only a store that cannot be read still has beside it. Beside another store it would ruin that one, so it goes first. */
+/**
+ * Returns the files that only an unreadable store still has. They would corrupt another store, so they are moved first.
+ */
 function strayFiles(dataDir: string): readonly string[] {
   return ['-wal', '-shm', '-journal'].map((end) => storeFile + end).filter((name) => existsSync(join(dataDir, name)));
 }

@@ -2,7 +2,7 @@ import type { Config } from '../../../server/src/config/config.ts';
 import { CommandError } from '../failures.ts';
 
 /**
- * Refuses what is for the embedded store alone where the store is PostgreSQL, unless a data directory was named.
+ * Rejects commands for the embedded store where the store is PostgreSQL, unless a data directory was named.
  * @param instead the command to run in place of this one
  */
 export function requireEmbedded({ databaseUrl }: Config, dataDir: string | null, instead: string): void {

@@ -30,12 +30,12 @@ interface RestoreWish {
   /** Takes nothing over from the present store. */
   readonly isAlone: boolean;
   readonly revoke: Revocation;
-  /** Whether a back-up of an earlier schema may be migrated. */
+  /** A back-up of an earlier schema may be migrated. */
   readonly mayMigrate: boolean;
   readonly progress: Progress;
 }
 
-/** What restoring did. */
+/** Outcome of restoring an organization. */
 export interface RestoredStore {
   readonly facts: BackupFacts;
   /** `null`: nothing was taken over from the store of before. */
@@ -43,7 +43,7 @@ export interface RestoredStore {
   readonly revoked: Revoked;
   readonly keys: KeyPlan;
   readonly audit: AuditVerdict;
-  /** Where the store of before is kept; `null`: there was none. */
+  /** Directory with the earlier store; `null`: there was none. */
   readonly keptAside: string | null;
 }
 
@@ -74,7 +74,7 @@ interface Parts {
   readonly journal: string | null;
 }
 
-/** Makes of the store of the back-up what is to take the place of the present one, in one transaction. */
+/** Prepares the store of the back-up for its new place, in one transaction. */
 function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreWish) {
   return writeBeside(join(staging, storeFile), journal, async (tx) => {
     const carried = journal === null ? null : await carryOver(tx, services, facts.schema);
@@ -117,9 +117,9 @@ async function restoreInto(config: Config, staging: string, wish: RestoreWish): 
 }
 
 /**
- * Puts the store of a back-up in the place of the present one, while no server runs on the directory. What ended since the
- * back-up stays so, as far as the present store knows it. Whatever ends it half way, the directory has the one store or the
- * other, whole. Throws StartupError and CommandError; then nothing has changed. Rules: CLI-26 to CLI-29.
+ * Replaces the present store by that of a back-up, while no server runs on the directory. What ended since the back-up
+ * stays ended, as far as the present store knows it. If it is interrupted, the directory has one store or the other,
+ * complete. Throws StartupError and CommandError; then nothing has changed. Rules: CLI-26 to CLI-29.
  */
 export async function restoreBackup(config: Config, wish: RestoreWish): Promise<RestoredStore> {
   prepareDataDir(config.dataDir);
@@ -127,7 +127,7 @@ export async function restoreBackup(config: Config, wish: RestoreWish): Promise<
   const staging = join(config.dataDir, 'restoring');
   const clear = () => rmSync(staging, { recursive: true, force: true });
   try {
-    // Of one that was cut short; nobody else is here.
+    // Left by a restore that was cut short; no other process is here.
     clear();
     mkdirSync(staging, { mode: 0o700 });
     return await restoreInto(config, staging, wish);

@@ -13,7 +13,7 @@ const texts: Readonly<Record<CarryRefusal, string>> = {
 const wayOut =
   '--without-journal restores the back-up as it is; --revoke then has to say what is to end: sessions, tokens, all, or none, so that what was revoked since works again';
 
-/** The end of a restore that nobody can tell what ended since the back-up. Nothing has changed. */
+/** Error of a restore without a journal, which would tell what ended since the back-up. Nothing has changed. */
 export function noJournal(problem: string): CommandError {
   return new CommandError('refused', `Nothing tells what ended since the back-up (${problem}). ${wayOut}`);
 }
@@ -23,7 +23,7 @@ export function refuseCarrying(reason: CarryRefusal): CommandError {
   return noJournal(texts[reason]);
 }
 
-/** Refuses a back-up of a newer schema, and, unless it may be migrated, one of an earlier schema. */
+/** Rejects a back-up of a newer schema, and, unless it may be migrated, one of an earlier schema. */
 export function requireSchema({ schema }: BackupFacts, mayMigrate: boolean): void {
   if (schema > schemaVersion) {
     throw new CommandError(

@@ -2,7 +2,7 @@ import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { flag, text } from '../options.ts';
 
-/** What is indented is printed as it stands; paragraphs are laid out where they are printed. */
+/** Indented lines are printed unchanged; paragraphs are wrapped when they are printed. */
 const details = `For agents and their programs, on their own machine: a server of the Model Context Protocol on the standard input and output that passes everything on to an instance. The tools are the instance's, those that the token allows. Programs that speak MCP over HTTP need it not: they are given <instance>/mcp and the header "Authorization: Bearer <token>".
 
 The token is looked for in --token, --token-file, LATCHKEY_TOKEN, LATCHKEY_TOKEN_FILE, and then asked for where there is a terminal. Others on the machine can read a command line: prefer the others. It ends with its input. Nothing but the protocol goes to the standard output.

@@ -8,7 +8,7 @@ import type { Surroundings } from '../surroundings.ts';
 
 const shownDigits = 16;
 
-/** What the operator does next, whose server has an encryption key of its own or one that the configuration gives. */
+/** Returns the operator's next steps, with an encryption key of the server's own or one from the configuration. */
 function nextSteps(dataDir: string, hasKey: boolean): readonly string[] {
   const place = resolve(dataDir);
   const key = hasKey ? 'ENCRYPTION_KEY as it is' : `ENCRYPTION_KEY_FILE=${place}/encryption-key`;

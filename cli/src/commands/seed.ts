@@ -46,7 +46,7 @@ export const seed = command({
     const startedMs = performance.now();
     const seeded = await seedStore(config, { ...counts, password, token: printToken }, surroundings.progress);
     const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
-    // What the operator gave is not told back.
+    // A password that the operator gave is not printed.
     const made = { ...seeded, password: password === null ? seeded.password : null };
     const { users, groups, tokens } = counts;
     const lines = [

@@ -1,17 +1,17 @@
-/** `skipped`: there is nothing to look at, or it cannot be looked at because of something else. */
+/** `skipped`: there is nothing to check, or it cannot be checked because of another finding. */
 type State = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What was found out about one thing. Rule: CLI-21. */
+/** Result of one check. Rule: CLI-21. */
 export interface Check {
   readonly name: string;
   readonly state: State;
-  /** One line; what is wrong, where something is. Holds no secret. */
+  /** One line: the problem, if there is one. Contains no secret. */
   readonly message: string;
   /** One line: what to do about it; `null` where nothing is wrong. */
   readonly cure: string | null;
 }
 
-/** What was found out, without its name. */
+/** Result of a check, without its name. */
 export type Finding = Omit<Check, 'name'>;
 
 export const fine = (message: string): Finding => ({ state: 'ok', message, cure: null });
@@ -19,13 +19,13 @@ export const skipped = (message: string): Finding => ({ state: 'skipped', messag
 export const warning = (message: string, cure: string): Finding => ({ state: 'warning', message, cure });
 export const failed = (message: string, cure: string): Finding => ({ state: 'failed', message, cure });
 
-/** What an error says, on one line. */
+/** Returns the message of an error, on one line. */
 export function messageOf(error: unknown): string {
   const { message } = error instanceof Error ? error : { message: String(error) };
   return message.replace(/\s+/g, ' ').trim();
 }
 
-/** A size as people read it. */
+/** Returns a size in readable form. */
 export function shownBytes(bytes: number): string {
   const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
   const power = bytes < 1_000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));

@@ -19,22 +19,22 @@ import {
   checkTokens,
 } from './store-checks.ts';
 
-/** Longer than each step of a check may take by itself. */
+/** Longer than each step of a check may take alone. */
 const waitMsMax = 30 * second;
 
 interface Wish {
   readonly dataDir: string | null;
-  /** Whether to go through everything, however long it takes. */
+  /** Check everything, however long it takes. */
   readonly isDeep: boolean;
 }
 
-/** What a check found, and what later ones need of it. */
+/** Result of a check, and the value that later ones need. */
 interface Found<T> {
   readonly finding: Finding;
   readonly value: T;
 }
 
-/** Runs one check; whatever it throws, or waits for too long, is a finding, too. Rule: CLI-22. */
+/** Runs one check; an error, or a time-out, is a finding, too. Rule: CLI-22. */
 async function attempt<T>(
   name: string,
   check: () => Found<T> | Promise<Found<T>>,
@@ -119,7 +119,7 @@ async function examineAll(config: Config, wish: Wish, surroundings: Surroundings
 }
 
 /**
- * Looks at everything that an instance needs, and answers what was found. It changes and sends nothing. Rules: CLI-21,
+ * Checks everything that an instance needs, and returns the findings. It changes and sends nothing. Rules: CLI-21,
  * CLI-22.
  */
 export async function examineInstance(wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {

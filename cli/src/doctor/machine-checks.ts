@@ -16,7 +16,7 @@ const aheadMsMax = 60 * second;
 const apartMsAdvised = 2 * second;
 const apartMsMax = 30 * second;
 
-/** What room on a disk means. Rule: CLI-21. */
+/** Checks the free space of a disk. Rule: CLI-21. */
 export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; readonly place: string }): Finding {
   const found = `${shownBytes(freeBytes)} free at ${place}`;
   if (freeBytes < freeBytesMin) return failed(found, 'Make room at once: without it nothing more can be stored');
@@ -25,8 +25,8 @@ export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; r
 }
 
 /**
- * Whether the server's user has more rights than a server needs. Rule: CLI-21.
- * @param uid of this process; `undefined` where the system has no such numbers
+ * Checks whether the server's user has more rights than needed. Rule: CLI-21.
+ * @param uid of this process; `undefined` where the system has no user ids
  */
 export function judgeUser(uid: number | undefined): Finding {
   if (uid !== 0) return fine('This is not the superuser');
@@ -40,14 +40,14 @@ function directoryAt(path: string): string {
   return existsSync(path) || above === path ? path : directoryAt(above);
 }
 
-/** How much room the data directory has. */
+/** Checks the free space of the data directory. */
 export async function checkDisk(dataDir: string): Promise<Finding> {
   const place = directoryAt(resolve(dataDir));
   const { bavail, bsize } = await statfs(place);
   return judgeSpace({ freeBytes: bavail * bsize, place });
 }
 
-/** Whether the files of a data directory are their owner's alone. Rule: CLI-21. */
+/** Checks that the files of a data directory are accessible to their owner only. Rule: CLI-21. */
 export function checkFiles(dataDir: string): Finding {
   if (!existsSync(dataDir)) return skipped(`DATA_DIR ${dataDir} is not there yet`);
   const secret = new RegExp(`^(${signingKeyFile}|${encryptionKeyFile}(\\.next)?)$`);
@@ -63,13 +63,13 @@ export function checkFiles(dataDir: string): Finding {
 
 interface Moments {
   readonly nowMs: number;
-  /** The latest moment in the store; `null`: not known. */
+  /** Latest time in the store; `null`: unknown. */
   readonly latestMs: number | null;
-  /** How far a running server is ahead; `null`: none was asked. */
+  /** Milliseconds that a running server's clock is ahead; `null`: no server responded. */
   readonly serverAheadMs: number | null;
 }
 
-/** What the clock of this machine means, by itself and against others. Rule: CLI-21. */
+/** Checks the clock of this machine, alone and against others. Rule: CLI-21. */
 export function judgeClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding {
   const cure = 'Set the clock, best by NTP (systemd-timesyncd, chrony), before a server starts';
   const year = new Date(nowMs).getUTCFullYear();

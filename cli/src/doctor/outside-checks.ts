@@ -12,7 +12,7 @@ import { type Finding, failed, fine, messageOf, skipped, warning } from './check
 
 const waitMs = 5 * second;
 
-/** What the checks are about. */
+/** Subject of the checks. */
 export interface Subject {
   readonly config: Config;
   /** `null` where there is none that can be read. */
@@ -23,7 +23,7 @@ type SettingReader<T> = typeof mailSettingsReader extends (parts: infer P) => un
   ? (parts: P) => () => Promise<T | null>
   : never;
 
-/** What an administrator stored; `unreadable` with the present key; `null`: nothing. */
+/** Returns a stored setting; `unreadable` with the present key; `null`: none. */
 async function stored<T>({ config, db }: Subject, reader: SettingReader<T>): Promise<T | 'unreadable' | null> {
   if (db === null) return null;
   let isUnreadable = false;
@@ -44,7 +44,7 @@ const unreadable = (what: string): Finding =>
     'Give ENCRYPTION_KEY, or the file encryption-key, that it was stored with; or store it anew',
   );
 
-/** Whether the mail server takes a connection and the sign-in; nothing is sent. Rule: CLI-21. */
+/** Checks that the mail server accepts a connection and the login; sends nothing. Rule: CLI-21. */
 export async function checkMail(subject: Subject): Promise<Finding> {
   const server = subject.config.mailServer ?? (await stored(subject, mailSettingsReader));
   if (server === 'unreadable') return unreadable('the mail server');
@@ -56,7 +56,7 @@ export async function checkMail(subject: Subject): Promise<Finding> {
   return failed(`${place} does not work: ${problem}`, cure);
 }
 
-/** Whether the broker can be connected to. Rule: CLI-21. */
+/** Checks the connection to the broker. Rule: CLI-21. */
 export async function checkBroker({ config }: Subject): Promise<Finding> {
   const { eventsUrl } = config;
   if (eventsUrl === null) return skipped('No broker is configured: events are in the log, and go to webhooks');
@@ -70,7 +70,7 @@ export async function checkBroker({ config }: Subject): Promise<Finding> {
   }
 }
 
-/** Whether the provider of single sign-on describes itself. Rule: CLI-21. */
+/** Checks that the provider of single sign-on serves its metadata. Rule: CLI-21. */
 export async function checkSignOn(subject: Subject): Promise<Finding> {
   const settings = subject.config.oidc ?? (await stored(subject, oidcSettingsReader));
   if (settings === 'unreadable') return unreadable('single sign-on');
@@ -84,7 +84,7 @@ export async function checkSignOn(subject: Subject): Promise<Finding> {
   }
 }
 
-/** Whether the connector backend answers at all; a credential it gets none. Rule: CLI-21. */
+/** Checks that the connector backend responds at all; it gets no credential. Rule: CLI-21. */
 export async function checkConnector({ config: { connectorUrl } }: Subject): Promise<Finding> {
   if (connectorUrl === null) return skipped('No connector backend is configured: teams are kept in this store');
   const cure = 'Start the connector backend, or correct CONNECTOR_BACKEND_URL';

@@ -7,20 +7,20 @@ import { type Finding, failed, fine, warning } from './check.ts';
 const answerMsMax = 3 * second;
 const bytesMax = 10_000;
 
-/** What a server said of itself. */
+/** Response of a server about its state. */
 interface Said {
   readonly isReady: boolean;
   readonly aheadMs: number;
 }
 
-/** Where HOST and PORT can be reached from this machine; `null` with a port that only the server knows. */
+/** Returns the address of HOST and PORT from this machine; `null` for a port that only the server knows. */
 function nearAddress({ host, port }: Config): string | null {
   const everywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const near = everywhere[host] ?? host;
   return port === 0 ? null : `http://${near.includes(':') ? `[${near}]` : near}:${port}`;
 }
 
-/** Asks an address whether a service is there; `null`: nobody, or somebody else. */
+/** Asks an address whether a service runs there; `null`: none, or another program. */
 async function ask(address: string): Promise<Said | null> {
   try {
     const askedMs = systemClock.now();
@@ -42,7 +42,7 @@ async function ask(address: string): Promise<Said | null> {
 interface Seen {
   readonly near: Said | null;
   readonly isRunning: boolean;
-  /** Whether it was HOST and PORT that answered. */
+  /** The response came from HOST and PORT. */
   readonly isNearby: boolean;
 }
 
@@ -63,8 +63,8 @@ function judge(config: Config, { near, isRunning, isNearby }: Seen): Finding {
 }
 
 /**
- * Whether a server runs on the data directory and answers. Rule: CLI-21.
- * @returns as `value` how far its clock is ahead, in milliseconds; `null`: none was asked
+ * Checks that a server runs on the data directory and responds. Rule: CLI-21.
+ * @returns as `value` the milliseconds that its clock is ahead; `null`: no server responded
  */
 export async function checkServer(
   config: Config,

@@ -47,7 +47,7 @@ export async function checkStore(
   }
 }
 
-/** Whether PostgreSQL keeps what it acknowledges. Rules: CLI-21, STORE-19. */
+/** Checks that PostgreSQL keeps what it acknowledges. Rules: CLI-21, STORE-19. */
 async function checkDurability({ read }: Database): Promise<Finding> {
   const settings = await undurableSettings(read);
   if (settings.length === 0) return fine('PostgreSQL looks after its own files, and syncs what it acknowledges');
@@ -55,7 +55,7 @@ async function checkDurability({ read }: Database): Promise<Finding> {
   return warning(`PostgreSQL may lose what it acknowledges when power fails: ${settings.join(', ')} off`, cure);
 }
 
-/** Whether the store is sound: the file of an embedded one, the settings of PostgreSQL. Rule: CLI-21. */
+/** Checks the integrity of the store: the file of an embedded one, the settings of PostgreSQL. Rule: CLI-21. */
 export async function checkIntegrity(
   { databaseUrl, dataDir }: Config,
   db: Database | null,
@@ -71,7 +71,7 @@ export async function checkIntegrity(
   return fine(`No page of the store is damaged (${shownBytes(bytes)})`);
 }
 
-/** Whether events get where they should. Rule: CLI-21. */
+/** Checks that events reach their destinations. Rule: CLI-21. */
 export async function checkEvents({ read }: Database): Promise<Finding> {
   const [newest, auditEnd, letters] = [await readNewest(read), await selectAuditEnd(read), await countLetters(read)];
   const problems: string[] = [];
@@ -91,7 +91,10 @@ export async function checkEvents({ read }: Database): Promise<Finding> {
   return (isLong ? failed : warning)(problems.join('; '), cure);
 }
 
-/** Whether users set addresses themselves that count as verified, found so when verified addresses came. Rule: ADDRESS-12. */
+/**
+ * Lists users whose address counts as verified, though they set it themselves before addresses were verified. Rule:
+ * ADDRESS-12.
+ */
 export async function checkAddresses({ read }: Database): Promise<Finding> {
   const own = await selectOwnAddresses(read);
   if (own.length === 0) return fine('No address counts as verified that a user set and no one confirmed');
@@ -128,7 +131,7 @@ export async function checkErasures({ read }: Database): Promise<Finding> {
   return failed(`Users count as erased of whom something is left: ${listed.join('; ')}${more}`, cure);
 }
 
-/** Whether the audit log is what was written. Rules: AUDIT-11, CLI-21. */
+/** Verifies the audit log. Rules: AUDIT-11, CLI-21. */
 export async function checkAudit(db: Database, wish: Parameters<typeof verifyAudit>[1]): Promise<Finding> {
   const verdict = await verifyAudit(db, wish);
   if (verdict.ok) return fine(`The audit log is sound: ${verdict.records} records`);

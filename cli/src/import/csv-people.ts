@@ -11,7 +11,7 @@ import type { Staging } from './staging.ts';
 
 const fullName = plainText();
 
-/** What a line says; a cell that is empty says nothing. */
+/** A line of the file; empty cells are ignored. */
 const line = z.object({
   email: emailAddress,
   fullName: fullName.optional(),
@@ -74,8 +74,8 @@ function putLine(staging: Staging, place: string, cells: Readonly<Record<string,
 }
 
 /**
- * Reads people from CSV (RFC 4180, with commas, UTF-8), the first line of which names the columns. Ends the command for
- * a first line that does not, and for what is not CSV. Rule: CLI-16.
+ * Reads users from CSV (RFC 4180, with commas, UTF-8) with column names in the first line. Ends the command for another
+ * first line, and for a file that is not CSV. Rule: CLI-16.
  */
 export async function readCsvPeople(file: string, staging: Staging, progress: Progress): Promise<void> {
   let header: readonly string[] | null = null;

@@ -28,7 +28,7 @@ export function asObject(value: unknown): Readonly<Record<string, unknown>> | nu
   return Object.fromEntries(Object.entries(value));
 }
 
-/** Whether the first line is a document with its collection; a file of no line at all is one without documents. */
+/** Returns whether the first line is a document with its collection; an empty file counts as one without documents. */
 async function isLines(file: string): Promise<boolean> {
   const handle = await open(file);
   try {

@@ -30,7 +30,7 @@ export const organizationDocument = z.object({
   createdAt: dumpMoment,
 });
 
-/** A user. What is absent is not set. */
+/** A user. Absent fields are not set. */
 export const userDocument = z.object({
   _id: dumpId,
   orgId: perhapsId,

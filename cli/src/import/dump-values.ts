@@ -7,13 +7,13 @@ const secondMs = 1_000;
 const isoMoment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 const numberText = /^-?\d{1,16}$/;
 
-/** What stands under a `$` key of MongoDB's extended JSON; `undefined` for anything else. */
+/** Returns the value of a `$` key of MongoDB's extended JSON; `undefined` for anything else. */
 function extended(given: unknown, key: string): unknown {
   const isObject = typeof given === 'object' && given !== null && Object.hasOwn(given, key);
   return isObject ? (Object.entries(given).find(([name]) => name === key)?.[1] ?? undefined) : undefined;
 }
 
-/** What makes of a value what `read` does; `undefined` of it is none. */
+/** Makes a schema from a function `read`; `undefined` from it is an invalid value. */
 function reading<T>(read: (given: unknown) => T | undefined, message: string) {
   return (given: unknown, context: z.core.$RefinementCtx): T => {
     const found = read(given);
@@ -49,7 +49,7 @@ function toMs(given: unknown): number | null {
   return parsed.success ? Date.parse(parsed.data) : null;
 }
 
-/** From 1970 to the end of year 9999: what a timestamp can say. */
+/** From 1970 to the end of year 9999, the range of timestamps. */
 const momentEnd = 253_402_300_800 * secondMs;
 
 function toMoment(given: unknown): number | undefined {
@@ -88,10 +88,10 @@ export const perhapsId = perhaps(toId, noId);
  */
 export const dumpMoment = value(toPast, noMoment);
 
-/** A moment, or `null`; absent is `null`, too. */
+/** A time, or `null`; absent is `null`, too. */
 export const perhapsMoment = perhaps(toPast, noMoment);
 
-/** When a token expires: a moment, or `null`, `"Never"` and `"never"` for one that does not. It has to be said. */
+/** Expiry of a token: a time, or `null`, `"Never"` and `"never"` for none. Required. */
 export const dumpExpiry = value(
   (given) => (nevers.includes(given) ? null : toMoment(given)),
   'must be a date and time, "Never" or null',

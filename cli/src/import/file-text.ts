@@ -23,7 +23,9 @@ function readingError(file: string, error: unknown): unknown {
   return new CommandError('failed', `The file ${file} ${what}`, { cause: error });
 }
 
-/** The text of a file, piece by piece, without a byte order mark. Ends the command for what is not UTF-8. */
+/**
+ * Reads the text of a file, piece by piece, without a byte order mark. Ends the command for a file that is not UTF-8.
+ */
 export async function* fileText(file: string, progress: Progress): AsyncGenerator<string> {
   const total = Math.max(1, Math.ceil((await sizeOf(file)) / kibibyte));
   const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -8,7 +8,7 @@ import { comesWithOrganization } from './pass-groups.ts';
 import type { Tally } from './report.ts';
 import type { ImportedOrganization, Staged, Staging } from './staging.ts';
 
-/** What a system is set up with. */
+/** Data for creating the organization. */
 export interface Founding {
   readonly organization: ImportedOrganization;
   /** The first administrator, who comes with it. */
@@ -21,7 +21,7 @@ function refuse(what: string): CommandError {
   return new CommandError('refused', `This store has no organization, and the file has no ${what}`);
 }
 
-/** The first active person among some; `null` without one. */
+/** Returns the first active user among some; `null` for none. */
 function firstActive(staging: Staging, userIds: readonly string[]): Staged<'users'> | null {
   for (let start = 0; start < userIds.length; start += atOnce) {
     const some = staging.withIds('users', userIds.slice(start, start + atOnce));
@@ -33,7 +33,7 @@ function firstActive(staging: Staging, userIds: readonly string[]): Staged<'user
   return null;
 }
 
-/** What to set a system up with; ends the command where the file does not have it. Rule: CLI-17. */
+/** Returns the data for creating the organization; ends the command where the file lacks them. Rule: CLI-17. */
 export function findFounding(staging: Staging): Founding {
   const [[record] = []] = staging.batches('organization', 1);
   if (!record) throw refuse('document of one: create it with POST /api/v1/org, or put it into the file');

@@ -3,7 +3,7 @@ import { findTokenEnds } from '../../../server/src/operator/imported-tokens/publ
 import { atOnce } from './pass.ts';
 import type { ImportedToken, Staging } from './staging.ts';
 
-/** When a token ended or will end at the latest; both in milliseconds since 1970, and `null` for never. */
+/** Latest revocation and expiry of a token; both in milliseconds since 1970, and `null` for never. */
 interface End {
   readonly revokedAt: number | null;
   readonly expiresAt: number | null;

@@ -6,7 +6,7 @@ import { atOnce, type Pass, step } from './pass.ts';
 /** Groups by their folded names. One that is to be made has no id yet: it has no members either. */
 export type GroupsByName = ReadonlyMap<string, { readonly id: string; readonly type: string }>;
 
-/** Every name that the people of a file are to be in a group of, as it is written first, by its folded form. */
+/** Returns every group name of the file's users, as it is written first, by its folded form. */
 function namesOf({ staging }: Pass): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const batch of staging.batches('users', atOnce)) {
@@ -19,8 +19,8 @@ function namesOf({ staging }: Pass): ReadonlyMap<string, string> {
 }
 
 /**
- * Finds the groups that the people of a file are to be in, and makes those that are not here where that is wanted; others
- * are left out. Rule: CLI-16.
+ * Finds the groups of the file's users, and creates missing ones where that is wanted; others are left out. Rule:
+ * CLI-16.
  */
 export async function passGroupNames(pass: Pass, isMaking: boolean): Promise<GroupsByName> {
   const { services, orgId, tally } = pass;

@@ -18,7 +18,10 @@ function* chunks(ids: readonly string[]): Generator<readonly string[]> {
   for (let start = 0; start < ids.length; start += atOnce) yield ids.slice(start, start + atOnce);
 }
 
-/** Those of some ids that come with the file as active people and are not here yet, and those that nobody has anywhere. */
+/**
+ * Returns those ids that come with the file as active users and do not exist yet, and those that are unknown
+ * everywhere.
+ */
 async function newAmong({ services, staging }: Pass, userIds: readonly string[]) {
   const here = new Set((await selectKnownPeople(services.db.read, userIds)).map(({ id }) => id));
   const absent = userIds.filter((id) => !here.has(id));
@@ -30,7 +33,7 @@ async function newAmong({ services, staging }: Pass, userIds: readonly string[])
   };
 }
 
-/** Counts the members that a group does not have yet; `false`, once that was told, where somebody is unknown. */
+/** Counts the members that a group does not have yet; reports an unknown one and returns `false`. */
 async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<boolean> {
   const joins: Parameters<Tally['join']>[0][] = [];
   for (const userIds of chunks(record.content.userIds)) {
@@ -70,7 +73,7 @@ async function groupOf(
   return { plan, groupId: isMade ? await addImportedGroup(tx, services, { orgId, group, origin: operator }) : '' };
 }
 
-/** Whether it is made with the organization, and not by itself. */
+/** Returns whether it is created with the organization. */
 export function comesWithOrganization({ type, name }: ImportedGroup): boolean {
   return type === 'admin' || type === 'everyone' || (type === 'standard' && foldCase(name) === 'standard');
 }
@@ -81,7 +84,7 @@ async function passGroup(pass: Pass, record: Staged<'groups'>): Promise<void> {
   if (plan.what === 'refuse') staging.reject('groups', record, plan);
   if (plan.what === 'leave') tally.skip('groups', plan.reason);
   if (plan.what === 'refuse' || plan.what === 'leave') return;
-  // Everybody is in `everyone` anyhow.
+  // All users are in `everyone` anyway.
   const isFull = record.content.group.type === 'everyone';
   if (!isFull && !(await (isWriting ? writeMembers : checkMembers)(pass, record, groupId))) return;
   const isNew = plan.what === 'add' && !comesWithOrganization(record.content.group);

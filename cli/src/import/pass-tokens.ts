@@ -10,7 +10,7 @@ import { atOnce, type Pass, step } from './pass.ts';
 import type { ImportedToken, Staged } from './staging.ts';
 
 type Plan = Awaited<ReturnType<typeof planTokens>>[number];
-/** What becomes of one record. */
+/** Plan for one record. */
 interface Planned {
   readonly record: Staged<'tokens'>;
   /** The token as it ends with those that made it. */
@@ -44,13 +44,13 @@ async function write({ services, orgId }: Pass, tx: Tx, planned: readonly Planne
   for (const token of wanted('revoke')) await revokeImportedToken(tx, services, { orgId, token, origin: operator });
 }
 
-/** What is to become of some records. */
+/** Plans some records. */
 async function planBatch(
   { staging, nowMs, keptSinceMs, isWriting }: Pass,
   read: Reader,
   { ends, batch }: { readonly ends: InheritedEnds; readonly batch: readonly Staged<'tokens'>[] },
 ): Promise<readonly Planned[]> {
-  // Whoever comes with the file is here by the time that tokens are written.
+  // Users of the file exist by the time that tokens are written.
   const knows = (ids: readonly string[]) =>
     isWriting ? [] : staging.withIds('users', ids).flatMap(({ id }) => id ?? []);
   const told = batch.map(({ content }) => content);

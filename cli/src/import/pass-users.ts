@@ -11,14 +11,14 @@ import type { ImportedPerson, Staged } from './staging.ts';
 type Batch = readonly Staged<'users'>[];
 type Plan = Awaited<ReturnType<typeof planPeople>>[number];
 
-/** What becomes of one record. */
+/** Plan for one record. */
 interface Planned {
   readonly record: Staged<'users'>;
   readonly person: ImportedPerson;
   readonly plan: Plan;
 }
 
-/** The people of some records, each with the password that the file has for it. */
+/** Returns the users of some records, each with the file's password for it. */
 function peopleOf({ staging }: Pass, batch: Batch): readonly ImportedPerson[] {
   const ids = batch.flatMap(({ id }) => id ?? []);
   const hashes = new Map(staging.withIds('credentials', ids).map(({ id, content }) => [id, content.passwordHash]));
@@ -28,7 +28,7 @@ function peopleOf({ staging }: Pass, batch: Batch): readonly ImportedPerson[] {
   });
 }
 
-/** A group that the file names and nobody knows is a problem of the record. Rule: CLI-16. */
+/** A group name in the file that is unknown is a problem of the record. Rule: CLI-16. */
 function unknownGroup({ content }: Staged<'users'>, groups: GroupsByName): string | null {
   return content.groups.find((name) => !groups.has(foldCase(name))) ?? null;
 }
@@ -55,7 +55,7 @@ function count(pass: Pass, { record, person, plan }: Planned): void {
   }
 }
 
-/** Writes what was planned; answers the ids of the people by the numbers of their records. */
+/** Writes what was planned; returns the ids of the users by the numbers of their records. */
 async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<ReadonlyMap<number, string>> {
   const { services, orgId } = pass;
   const added = planned.filter(({ plan }) => plan.what === 'add');
@@ -77,7 +77,7 @@ async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<R
   return userIds;
 }
 
-/** Of the records of which the people are here, who they are. */
+/** Returns the ids of the records whose users exist. */
 function presentIds(planned: readonly Planned[]): ReadonlyMap<number, string> {
   return new Map(
     planned.flatMap(({ record, plan }): readonly [number, string][] => {
@@ -87,7 +87,7 @@ function presentIds(planned: readonly Planned[]): ReadonlyMap<number, string> {
   );
 }
 
-/** Who is to be in a group, by its folded name: ids, and how many have none yet. */
+/** Returns the wanted members of each group, by its folded name: ids, and the number of users without an id yet. */
 function wishesOf(planned: readonly Planned[], ids: ReadonlyMap<number, string>) {
   const wishes = new Map<string, { readonly userIds: string[]; newcomers: number }>();
   for (const { record, plan } of planned) {
@@ -118,7 +118,7 @@ async function joinGroups(
   }
 }
 
-/** Goes through the people of a file. @param groups those that the file names */
+/** Imports the users of a file. @param groups those that the file names */
 export async function passUsers(pass: Pass, groups: GroupsByName): Promise<void> {
   const { staging, orgId, nowMs } = pass;
   for (const batch of staging.batches('users', atOnce)) {

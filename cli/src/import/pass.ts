@@ -6,7 +6,7 @@ import type { operatorServices } from '../operator-store.ts';
 import type { Tally } from './report.ts';
 import type { Staging } from './staging.ts';
 
-/** Records of one transaction: some hundred milliseconds, during which a server beside has to wait. */
+/** Records of one transaction: some hundred milliseconds, which a running server has to wait. */
 export const atOnce = 1_000;
 /** Longer than a waiting server takes to try again, so that it gets its turn between two transactions. */
 const pauseMs = 15;
@@ -21,7 +21,7 @@ export interface Pass {
   readonly orgId: string;
   readonly staging: Staging;
   readonly tally: Tally;
-  /** Milliseconds since 1970: the one moment by which everything is judged. */
+  /** Milliseconds since 1970: the time that all plans are based on. */
   readonly nowMs: number;
   /** Tokens that ended before, in milliseconds since 1970, are kept no more. */
   readonly keptSinceMs: number;
@@ -29,7 +29,7 @@ export interface Pass {
   readonly advance: (count: number) => void;
 }
 
-/** Writes some records in one transaction, as long as the organization is there; then a server beside gets its turn. */
+/** Writes some records in one transaction, provided the organization exists; then a running server gets its turn. */
 async function inTransaction<T>({ services, orgId }: Pass, work: (tx: Tx) => Promise<T>): Promise<T> {
   const done = await services.db.transaction(async (tx) => {
     if ((await selectActiveOrganization(tx))?.id === orgId) return work(tx);

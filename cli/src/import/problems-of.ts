@@ -9,7 +9,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return issue.message.endsWith('received undefined') ? 'is missing' : `must be of the type ${issue.expected}`;
 }
 
-/** What is wrong with a record, field by field; never what stands there. */
+/** Returns the problems of a record, field by field; never its values. */
 export function problemsOf(place: string, error: z.ZodError): readonly Problem[] {
   return error.issues.slice(0, ofOneMax).map((issue) => ({
     place,

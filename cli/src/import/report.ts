@@ -1,13 +1,13 @@
-/** What an import brings in. */
+/** Kinds of imported records. */
 export const imported = ['users', 'groups', 'tokens'] as const;
 
 /** One of them. */
 export type Imported = (typeof imported)[number];
 
-/** What becomes of a record. `skipped`: it stays as it is here; `invalid`: there is a problem with it. */
+/** Outcome of a record. `skipped`: it stays as it is here; `invalid`: there is a problem with it. */
 type Fate = 'created' | 'updated' | 'unchanged' | 'skipped' | 'invalid';
 
-/** What is wrong with a record, and where. It holds no value of the record. */
+/** A problem of a record, and its place. Contains no value of the record. */
 export interface Problem {
   /** Such as `line 7`. */
   readonly place: string;
@@ -26,10 +26,10 @@ function noCounts(): Counts {
   return { users: none(), groups: none(), tokens: none() };
 }
 
-/** What one pass over the records came to. */
+/** Counts of one pass over the records. */
 export class Tally {
   readonly counts = noCounts();
-  /** People who join a group. */
+  /** Users who join a group. */
   memberships = 0;
   passwords = 0;
   /** Why records are skipped, and how many are. */
@@ -55,7 +55,7 @@ export class Tally {
     this.note('memberships that were taken away here', takenOut);
   }
 
-  /** Whether the store differs afterwards. */
+  /** Returns whether the store differs afterwards. */
   get isChange(): boolean {
     const isWritten = imported.some((kind) => this.counts[kind].created + this.counts[kind].updated > 0);
     return isWritten || this.memberships > 0;
@@ -68,10 +68,10 @@ export class Report {
   problemCount = 0;
   /** Records with a problem. */
   readonly invalid: Record<Imported, number> = { users: 0, groups: 0, tokens: 0 };
-  /** What is not imported by design, and how many of it there are. */
+  /** Kinds of data that are not imported by design, and their numbers. */
   readonly left = new Map<string, number>();
 
-  /** Notes what is wrong with a record. */
+  /** Records problems of a record. */
   problem(...problems: readonly Problem[]): void {
     this.problemCount += problems.length;
     for (const problem of problems) if (this.problems.length < problemsListed) this.problems.push(problem);
@@ -97,7 +97,7 @@ export class Report {
     };
   }
 
-  /** For people. */
+  /** Returns the text for people. */
   toWords(tally: Tally): string {
     const counts = imported.flatMap((kind) => {
       const all = { ...tally.counts[kind], invalid: this.invalid[kind] };

@@ -16,15 +16,15 @@ import { passUsers } from './pass-users.ts';
 import { Report, Tally } from './report.ts';
 import { Staging } from './staging.ts';
 
-/** What is to be imported, and how. */
+/** Input of an import. */
 export interface ImportWish {
   readonly file: string;
-  /** Whether only to tell what would be done. */
+  /** Only report what would be done. */
   readonly isDry: boolean;
   readonly isSkippingInvalid: boolean;
-  /** Whether to make the groups that a file names and that are not here. */
+  /** Create the groups that a file names and that do not exist. */
   readonly isMakingGroups: boolean;
-  /** Whether an organization may be made of what the file holds. */
+  /** An organization may be created from the file. */
   readonly mayFound: boolean;
   /** Reads the file. */
   readonly stage: (staging: Staging) => Promise<unknown>;
@@ -106,16 +106,15 @@ async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging
     const founding = findFounding(staging);
     return { orgId: founding.organization.id, founding };
   } catch (error) {
-    // What is missing may be what there is a problem with.
+    // A missing record may be one that has a problem.
     requireNoProblem(wish, staging.report, new Tally());
     throw error;
   }
 }
 
 /**
- * Brings the records of a file into the store: reads and checks all of them first, and then writes them, in transactions
- * of bounded size, beside a running server or not. Ends the command where there are problems, with what they are. Rules:
- * CLI-16 to CLI-20.
+ * Imports the records of a file: reads and checks all of them first, and then writes them, in transactions of bounded
+ * size, also while a server runs. Ends the command where there are problems, and lists them. Rules: CLI-16 to CLI-20.
  */
 export async function runImport(
   config: Config,

@@ -31,7 +31,7 @@ function isOfOrganization(reading: Reading, orgId: string | null): boolean {
   return orgId === null || orgId === reading.orgId;
 }
 
-/** Reads a document and hands it on, or tells what is wrong with it. */
+/** Returns a function that reads a document and stages it, or reports its problems. */
 function staged<S extends z.ZodType<{ readonly orgId?: string | null }>>(
   kind: 'users' | 'credentials' | 'groups' | 'tokens' | 'organization',
   schema: S,
@@ -63,7 +63,7 @@ const stageCredentials = staged('credentials', credentialsDocument, (staging, pl
   else staging.report.leave('passwords that cannot be verified here: these people set new ones');
 });
 
-/** Groups that come with every organization are told apart by their types; deleted ones may have any name. */
+/** Default groups are recognized by their types; deleted groups may have any name. */
 const stageGroup = staged('groups', groupDocument, (staging, place, { _id: id, users: userIds, ...read }) => {
   const key = read.isDeleted ? null : foldCase(read.name);
   staging.put('groups', { place, id, key, content: { group: { ...read, id }, userIds } });
@@ -82,7 +82,7 @@ function stageToken(reading: Reading, place: string, document: Document): void {
   else reading.staging.refuse('tokens', { place, field, message: 'holds a token itself: only its hash is taken' });
 }
 
-/** By what the collections are called, in any case and with hyphens and underscores in them. */
+/** By collection name, in any case and with hyphens and underscores. */
 const stages: ReadonlyMap<string, Stage> = new Map([
   ['org', stageOrganization],
   ['orgs', stageOrganization],
@@ -108,7 +108,7 @@ function stageItem(reading: Reading, { place, collection, document }: DumpItem):
   else staging.report.problem({ place, field: 'the document', message: 'must be an object' });
 }
 
-/** Reads a dump into the staging; answers the id of the organization that it is of, `null` where it names none. Rule: CLI-17. */
+/** Stages a dump; returns the id of its organization, `null` where it names none. Rule: CLI-17. */
 export async function stageDump(file: string, staging: Staging, progress: Progress): Promise<string | null> {
   const reading: Reading = { staging, orgId: null };
   for await (const item of readDump(file, progress)) stageItem(reading, item);

@@ -5,7 +5,7 @@ import type { planPeople } from '../../../server/src/features/users/public.ts';
 import type { planTokens } from '../../../server/src/operator/imported-tokens/public.ts';
 import { type Imported, imported, type Problem, type Report } from './report.ts';
 
-/** A person of a file. */
+/** A user of a file. */
 export type ImportedPerson = Parameters<typeof planPeople>[1]['people'][number];
 /** A group of a file. */
 export type ImportedGroup = Parameters<typeof addImportedGroup>[2]['group'];
@@ -14,12 +14,12 @@ export type ImportedToken = Parameters<typeof planTokens>[1]['tokens'][number];
 /** The organization of a dump. */
 export type ImportedOrganization = Parameters<typeof foundImportedOrganization>[2]['organization'];
 
-/** What is read of a file, by kind. */
+/** Content of the records of a file, by kind. */
 interface Contents {
   readonly organization: ImportedOrganization;
-  /** With the names of the groups that the person is to be in, where the file says them there. */
+  /** With the names of the user's groups, where the file has them there. */
   readonly users: { readonly person: ImportedPerson; readonly groups: readonly string[] };
-  /** The hash of somebody's password. */
+  /** Hash of a user's password. */
   readonly credentials: { readonly passwordHash: string };
   /** With the ids of its members. */
   readonly groups: { readonly group: ImportedGroup; readonly userIds: readonly string[] };
@@ -36,7 +36,7 @@ export interface Staged<K extends Kind> {
   readonly content: Contents[K];
 }
 
-/** What the records of a kind are told apart by, beside their ids. */
+/** Fields that identify the records of a kind, besides their ids. */
 const keyFields: Readonly<Record<Kind, string>> = {
   organization: '_id',
   users: 'email',
@@ -68,13 +68,13 @@ export class Staging {
     });
   }
 
-  /** Tells what is wrong with a record, which counts as one that is invalid. */
+  /** Reports problems of a record, which counts as invalid. */
   refuse(kind: Kind, ...problems: readonly Problem[]): void {
     if (isImported(kind)) this.report.invalid[kind] += 1;
     this.report.problem(...problems);
   }
 
-  /** Tells what is wrong with a record that was kept, and forgets it. */
+  /** Reports a problem of a staged record, and drops it. */
   reject(kind: Kind, { number, place }: Staged<Kind>, problem: Omit<Problem, 'place'>): void {
     this.#scratch.drop(number);
     this.refuse(kind, { place, ...problem });
@@ -98,7 +98,7 @@ export class Staging {
     }
   }
 
-  /** Those of a kind that have one of some ids. */
+  /** Returns the records of a kind that have one of some ids. */
   withIds<K extends Kind>(kind: K, ids: readonly string[]): readonly Staged<K>[] {
     return this.#scratch.withIds(kind, ids).map((record) => this.#toStaged<K>(record));
   }

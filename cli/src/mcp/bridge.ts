@@ -17,11 +17,11 @@ import { exchange, explainFailure, type Link, type RpcError } from './exchange.t
 interface BridgeParts extends Link {
   readonly stdin: Readable;
   readonly stdout: Writable;
-  /** Tells people something. */
+  /** Prints a line for people. */
   readonly say: (line: string) => void;
 }
 
-/** A request that was sent on and whose answer is not there yet. */
+/** A request that was forwarded and has no response yet. */
 interface Pending {
   readonly message: JSONRPCRequest;
   readonly controller: AbortController;
@@ -30,7 +30,7 @@ interface Pending {
 
 type Deliver = (answer: JSONRPCMessage) => void;
 
-/** How long the end of the input waits for answers that are under way. */
+/** Milliseconds that the end of the input waits for pending responses. */
 const drainMsMax = 5_000;
 const invalidRequest = { code: -32_600, message: 'This is no message of JSON-RPC 2.0' };
 
@@ -46,12 +46,12 @@ class Bridge {
 
   constructor(parts: BridgeParts) {
     this.#parts = parts;
-    // The transport lets go of everything as soon as its input ends: the end waits for what is under way.
+    // The transport drops everything as soon as its input ends: the end waits for running requests.
     this.#input = new PassThrough({ flush: callbackify(() => this.#drain()) });
     this.#stdio = new StdioServerTransport(this.#input, parts.stdout);
   }
 
-  /** Resolves at the end of the input, or when nobody reads the output any more. */
+  /** Resolves at the end of the input, or when the output has no reader any more. */
   async run(): Promise<void> {
     const { stdin } = this.#parts;
     const closed = new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ class Bridge {
     });
   }
 
-  /** Passes on what gets no answer. */
+  /** Forwards a message that gets no response. */
   async #tell(message: JSONRPCMessage): Promise<void> {
     const controller = new AbortController();
     try {
@@ -100,7 +100,7 @@ class Bridge {
     }
   }
 
-  /** Sees to it that a request gets its one answer, unless it was given up. */
+  /** Makes sure that a request gets exactly one response, unless it was cancelled. */
   async #answer(message: JSONRPCRequest, controller: AbortController): Promise<void> {
     const { id, method } = message;
     const { signal } = controller;
@@ -136,11 +136,11 @@ class Bridge {
   }
 
   #send(message: JSONRPCMessage): void {
-    // Whoever read the output is gone: that closes the transport.
+    // The reader of the output is gone: that closes the transport.
     this.#stdio.send(message).catch(() => {});
   }
 
-  /** What is no message gets an answer, too; what cannot even be read to its end is the end. */
+  /** Invalid messages get a response, too; one that cannot be read to its end ends the bridge. */
   #refuse(error: Error): void {
     if (error.message.includes('maximum size')) {
       this.#failure = new CommandError('failed', 'A message on the standard input is longer than 10 MB');
@@ -161,9 +161,9 @@ class Bridge {
 }
 
 /**
- * Passes every message of MCP that comes in on to an instance, as it is, and what is answered back, in the order in
- * which it comes; requests run side by side. Resolves at the end of the input, after what was under way, or five
- * seconds. A request that fails is answered with an error; one that is cancelled gets no answer. Rules: MCP-15, CLI-1.
+ * Forwards every message of MCP to an instance, unchanged, and the responses back, in the order in which they arrive;
+ * requests run concurrently. Resolves at the end of the input, after running requests, or five seconds. A request that
+ * fails gets an error; one that is cancelled gets no response. Rules: MCP-15, CLI-1.
  */
 export async function runBridge(parts: BridgeParts): Promise<void> {
   await new Bridge(parts).run();

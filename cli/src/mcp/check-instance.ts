@@ -7,7 +7,7 @@ import type { InstanceAddress } from './instance-address.ts';
 const patienceMs = 15_000;
 
 const metadataForm = z.object({ resource_name: z.literal('Latchkey') });
-/** A refusal in the form of the API, and in that of JSON-RPC. */
+/** Errors in the form of the API, and in that of JSON-RPC. */
 const refusalForm = z.object({ error: z.object({ code: z.string(), message: z.string(), requestId: z.string() }) });
 const rpcRefusalForm = z.object({ jsonrpc: z.literal('2.0'), error: z.object({ message: z.string() }) });
 

@@ -1,6 +1,6 @@
-/** Why an address gave no answer. */
+/** The reason why there was no response. */
 export interface ConnectionFailure {
-  /** Whether it is the encryption that failed, and not the way there. */
+  /** The encryption failed, not the connection below it. */
   readonly isTls: boolean;
   /** In a few words, with the code of the failure. */
   readonly words: string;
@@ -21,7 +21,7 @@ const known: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: 'the connection was cut',
 };
 
-/** The code at the root of an error; where it has none, its name, or what it says. */
+/** Returns the code at the root of an error; where it has none, its name, or its message. */
 function codeOf(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (error.cause !== undefined) return codeOf(error.cause);
@@ -29,7 +29,7 @@ function codeOf(error: unknown): string | null {
   return error.name === 'Error' ? error.message : error.name;
 }
 
-/** Says why a request got no answer; `null` for an error that is something else. */
+/** Returns the reason why a request got no response; `null` for any other error. */
 export function connectionFailure(error: unknown): ConnectionFailure | null {
   const code = codeOf(error);
   if (code === null) return null;

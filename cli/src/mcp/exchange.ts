@@ -4,7 +4,7 @@ import type { Secret } from '../../../server/src/base/secret.ts';
 import { connectionFailure } from './connection-failure.ts';
 import type { InstanceAddress } from './instance-address.ts';
 
-/** Where messages go, and with what. */
+/** Address of an instance, and the token for it. */
 export interface Link {
   readonly address: InstanceAddress;
   readonly token: Secret;
@@ -12,11 +12,11 @@ export interface Link {
 
 interface Exchange {
   readonly message: JSONRPCMessage;
-  /** What `initialize` agreed on; `null` before, and for messages that say it themselves. */
+  /** Version that `initialize` agreed on; `null` before, and for messages that state it themselves. */
   readonly protocolVersion: string | null;
-  /** Ends the exchange, whatever is still to come. */
+  /** Aborts the exchange. */
   readonly signal: AbortSignal;
-  /** Takes what comes back, in the order in which it comes. */
+  /** Called for each message of the response, in order. */
   readonly deliver: (answer: JSONRPCMessage) => void;
 }
 
@@ -36,7 +36,10 @@ const refusedCode = -32_000;
 const isStreamType = (response: Response) =>
   response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') ?? false;
 
-/** Sends one message and hands on what it is answered, until nothing more comes. Rejects with what `explainFailure` explains. */
+/**
+ * Sends one message and delivers the responses until the last one. Rejects with an error that `explainFailure`
+ * explains.
+ */
 export async function exchange({ address, token }: Link, parts: Exchange): Promise<void> {
   const { message, protocolVersion, signal, deliver } = parts;
   let isStream = false;
@@ -77,7 +80,7 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** Tells why a message was not answered: in the words of the instance, where there are any. */
+/** Returns the reason why a message failed: the message of the instance, where there is one. */
 export function explainFailure(error: unknown, { base }: InstanceAddress): RpcError {
   if (error instanceof SdkHttpError) {
     const { status, data } = error;

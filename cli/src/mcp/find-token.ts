@@ -3,13 +3,13 @@ import { Secret } from '../../../server/src/base/secret.ts';
 import { CommandError } from '../failures.ts';
 import type { Surroundings } from '../surroundings.ts';
 
-/** What the command line says of the token; `null`: nothing. */
+/** Token options of the command line; `null`: absent. */
 interface Given {
   readonly token: string | null;
   readonly tokenFile: string | null;
 }
 
-/** What may stand in a header: a token, with or without its display prefix. */
+/** Form of a token, with or without its display prefix, that a header may contain. */
 const tokenForm = /^[\w.~+/=-]+$/;
 const lengthMax = 16_384;
 
@@ -31,7 +31,7 @@ function oneOf(plain: string | null, file: string | null, names: readonly [strin
   return file === null ? null : { text: readFile(file, names[1]), source: names[1] };
 }
 
-/** Takes a token out of what was given. What is wrong with it is told without it. */
+/** Reads the token from the given text. Errors do not quote it. */
 function readToken({ text, source }: { readonly text: string; readonly source: string }): Secret {
   const token = text.trim().replace(/^bearer\s+/i, '');
   if (token === '') throw new CommandError('usage', `${source} holds no token`);
@@ -42,8 +42,8 @@ function readToken({ text, source }: { readonly text: string; readonly source: s
 }
 
 /**
- * Finds the token to come with: on the command line, in the environment, or by asking at the terminal without showing
- * it. Throws CommandError of kind `usage`, which never holds what was given. Rule: CLI-2.
+ * Finds the token: on the command line, in the environment, or by asking at the terminal without showing it. Throws
+ * CommandError of kind `usage`, which never quotes the input. Rule: CLI-2.
  */
 export async function findToken(
   { token, tokenFile }: Given,

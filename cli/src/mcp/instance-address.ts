@@ -1,16 +1,16 @@
 import { CommandError } from '../failures.ts';
 
-/** Where an instance is spoken to. */
+/** Addresses of an instance. */
 export interface InstanceAddress {
-  /** What the instance is called in messages: origin and path, without a slash at the end. */
+  /** Name of the instance in messages: origin and path, without a slash at the end. */
   readonly base: string;
   /** Its MCP endpoint. */
   readonly endpoint: URL;
-  /** What it says of that endpoint to anybody (RFC 9728). */
+  /** Address of the public metadata of that endpoint (RFC 9728). */
   readonly metadata: URL;
 }
 
-/** What people copy along: the endpoint itself, or the prefix of the API. */
+/** Ends that users copy by mistake: the endpoint itself, or the prefix of the API. */
 const knownEnds = /\/*(?:\/api\/v1)?(?:\/mcp)?\/*$/;
 const loopback = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 const example = 'such as https://latchkey.example.com';
@@ -20,7 +20,7 @@ function parse(given: string): URL {
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     throw new CommandError('usage', `The address of the instance must begin with https://, ${example}`);
   }
-  // What is told of such an address would tell the password.
+  // A message that quotes such an address would disclose the password.
   if (url.username !== '' || url.password !== '') {
     throw new CommandError('usage', 'The address of the instance must hold no user name and no password');
   }

@@ -27,11 +27,11 @@ import { readMovedKeys } from './moved-keys.ts';
 type Progress = (done: number, total: number) => void;
 const moveMax = 2 ** 48 - 1;
 
-/** What is to be moved, and where to. */
+/** Input of a move. */
 export interface MoveWish {
   readonly config: Config;
   readonly to: Secret;
-  /** Whether an unfinished move into the same database may be begun anew. */
+  /** An unfinished move into the same database may be started over. */
   readonly restart: boolean;
   readonly progress: Progress;
 }
@@ -39,18 +39,18 @@ export interface MoveWish {
 /** A move that took place. */
 export interface Moved {
   readonly mark: MovedMark;
-  /** Whether only the last step was left to be done. */
+  /** Only the last step was left to be done. */
   readonly isResumed: boolean;
 }
 
 interface Move {
   readonly wish: MoveWish;
   readonly target: Database;
-  /** Which one it is. */
+  /** Number of the move. */
   readonly move: number;
 }
 
-/** The step between the two stores, where neither is in use: whoever is cut short here has to run it again. */
+/** Final step, in which neither store is in use: if it is cut short it has to be run again. */
 async function finish(target: Database, move: number): Promise<void> {
   try {
     await finishMove(target, move);
@@ -85,7 +85,7 @@ function requireSame({ name }: MovedTable, here: TableDigest, there: TableDigest
   );
 }
 
-/** Copies every table and reads it again; answers what was the same on both sides. */
+/** Copies every table and reads it again; returns the checksums, which are the same on both sides. */
 async function copyTables({ wish, target }: Move, source: Tx, tables: readonly MovedTable[]) {
   const total = 2 * tables.reduce((sum, { rows }) => sum + rows, 0);
   let done = 0;
@@ -100,7 +100,7 @@ async function copyTables({ wish, target }: Move, source: Tx, tables: readonly M
   return copied.map(({ table, read }) => ({ table: table.name, ...read }));
 }
 
-/** The move itself: the transaction writes nothing, but as long as it lasts nobody else does either. */
+/** Copies everything under a lock: the transaction writes nothing, but no other can write while it lasts. */
 async function moveFrozen(source: Tx, { wish, target, move }: Move): Promise<MovedMark> {
   const { config, to } = wish;
   const keys = await readMovedKeys(config, source);
@@ -128,7 +128,7 @@ async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
   const source = openSqlite(config.dataDir);
   try {
     await requireCurrentSchema(source);
-    // Before the database is touched; what counts is what they are once nobody changes them.
+    // Before the database is touched; they are read again once they can no longer change.
     await readMovedKeys(config, source.read);
     await claimTarget(target, { move, restart });
     await migrate(target, systemClock);
@@ -140,9 +140,9 @@ async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
 }
 
 /**
- * Moves the embedded store into an empty database, and takes it out of use there. Whatever ends it half way, exactly one
+ * Moves the embedded store into an empty database, and takes the former out of use. If it is interrupted, exactly one
  * of the two is in use, or neither until it is run again. Ends the command, or throws StartupError, where it cannot be
- * done; the embedded store is used as before then. Rules: CLI-30, CLI-31, CLI-32.
+ * done; the embedded store stays in use then. Rules: CLI-30, CLI-31, CLI-32.
  */
 export async function moveStore(wish: MoveWish): Promise<Moved> {
   const { dataDir } = wish.config;

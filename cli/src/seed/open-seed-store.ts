@@ -31,7 +31,7 @@ export async function openSeedStore(config: Config): Promise<Database> {
   }
 }
 
-/** Where the keys are that a token is signed with. */
+/** Returns the storage of the keys that a token is signed with. */
 export function seedKeys(
   { db, clock }: { readonly db: Database; readonly clock: Clock },
   { dataDir, encryptionKey: key }: Config,

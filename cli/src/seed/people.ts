@@ -5,7 +5,7 @@ type Spelling = readonly [written: string, ascii: string];
 type Names = readonly [Spelling, ...Spelling[]];
 
 interface People {
-  /** How many of a hundred. */
+  /** Percentage. */
   readonly share: number;
   readonly given: Names;
   readonly family: Names;
@@ -144,7 +144,7 @@ function peopleAt(percent: number): People {
   return latin;
 }
 
-/** Somebody who could exist, the same for the same seed and number; the number makes the address unique. */
+/** Returns a fictional user, the same for the same seed and number; the number makes the address unique. */
 export function personOf({ seed, number, domain }: { seed: number; number: number; domain: string }) {
   const random = randomOf(seed, number);
   const { given, family, familyFirst = false, between = ' ' } = peopleAt(random.upTo(100));

@@ -16,7 +16,7 @@ import { openSeedStore, seedKeys } from './open-seed-store.ts';
 import { personOf } from './people.ts';
 import { randomOf } from './random.ts';
 
-/** People, or tokens, of one transaction: some hundred milliseconds, during which a server beside has to wait. */
+/** Users, or tokens, of one transaction: some hundred milliseconds, which a running server has to wait. */
 const atOnce = 2_000;
 /** Longer than a waiting server takes to try again, so that it gets its turn between two transactions. */
 const pauseMs = 15;
@@ -26,20 +26,20 @@ const words = ['Aurora', 'Σειρά', 'Полюс', '青空', 'Über', 'نجم'
 
 type Store = ReturnType<typeof operatorServices>;
 
-/** What a store is to be filled with. */
+/** Input of seeding. */
 export interface SeedWish {
   readonly users: number;
   readonly groups: number;
   readonly tokens: number;
-  /** The same seed makes the same people. */
+  /** The same seed creates the same users. */
   readonly seed: number;
   /** The password of the administrator that a new organization gets; `null`: a generated one. */
   readonly password: string | null;
-  /** Whether to make a usable token for an administrator. */
+  /** Create a usable token for an administrator. */
   readonly token: boolean;
 }
 
-/** What was made. The secrets are nowhere else, and `null` where none was made. */
+/** Result of seeding. The secrets are stored nowhere, and `null` where none was created. */
 export interface Seeded {
   readonly organization: string;
   readonly isNew: boolean;
@@ -72,7 +72,7 @@ async function organizationFor(services: Store, given: string | null) {
     throw new CommandError('refused', 'There is an organization already: its administrator keeps the password');
   }
   if (known) return { ...known, isNew: false, password: null };
-  // Letters of both cases, a digit and a special character, whatever the random part holds.
+  // Upper and lower case, a digit and a special character, whatever the random part contains.
   const password = given ?? `${randomBytes(15).toString('base64url')}-Aa1`;
   return { ...(await foundFor(services, password)), isNew: true, password };
 }
@@ -83,7 +83,7 @@ interface Filling {
   readonly orgId: string;
   readonly domain: string;
   readonly wish: SeedWish;
-  /** Counts what is done. */
+  /** Counts finished work. */
   readonly advance: (count: number) => void;
 }
 
@@ -96,7 +96,7 @@ function inTransaction<T>({ services, orgId }: Filling, work: (tx: Tx) => Promis
   });
 }
 
-/** Adds the people; answers their ids, and the number of the first. */
+/** Adds the users; returns their ids, and the number of the first. */
 async function fillPeople(filling: Filling) {
   const { services, orgId, domain, wish, advance } = filling;
   const userIds: string[] = [];
@@ -120,7 +120,7 @@ async function fillGroups(filling: Filling, userIds: readonly string[], first: n
     const random = randomOf(wish.seed, place);
     const places = Array.from({ length: 1 + random.upTo(membersMax) }, () => random.upTo(userIds.length));
     const members = [...new Set(places)].flatMap((member) => userIds[member] ?? []);
-    // The number of the first new person is of this run alone.
+    // The number of the first new user is unique to this run.
     const name = `${random.pick(words)} ${first}-${place + 1}`;
     await inTransaction(filling, (tx) => createGroup(tx, services, { orgId, name, userIds: members }));
   }
@@ -164,8 +164,8 @@ async function usableToken(services: Store, config: Config, orgId: string): Prom
 }
 
 /**
- * Fills a store with people, groups and tokens in transactions of bounded size; makes store and organization where there
- * are none. Throws StartupError for a store of another schema, CommandError for a deleted organization.
+ * Fills a store with users, groups and tokens in transactions of bounded size; creates store and organization where
+ * there are none. Throws StartupError for a store of another schema, CommandError for a deleted organization.
  */
 export async function seedStore(config: Config, wish: SeedWish, progress: Progress): Promise<Seeded> {
   const services = operatorServices(await openSeedStore(config));

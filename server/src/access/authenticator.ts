@@ -14,14 +14,14 @@ interface AuthenticatorParts {
   readonly displayPrefixes: () => readonly string[];
   /** One for each kind of credential, the most used first. */
   readonly find: readonly FindCredential[];
-  /** Told of each accepted personal access token. */
+  /** Called for each accepted personal access token. */
   readonly onTokenUse: (tokenId: string, nowMs: number) => void;
 }
 
 /** Proves who sent an Authorization header; throws the 401 that says why not. */
 export type Authenticate = (header: string | undefined) => Promise<Principal>;
 
-/** The principal of a credential that counts at this moment; throws the 401 that says why it doesn't. */
+/** Returns the principal of a credential that is valid now; throws the 401 with the reason why it is not. */
 export function judge(held: HeldCredential, nowMs: number): Principal {
   switch (held.ended) {
     case 'ownerGone':

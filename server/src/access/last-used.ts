@@ -10,9 +10,9 @@ const writtenKeptMax = 100_000;
 export interface LastUsed {
   /** To be called at each use; costs next to nothing. */
   touch(tokenId: string, nowMs: number): void;
-  /** Writes what is remembered. Never throws: what can't be written stays remembered. */
+  /** Writes pending uses. Never throws: those that can't be written stay pending. */
   flush(): Promise<void>;
-  /** Writes everything, also what was written within the last minute, and stops. */
+  /** Writes all pending uses, also those within a minute of the last write, and stops. */
   close(): Promise<void>;
 }
 
@@ -20,13 +20,11 @@ interface LastUsedParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Writes moments of last use, by token id, in one transaction. */
+  /** Writes times of last use, by token id, in one transaction. */
   readonly store: (uses: ReadonlyMap<string, number>) => Promise<void>;
 }
 
-/**
- * `lastUsedAt`, written at most once a minute for a token, all tokens of a moment in one transaction. Rule: PAT-31.
- */
+/** Writer of `lastUsedAt`: at most once a minute for a token, all pending tokens in one transaction. Rule: PAT-31. */
 export function lastUsed({ clock, metrics, log, store }: LastUsedParts): LastUsed {
   const seen = new Map<string, number>();
   const written = new Map<string, number>();

@@ -4,7 +4,7 @@ const charactersMin = 8;
 const bytesMax = 1_024;
 const givenBytesMax = bytesMax * 4;
 
-/** Printable, and neither letter, digit nor space. */
+/** A printable character other than a letter, a digit or a space. */
 const special = /[^\p{L}\p{N}\p{Z}\p{C}\p{M}]/u;
 
 /** A new password, by the rules of its form; `requireStrong` looks at how soon guessing finds it. Rules: PASSWORD-1 to PASSWORD-3. */
@@ -27,7 +27,7 @@ export const newPassword = z
     examples: ['Correct-Horse-7'],
   });
 
-/** A password as somebody gives it to prove who they are; no rule but a bound. */
+/** A password that a user enters as proof; checked for its length only. */
 export const givenPassword = z
   .string()
   .refine((text) => Buffer.byteLength(text) <= givenBytesMax, `must have at most ${givenBytesMax} bytes`)

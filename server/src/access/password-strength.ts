@@ -6,14 +6,14 @@ import { usualWords } from './usual-words.ts';
 
 /** Guesses that a password must withstand: score 3 of zxcvbn, which eight random characters just reach. */
 const guessesMin = 1e8;
-/** The library's time grows with the square of the length: of a longer password both ends are looked at. */
+/** The library's time grows with the square of the length: of a longer password only both ends are checked. */
 const charactersMax = 40;
 const wordCharactersMin = 3;
 /** Shorter words are part of too many others: they count where they stand alone. */
 const innerCharactersMin = 4;
 const wordsMax = 100;
 
-/** What the library found, as the end of "is too easy to guess: ". */
+/** Warnings of the library, as the end of "is too easy to guess: ". */
 const warnings: TranslationKeys['warnings'] = {
   straightRow: 'it follows a row of keys',
   keyPattern: 'it follows a short pattern of keys',
@@ -37,7 +37,7 @@ const ownWords =
   'without names of the account and its organization, words that many people take, such as "password" or "summer", years, and rows such as "1234", too little is left';
 const advice = 'Three or four unrelated words, or 12 random characters, are strong';
 
-/** The words that a guesser of somebody's password would try first, in lower case: each name and address in its parts. */
+/** Returns the words that an attacker would try first for a user, in lower case: each name and address in its parts. */
 export function wordsOf(texts: readonly (string | null)[]): readonly string[] {
   const words = texts.flatMap((text) =>
     (text ?? '')

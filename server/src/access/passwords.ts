@@ -3,7 +3,7 @@ import { hash, verify } from '@node-rs/argon2';
 import pLimit from 'p-limit';
 import { RefusedError } from '../base/errors.ts';
 
-/** What a hash of argon2id takes: memory in KiB, and how often it is gone through. */
+/** Cost of a hash of argon2id: memory in KiB, and number of passes. */
 export interface PasswordCost {
   readonly memoryCost: number;
   readonly timeCost: number;
@@ -20,11 +20,12 @@ export interface PasswordHasher {
   /** The argon2id hash in PHC string form. */
   hash(password: string): Promise<string>;
   /**
-   * Whether the password belongs to the hash. A refusal takes as long for `null` (no such credential), and for each hash
-   * whatever its cost. A hash that costs more than `isVerifiable` allows matches nothing. Rules: AUTH-9, CRED-5.
+   * Returns whether the password belongs to the hash. A mismatch takes as long for `null` (no such credential), and for
+   * each hash whatever its cost. A hash that costs more than `isVerifiable` allows matches nothing. Rules: AUTH-9,
+   * CRED-5.
    */
   matches(hash: string | null, password: string): Promise<boolean>;
-  /** Whether a hash was made at a lower cost than new ones are, so that it is to be made anew. Rule: AUTH-52. */
+  /** Returns whether a hash has a lower cost than new ones, so that it is to be replaced. Rule: AUTH-52. */
   isOutdated(hash: string): boolean;
   /** Has refusals take as long as for these hashes from now on. Rule: CRED-5. */
   levelWith(hashes: readonly string[]): Promise<void>;
@@ -32,8 +33,8 @@ export interface PasswordHasher {
 
 const phcForm = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/;
 /**
- * What one check may cost at most: memory in KiB, KiB gone through in all passes, lanes. Seven times what a hash of ours
- * takes, a quarter of a second; the usual settings of other libraries (64 MiB, 3 or 4 passes) are within.
+ * Maximum cost of one check: memory in KiB, KiB written in all passes, lanes. Seven times the cost of our own hashes, a
+ * quarter of a second; the defaults of other libraries (64 MiB, 3 or 4 passes) are below.
  */
 const costMax = { memory: 65_536, work: 262_144, lanes: 16 };
 
@@ -48,15 +49,15 @@ function costOf(stored: string): HashCost | null {
     : null;
 }
 
-/** What the time of a hash is proportional to: KiB gone through. */
+/** Returns the KiB written in all passes, which the time of a hash is proportional to. */
 function workOf({ memoryCost, timeCost }: PasswordCost): number {
   return memoryCost * timeCost;
 }
 
-/** About two seconds of work, however it is spread over those who wait; who comes later is told to try again. */
+/** About two seconds of work, whatever it consists of; later requests are told to try again. */
 const usualBounds = { waitMsMax: 5_000, workMax: waitingMax * workOf(recommended) };
 
-/** Whether a password can be checked by its hash, at a bearable cost. Rule: CRED-5. */
+/** Returns whether a password can be checked by its hash, at an acceptable cost. Rule: CRED-5. */
 export function isVerifiable(stored: string): boolean {
   const cost = costOf(stored);
   if (!cost) return false;
@@ -72,11 +73,11 @@ function overloaded(): RefusedError {
   return new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
 }
 
-/** How much may wait for a hash. */
+/** Limits of the queue for hashing. */
 interface WaitingBounds {
-  /** How long one may wait for its turn. */
+  /** Milliseconds that a hash may wait for its turn. */
   readonly waitMsMax: number;
-  /** What those who wait may cost in all, in KiB gone through. */
+  /** Total cost of the queue, in KiB written. */
   readonly workMax: number;
 }
 
@@ -111,7 +112,7 @@ export async function passwordHasher(
   const own = { algorithm: 2, parallelism: 1, ...chosen };
   const queued = boundedLine({ ...usualBounds, ...bounds });
   const secret = randomBytes(16).toString('base64');
-  /** The dearest hash known, of a password that no one has: what a refusal costs. */
+  /** The most expensive hash known, of a password that no one has: the cost of a mismatch. */
   let decoy = await hash(secret, own);
   let level: HashCost = own;
 
@@ -123,7 +124,7 @@ export async function passwordHasher(
     }
   }
 
-  /** Does what a refusal has not cost yet, in passes as long as those of the dearest hash. */
+  /** Spends the remaining cost of a mismatch, in passes as long as those of the most expensive hash. */
   async function makeUp(done: HashCost, password: string): Promise<void> {
     const missing = workOf(level) - workOf(done);
     const { timeCost, parallelism } = level;

@@ -4,7 +4,7 @@ import type { Principal, ServicePrincipal } from './principal.ts';
 import type { ServiceScope } from './scoped-tokens.ts';
 import type { ScopeName } from './scopes.ts';
 
-/** Who a person must be. `adminOrSelf`: an administrator, or the user whom the path parameter `id` names. */
+/** Role that a user must have. `adminOrSelf`: an administrator, or the user that the path parameter `id` names. */
 type Who = 'member' | 'admin' | 'adminOrSelf';
 
 /**
@@ -27,10 +27,10 @@ interface WritesBy {
 }
 
 /**
- * Who may call an endpoint, and with what. Every endpoint has one; nothing else decides.
- * - `anyone`: no credential is asked for, and none is looked at.
+ * Rule who may call an endpoint, and with which credential. Every endpoint has one; nothing else decides.
+ * - `anyone`: a credential is neither needed nor read.
  * - `holder`: the endpoint consumes the bearer value itself, such as a refresh token.
- * - `service`: takes a scoped token of a service, and nobody else's.
+ * - `service`: takes a scoped token of a service, and nothing else.
  * - the others take a session or, where they name a scope, a personal access token that has it; where they name a scope
  *   of services too, a scoped token that has that.
  */
@@ -39,12 +39,12 @@ export type Policy =
   | { readonly who: 'holder'; readonly writesBy?: WritesBy['holder'] }
   | { readonly who: 'service'; readonly scope: ServiceScope; readonly writesBy?: WritesBy['service'] }
   | { readonly who: Who; readonly sessionOnly: true; readonly writesBy?: WritesBy['sessionOnly'] }
-  /** Takes any personal access token: what it may do is decided later, or is nobody else's business. */
+  /** Takes any personal access token: scopes are checked later, or do not matter. */
   | { readonly who: Who; readonly anyScope: true; readonly writesBy?: never }
   | {
       readonly who: Who;
       readonly scope: ScopeName;
-      /** Refuse who is not an administrator with 400, and before the scope is looked at. Rules: ERR-13, HTTP-3. */
+      /** Rejects callers who are no administrators with 400, before the scope is checked. Rules: ERR-13, HTTP-3. */
       readonly adminFirst?: true;
       /** The name of the path parameter that holds a token's id: a token may always do this to itself. Rule: SCOPE-25. */
       readonly selfParam?: string;
@@ -66,12 +66,12 @@ function admitScope(policy: Policy, caller: Principal, params: Readonly<Record<s
   }
 }
 
-/** Throws for whoever is no administrator. Rule: AUTH-29. */
+/** Throws unless the caller is an administrator. Rule: AUTH-29. */
 export function requireAdministrator(caller: Principal): void {
   if (!caller.isAdmin) throw new RefusedError('administratorRequired');
 }
 
-/** Throws for whoever is neither an administrator nor the user in question. Rule: AUTH-30. */
+/** Throws unless the caller is an administrator or the user in question. Rule: AUTH-30. */
 export function requireAdministratorOrSelf(caller: Principal, userId: string | undefined): void {
   if (!caller.isAdmin && caller.userId !== userId) throw new RefusedError('administratorOrSelfRequired');
 }
@@ -93,7 +93,7 @@ function admitService(policy: Policy, { scopes, isOrganizationDeleted }: Service
 }
 
 /**
- * Lets a proved caller through or throws the policy's refusal: scope first, then who. Rules: HTTP-3, SERVICE-3.
+ * Admits an authenticated caller or throws the policy's error: scope first, then role. Rules: HTTP-3, SERVICE-3.
  * @param params the raw path parameters
  */
 export function admit(

@@ -5,7 +5,7 @@ interface Person {
   readonly isAdmin: boolean;
 }
 
-/** Somebody who signed in. Sessions skip scope checks. */
+/** A user who signed in. Sessions skip scope checks. */
 export interface SessionPrincipal extends Person {
   readonly kind: 'session';
   readonly sessionId: string;
@@ -21,22 +21,22 @@ interface TokenPrincipal extends Person {
   readonly expiresAtMs: number | null;
 }
 
-/** Whoever makes a request, proved by a credential. */
+/** The caller of a request, proved by a credential. */
 export type Principal = SessionPrincipal | TokenPrincipal;
 
-/** A service, proved by a scoped token: no person, and no member of anything. */
+/** A service, proved by a scoped token: it is no user, and a member of nothing. */
 export interface ServicePrincipal {
   readonly kind: 'service';
   /** The registered client that it is; `null` for one that signs its tokens itself. */
   readonly clientId: string | null;
   readonly scopes: ReadonlySet<string>;
-  /** The organization is deleted: the scopes are what is left of them then. Rule: ORG-27. */
+  /** The organization is deleted: the scopes are those that remain then. Rule: ORG-27. */
   readonly isOrganizationDeleted: boolean;
   /** Milliseconds since 1970. */
   readonly expiresAtMs: number;
 }
 
-/** What the store knows of a presented credential. */
+/** The store's record of a presented credential. */
 export interface HeldCredential {
   readonly principal: Principal;
   /** Why it no longer counts; `null`: it does, until it expires. */

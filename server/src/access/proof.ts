@@ -1,7 +1,10 @@
 import { RefusedError } from '../base/errors.ts';
 import type { Tx } from '../db/database.ts';
 
-/** What somebody has proved. Between the proof and the transaction that acts on it others wrote: there it is asked again. */
+/**
+ * Proof of a user's identity. Others may write between the proof and the transaction that acts on it: there it is
+ * checked again.
+ */
 export interface Proof {
   /** Consumes what can be used once; returns whether the proof still holds. */
   readonly consume: (tx: Tx) => Promise<boolean>;

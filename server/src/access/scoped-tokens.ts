@@ -4,7 +4,7 @@ import { type CredentialHash, hashCredential, type Secret } from '../base/secret
 import { readBearer, unauthorized } from './bearer.ts';
 import type { ServicePrincipal } from './principal.ts';
 
-/** What a service may be allowed to do. Rule: SERVICE-13. */
+/** A scope of services. Rule: SERVICE-13. */
 export type ServiceScope = 'USER_LOOKUP' | 'FETCH_CONFIG' | 'EVENTS_READ' | 'TOKEN_INTROSPECT';
 
 /** The one scope that services keep after the organization is deleted, to read up to `orgDeleted`. Rule: ORG-27. */
@@ -15,7 +15,7 @@ export function lastingScopes(scopes: Iterable<string>): string[] {
   return [...scopes].filter((name) => name === lastingScope);
 }
 
-/** What the store knows of a token that it issued to a service. */
+/** The store's record of a token that it issued to a service. */
 export interface HeldService {
   readonly clientId: string;
   readonly scopes: ReadonlySet<string>;
@@ -41,7 +41,7 @@ function scopesOf({ scopes }: JWTPayload): ReadonlySet<string> {
   return new Set(scopes.map((name) => spellings.get(name) ?? name));
 }
 
-/** What a token proves while the organization is there. */
+/** Principal of a token while the organization exists. */
 type Proved = Omit<ServicePrincipal, 'isOrganizationDeleted'>;
 
 function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, nowMs: number): Proved {
@@ -50,7 +50,10 @@ function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, now
   return { kind: 'service', clientId, scopes, expiresAtMs };
 }
 
-/** What a token proves once the organization is deleted; throws for one that was for nothing else than it. Rule: ORG-27. */
+/**
+ * Returns the principal of a token once the organization is deleted; throws where none of its scopes remains. Rule:
+ * ORG-27.
+ */
 function afterDeletion(proved: Proved): ServicePrincipal {
   const scopes = new Set(lastingScopes(proved.scopes));
   if (scopes.size === 0) throw unauthorized.invalid();

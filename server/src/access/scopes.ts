@@ -1,13 +1,16 @@
-/** One scope of the catalogue, as it is shown to people. */
+/** A scope of the catalogue, as users see it. */
 export interface ScopeInfo {
   readonly name: string;
   readonly description: string;
   readonly category: string;
-  /** Whether an OAuth client must ask the person before it gets this scope. */
+  /** An OAuth client must ask the user for consent before it gets this scope. */
   readonly requiresUserConsent: boolean;
 }
 
-/** The scopes that this service knows by itself, in the order in which they are shown. Rules: SCOPE-4 to SCOPE-7. */
+/**
+ * Scopes that this service knows without configuration, in the order in which they are listed. Rules: SCOPE-4 to
+ * SCOPE-7.
+ */
 export const catalogue = [
   { name: 'openid', category: 'Identity', requiresUserConsent: false, description: 'Sign in with your identity' },
   { name: 'profile', category: 'Identity', requiresUserConsent: true, description: 'See your name and picture' },
@@ -72,7 +75,7 @@ export const catalogue = [
 /** A scope that a route of this service can require. */
 export type ScopeName = (typeof catalogue)[number]['name'];
 
-/** What this instance may grant. */
+/** Scopes that this instance may grant. */
 export interface GrantableScopes {
   /** In catalogue order: categories first, then as listed. */
   readonly infos: readonly ScopeInfo[];
@@ -80,8 +83,9 @@ export interface GrantableScopes {
 }
 
 /**
- * Narrows a catalogue to what the instance grants (`MCP_SCOPES`).
- * @param names what to grant; `null` grants everything. Names outside the catalogue must have been refused before.
+ * Narrows a catalogue to the scopes that the instance grants (`MCP_SCOPES`).
+ * @param names the scopes to grant; `null` grants everything. Names outside the catalogue must have been rejected
+ * before.
  */
 export function grantableScopes(all: readonly ScopeInfo[], names: readonly string[] | null): GrantableScopes {
   const wanted = names === null ? null : new Set(names);

@@ -6,7 +6,7 @@ import pLimit from 'p-limit';
 import { second } from '../base/clock.ts';
 import { RefusedError } from '../base/errors.ts';
 
-/** What a text withstands, as guessing programs would go about it. */
+/** Strength of a text against guessing programs. */
 export interface Estimate extends Pick<core.ZxcvbnResult, 'guesses'> {
   /** Keys of `translationKeys` of the library. */
   readonly feedback: core.FeedbackType;
@@ -16,7 +16,7 @@ export interface Estimate extends Pick<core.ZxcvbnResult, 'guesses'> {
 export interface StrengthWorker {
   /**
    * Estimates each text. Throws `overloaded` when too many wait, and when an estimate takes longer than a minute.
-   * @param words what a guesser of this password would try first, in lower case
+   * @param words words that an attacker would try first for this password, in lower case
    */
   estimate(texts: readonly string[], words: readonly string[]): Promise<readonly Estimate[]>;
 }
@@ -49,13 +49,13 @@ function startWorker(): Worker {
   const workerData = { core: resolve('@zxcvbn-ts/core'), language: resolve('@zxcvbn-ts/language-common') };
   const resourceLimits = { maxOldGenerationSizeMb: heapMegabytesMax };
   const worker = new Worker(source, { eval: true, workerData, resourceLimits, stdin: false, name: 'passwords' });
-  // Who waits for an answer is told by a listener of their own.
+  // Callers that wait for a result have listeners of their own.
   worker.on('error', () => {});
   worker.unref();
   return worker;
 }
 
-/** One question and its answer; the thread keeps the process alive meanwhile. */
+/** Sends one question and returns the result; the thread keeps the process alive meanwhile. */
 function ask(worker: Worker, question: unknown): Promise<readonly Estimate[]> {
   return new Promise((resolve, reject) => {
     const late = () => reject(new RefusedError('overloaded', { headers: { 'retry-after': '2' } }));

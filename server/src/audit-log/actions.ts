@@ -79,8 +79,8 @@ export type AuditAction = keyof typeof subjectKinds;
 const kinds: Readonly<Record<string, string | null>> = subjectKinds;
 
 /**
- * What kind of thing the subject of an act is; `null` where there is none, or the act is not known to this release. A
- * picture is that of a person, or the logo of the organization.
+ * Returns the kind of an act's subject; `null` where there is none, or the act is unknown to this release. A picture is
+ * that of a user, or the logo of the organization.
  */
 export function subjectKindOf(
   action: string,
@@ -90,7 +90,7 @@ export function subjectKindOf(
   return subjectId === orgId ? 'organization' : (kinds[action] ?? null);
 }
 
-/** What an act is about: `token` of `token.created`. Records are found by it. */
+/** Returns the area of an act: `token` for `token.created`. Records are found by it. */
 export function areaOf(action: string): string {
   return action.slice(0, Math.max(0, action.indexOf('.')));
 }

@@ -6,7 +6,7 @@ import type { StreamedEvent } from '../outbox/envelope.ts';
 import { subjectKindOf } from './actions.ts';
 import type { Changes } from './changes.ts';
 
-/** A record of the audit log as everybody outside sees it. */
+/** A record of the audit log as the API returns it. */
 export interface AuditEntry {
   readonly id: string;
   readonly sequence: number;
@@ -31,7 +31,7 @@ export interface AuditEntry {
   readonly requestId: string;
   readonly details: Readonly<Record<string, unknown>>;
   readonly changes: Changes;
-  /** Whether network, details and changes were erased with the data of a person. */
+  /** Network, details and changes were erased with the data of a user. */
   readonly isErased: boolean;
   readonly hash: string;
 }
@@ -41,7 +41,7 @@ function parsed<T>(text: string): T {
   return JSON.parse(text) as T;
 }
 
-/** A stored record as everybody outside sees it. */
+/** Converts a stored record to the form that the API returns. */
 export function toAuditEntry(row: AuditLog): AuditEntry {
   const isErased = row.salt === null;
   return {
@@ -82,10 +82,10 @@ export async function readAuditEventsOf(read: Reader, sequences: readonly number
 }
 
 /**
- * Reads records in the order of their sequence, as events of the stream `audit-events`. Whoever goes on after the last one
- * that was answered misses none: numbers are given out in commit order. Rule: AUDIT-1.
+ * Reads records in the order of their sequence, as events of the stream `audit-events`. A reader that continues after
+ * the last one misses none: numbers are assigned in commit order. Rule: AUDIT-1.
  * @param after only those with a greater sequence
- * @param limit at most so many
+ * @param limit the maximum number of records
  */
 export async function readAuditEvents(read: Reader, after: number, limit: number): Promise<readonly StreamedEvent[]> {
   const rows = await read

@@ -11,30 +11,35 @@ import { type AuditAction, areaOf } from './actions.ts';
 import { chainStart, contentHashOf, recordHashOf } from './chain.ts';
 import { boundedJson, type Changes } from './changes.ts';
 
-/** Who acts: a person or service that made the request, or whoever the act itself proves. */
+/** The actor: the user or service of the request, or the user that the act itself proves. */
 type Actor = Principal | ServicePrincipal | { readonly userId: string } | { readonly clientId: string };
 
 /** An act as it is to be recorded. */
 export interface AuditRecord {
   readonly action: AuditAction;
-  /** `success` where nothing is said. */
+  /** Default: `success`. */
   readonly outcome?: 'success' | 'failure';
   /** `null`: the system as a whole. */
   readonly orgId: string | null;
-  /** Who did it. `null`: the service itself, or its operator. */
+  /** The actor. `null`: the service itself, or its operator. */
   readonly actor: Actor | null;
   /** The id of what it was done to; `null`: more than one thing, or nothing that has one. */
   readonly subjectId: string | null;
-  /** Whose the subject is, where it belongs to a person: of a token or a session. */
+  /** Owner of the subject, where it belongs to a user: of a token or a session. */
   readonly ownerId?: string | null;
   readonly origin: Origin;
-  /** What else is worth keeping; like the changes, shortened to 4 KB. Never a secret, and about no person but actor, subject and owner, save for ids. */
+  /**
+   * Further details; like the changes, shortened to 4 KB. Never a secret, and nothing about users other than actor,
+   * subject and owner, except ids.
+   */
   readonly details?: Readonly<Record<string, unknown>>;
-  /** What is different afterwards. Never a secret, and about no person but actor, subject and owner, save for ids. */
+  /**
+   * Changes made by the act. Never a secret, and nothing about users other than actor, subject and owner, except ids.
+   */
   readonly changes?: Changes;
 }
 
-/** What writing records takes. */
+/** Dependencies for writing records. */
 export interface AuditParts {
   readonly clock: Clock;
   readonly newId: NewId;

@@ -6,7 +6,7 @@ import { auditBatches, selectAuditPage } from './audit-query.ts';
 
 const actor = 'a'.repeat(24);
 const many = 12_000;
-/** One in so many is a failure. */
+/** One in this many records is a failure. */
 const rareness = 1_700;
 
 describe('a search for what an index does not find', () => {

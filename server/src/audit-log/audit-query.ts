@@ -5,7 +5,7 @@ import type { Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/schema/event-tables.ts';
 import type { Tables } from '../db/schema/tables.ts';
 
-/** What records are narrowed to; what is absent narrows nothing. */
+/** Filter for records; absent fields match all. */
 export interface AuditFilter {
   /** Only records of this organization, and of the system as a whole; `null`: all there are. */
   readonly orgId: string | null;
@@ -18,7 +18,7 @@ export interface AuditFilter {
   readonly outcome?: 'success' | 'failure' | undefined;
   /** Milliseconds since 1970. */
   readonly from?: number | undefined;
-  /** Milliseconds since 1970; records of this very moment are left out. */
+  /** Milliseconds since 1970, exclusive. */
   readonly to?: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface AuditPlace {
 type Query = SelectQueryBuilder<Tables, 'audit_log', object>;
 type Searched = 'subject_id' | 'actor_token_id' | 'actor_client_id' | 'actor_user_id' | 'action' | 'area' | 'outcome';
 
-/** What is looked for, the rarest first. */
+/** Returns the values that are searched for, the rarest first. */
 function wantedValues(filter: AuditFilter): readonly (readonly [Searched, string])[] {
   const { action } = filter;
   const isArea = action?.endsWith('.');
@@ -50,7 +50,7 @@ function wantedValues(filter: AuditFilter): readonly (readonly [Searched, string
 
 type Wanted = ReturnType<typeof wantedValues>;
 
-/** Records that have the rarest of what is looked for, in the range of time: an index has nothing but these. */
+/** Selects records that have the rarest of the searched values, in the range of time: an index finds exactly these. */
 function indexed(read: Reader, { from, to }: AuditFilter, [rarest]: Wanted): Query {
   let query: Query = read.selectFrom('audit_log');
   if (rarest) query = query.where(rarest[0], '=', rarest[1]);
@@ -81,11 +81,11 @@ function compared(query: Query, operator: '<' | '>' | '<=' | '>=', { occurredAt,
   );
 }
 
-/** A part of what is gone through. */
+/** Part of a search. */
 interface Stretch {
-  /** Only what comes after it; `null`: from the beginning. */
+  /** Exclusive start; `null`: the beginning. */
   readonly place: AuditPlace | null;
-  /** Only what comes before it, and itself; `null`: to the end. */
+  /** Inclusive end; `null`: the end. */
   readonly pause: AuditPlace | null;
   readonly direction: Direction;
 }
@@ -104,10 +104,10 @@ function cut(query: Query, { place, pause, direction }: Stretch): Query {
   return pause ? compared(begun, direction === 'asc' ? '<=' : '>=', pause) : begun;
 }
 
-/** So many records are compared with what is looked for besides the rarest, before others get their turn. */
+/** Records that are compared with the other values before other requests get their turn. */
 const comparedAtOnce = 5_000;
 
-/** Where a search should pause; `null`: nowhere, since an index finds it, or little is left. */
+/** Returns the place where a search should pause; `null`: none, since an index serves it, or little is left. */
 async function pauseOf(read: Reader, filter: AuditFilter, rest: Stretch): Promise<AuditPlace | null> {
   const wanted = wantedValues(filter);
   if (wanted.length < 2) return null;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { toTimestamp } from '../base/clock.ts';
 
-/** What stands for the hash of the record before the first. */
+/** Stands for the hash of the record before the first. */
 export const chainStart = '0'.repeat(64);
 
 /** The form that hashes are made by; another one gets another name. */
@@ -24,7 +24,7 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, withSortedKeys);
 }
 
-/** What of a record can be erased, as it is stored. */
+/** Stored parts of a record that can be erased. */
 export interface AuditContent {
   readonly network: string;
   /** Canonical JSON of an object. */
@@ -33,12 +33,15 @@ export interface AuditContent {
   readonly changes: string;
 }
 
-/** The digest of what can be erased: nobody guesses the content from it once the salt is gone. Rules: AUDIT-10, AUDIT-14. */
+/**
+ * Returns the hash of the parts that can be erased: the content cannot be guessed from it once the salt is gone. Rules:
+ * AUDIT-10, AUDIT-14.
+ */
 export function contentHashOf(salt: string, { network, details, changes }: AuditContent): string {
   return hash('sha256', `${salt}[${JSON.stringify(network)},${details},${changes}]`, 'hex');
 }
 
-/** What of a record stays for ever, as it is stored. */
+/** Stored parts of a record that stay for ever. */
 export interface ChainedFields {
   readonly sequence: number;
   readonly id: string;

@@ -1,7 +1,7 @@
 import { Secret } from '../base/secret.ts';
 import { canonicalJson } from './chain.ts';
 
-/** What an act changed, field by field; `null` stands for nothing. A secret shows only that it is one. */
+/** Changes of an act, field by field; `null` stands for nothing. For a secret they show only that there is one. */
 export type Changes = Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>;
 
 type Values = Readonly<Record<string, unknown>>;
@@ -12,8 +12,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * Tells what is different after an act, by the names that either side has. Secrets are compared and come out as
- * `[secret]`. Rule: AUDIT-9.
+ * Returns the changes of an act, by the names that either side has. Secrets are compared and shown as `[secret]`. Rule:
+ * AUDIT-9.
  * @param before `null`: there was nothing
  * @param after `null`: there is nothing any more
  */
@@ -38,7 +38,7 @@ function shortText(text: string): string {
   return text.length > textMax ? `${text.slice(0, textMax).toWellFormed()}… (${text.length} characters)` : text;
 }
 
-/** A value with at most so many items of each list, the rest as a number. */
+/** Returns a value with a maximum number of items in each list, and the number of the rest. */
 function shortened(value: Json, itemsMax: number): Json {
   if (typeof value === 'string') return shortText(value);
   if (typeof value !== 'object' || value === null) return value;

@@ -3,7 +3,7 @@ import type { Reader, Tx } from '../db/database.ts';
 import type { Encryption } from '../keys/encryption.ts';
 import { chainStart } from './chain.ts';
 
-/** The last record that was removed, which the oldest one that is left goes on from. */
+/** The last record that was removed; the oldest remaining record continues from it. */
 export interface AuditStart {
   /** 0: nothing was removed. */
   readonly sequence: number;
@@ -16,7 +16,7 @@ export type CheckpointKey = Pick<Encryption, 'encrypt' | 'decrypt'>;
 const purpose = 'audit-checkpoint';
 const contentForm = /^(\d{1,15}):([0-9a-f]{64})$/;
 
-/** A checkpoint as it is stored: nobody without the encryption key can make one (AES-256-GCM). */
+/** Signs a checkpoint for the store: it cannot be made without the encryption key (AES-256-GCM). */
 export function signCheckpoint(key: CheckpointKey, { sequence, hash }: AuditStart): Promise<string> {
   return key.encrypt(purpose, new Secret(`${sequence}:${hash}`));
 }
@@ -37,8 +37,8 @@ async function oldestStart(read: Reader): Promise<AuditStart> {
 }
 
 /**
- * Where the audit log begins; `null` for a checkpoint that was not signed with this key.
- * @param key `null`: there is none at hand, and the oldest record is believed where there is any checkpoint
+ * Returns the start of the audit log; `null` for a checkpoint that was not signed with this key.
+ * @param key `null`: there is none, and the oldest record is trusted where there is any checkpoint
  */
 export async function selectAuditStart(read: Reader, key: CheckpointKey | null): Promise<AuditStart | null> {
   const row = await read.selectFrom('audit_checkpoints').select('content').executeTakeFirst();

@@ -23,11 +23,14 @@ interface Counted extends Refusals {
   readonly sinceMs: number;
 }
 
-/** Refused sign-ins beyond what is recorded one by one, counted until a row a minute tells of them. Rule: AUDIT-17. */
+/**
+ * Counter of rejected sign-ins beyond those that are recorded one by one; a record a minute has the count. Rule:
+ * AUDIT-17.
+ */
 export interface CountedRefusals {
   /** Counts one. Its request id stands for all those of its row. */
   add(refusal: Refusals): void;
-  /** Writes the rows of what was counted until now, as happens each minute and when the service stops. */
+  /** Writes the counts so far; called each minute and when the service stops. */
   write(): Promise<void>;
 }
 

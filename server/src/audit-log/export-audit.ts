@@ -74,14 +74,14 @@ function toCsv(rows: readonly AuditLog[], header: boolean): string {
     columns: [...columns],
     header,
     record_delimiter: 'windows',
-    // What a spreadsheet would take for a formula gets an apostrophe in front.
+    // Cells that a spreadsheet would take for a formula get an apostrophe in front.
     escape_formulas: true,
   });
 }
 
 /**
- * Writes records, the oldest first, with all that it takes to verify them without the store. Rule: AUDIT-13.
- * @param onBatch told how many records were written, before each further batch is read
+ * Writes records, the oldest first, with all that is needed to verify them without the store. Rule: AUDIT-13.
+ * @param onBatch called with the number of written records before each further batch is read
  */
 export async function* exportAudit(
   read: Reader,

@@ -14,7 +14,7 @@ describe('a store of an earlier release (ADDRESS-12)', () => {
   afterAll(() => app.close());
 
   const own = async () => (await selectOwnAddresses(app.services.db.read)).map(({ email }) => email);
-  /** What a change in a session left behind in earlier releases. */
+  /** Restores the state that a change in a session left in earlier releases. */
   const forgetEarlier = ({ userId }: Client) =>
     app.services.db.transaction((tx) =>
       tx.updateTable('users').set({ recovery_email: null }).where('id', '=', userId).execute(),

@@ -1,7 +1,7 @@
 import type { Reader } from '../db/database.ts';
 import type { Changes } from './changes.ts';
 
-/** What the audit log says last of the address of a user. */
+/** The latest record of the audit log about a user's address. */
 interface AddressRecord {
   readonly userId: string;
   readonly email: string;

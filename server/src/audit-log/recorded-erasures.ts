@@ -30,7 +30,7 @@ async function selectErasures(read: Reader): Promise<readonly Erasure[]> {
   });
 }
 
-/** How many records an erasure says that it took from; `null`: it says nothing. */
+/** Returns the number of records that an erasure states; `null`: none. */
 function saidBy({ details }: Pick<AuditLog, 'details'>): number | null {
   const said: unknown = JSON.parse(details);
   const records = typeof said === 'object' && said !== null && 'records' in said ? said.records : null;
@@ -48,11 +48,11 @@ export class RecordedErasures {
   readonly #key: ErasureKey | null;
   #remaining: ReadonlySet<string> | null = null;
   #erasures: ReadonlyMap<string, readonly number[]> | null = null;
-  /** How many records each one took from, by its sequence. */
+  /** Number of records that each erasure took from, by its sequence. */
   readonly #taken = new Map<number, number>();
-  /** How many records were erased. */
+  /** Number of erased records. */
   count = 0;
-  /** How many of those up to the noted record were erased after it. */
+  /** Number of records up to the noted one that were erased after it. */
   countSince = 0;
   /** How many records of erasures have a signature that could not be proved without the key. */
   unproved = 0;
@@ -71,10 +71,10 @@ export class RecordedErasures {
     this.#isWhole = isWhole;
   }
 
-  /** Whether a record is rightly erased; counts it then. */
+  /** Returns whether the erasure of a record is accounted for, and counts it. */
   async accept(row: AuditLog): Promise<boolean> {
     const people = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
-    // One that was erased a moment ago is in no list yet.
+    // A record that was erased just now is in no list yet.
     const by =
       (await this.#firstAfter(row.sequence, people, false)) ?? (await this.#firstAfter(row.sequence, people, true));
     // What says who was erased can itself not be erased.
@@ -96,7 +96,10 @@ export class RecordedErasures {
     return this.#remaining.has(row.subject_id ?? '') ? 'remaining' : null;
   }
 
-  /** Whether as many records as an erasure says were erased by it; at most as many where some were removed since. */
+  /**
+   * Returns whether the number of erased records is what the erasure states; at most that number where some were
+   * removed since.
+   */
   #isComplete(row: AuditLog): boolean {
     const [said, taken] = [saidBy(row), this.#taken.get(row.sequence) ?? 0];
     return said === taken || (!this.#isWhole && said !== null && taken < said);

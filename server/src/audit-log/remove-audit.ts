@@ -40,9 +40,9 @@ async function selectBatchEnd(read: Reader, upTo: number) {
 }
 
 /**
- * Removes the oldest records up to one, in batches, each in one transaction with the signed checkpoint that stands in their
- * place; the first says so in a record of its own. What is left can be verified as before. Rule: AUDIT-19.
- * @returns how many were removed
+ * Removes the oldest records up to one, in batches, each in one transaction with the signed checkpoint that replaces
+ * them; the first records this in the log. The rest can be verified as before. Rule: AUDIT-19.
+ * @returns the number of removed records
  */
 export async function removeAudit(parts: Parts, upTo: number, origin: Origin): Promise<number> {
   const { db, clock, encryption } = parts;
@@ -69,8 +69,8 @@ export async function removeAudit(parts: Parts, upTo: number, origin: Origin): P
 }
 
 /**
- * Removes records that are older than `AUDIT_RETENTION_DAYS`; answers how many. What has not gone out yet on a way that is in
- * use is kept for as long as that takes. Rule: AUDIT-19.
+ * Removes records that are older than `AUDIT_RETENTION_DAYS`; returns their number. Records that an active subscription
+ * has not delivered yet are kept until then. Rule: AUDIT-19.
  */
 export async function pruneAudit(services: AllServices): Promise<number> {
   const { db, clock, config, relays } = services;

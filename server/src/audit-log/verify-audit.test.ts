@@ -60,7 +60,7 @@ describe('the verification of the audit log', () => {
 
   it.each<[string, string | number | null]>([
     ['occurred_at', 1],
-    // PostgreSQL keeps whole numbers only, as it was told.
+    // PostgreSQL keeps integers only, as declared.
     ...(isOnPostgres ? [] : [halfMoment]),
     ['id', '0123456789abcdef01234567'],
     ['org_id', null],
@@ -114,7 +114,7 @@ describe('the verification of the audit log', () => {
     expect(await verify()).toEqual(broken(1, 'missing-at-end'));
   });
 
-  /** A row that goes on from another one, hashes and all. */
+  /** Returns a row that continues another one, hashes included. */
   function forged(after: number, more: Readonly<Record<string, unknown>> = {}) {
     const before = rowOf(after);
     const row = { ...before, sequence: after + 1, id: 'f'.repeat(24), previous_hash: before.hash, ...more };

@@ -7,14 +7,14 @@ import { type CheckpointKey, selectAuditStart } from './checkpoint.ts';
 import type { ErasureKey } from './erasure-signature.ts';
 import { RecordedErasures } from './recorded-erasures.ts';
 
-/** A record and its hash: whoever notes them can tell later whether the log still holds all up to there. */
+/** A record and its hash: with it an operator can verify later that the log still contains everything up to there. */
 export interface AuditHead {
   /** 0: before the first record. */
   readonly sequence: number;
   readonly hash: string;
 }
 
-/** What is wrong with a record. */
+/** The fault of a record. */
 export type AuditFault =
   | 'missing'
   | 'missing-at-end'
@@ -31,7 +31,7 @@ export type AuditFault =
   | 'checkpoint'
   | 'removed';
 
-/** In words, for whoever runs the system. */
+/** Descriptions of faults, for the operator. */
 export const auditFaults: Readonly<Record<AuditFault, string>> = {
   missing: 'it is missing',
   'missing-at-end': 'it and all after it are missing: more have been written',
@@ -51,16 +51,16 @@ export const auditFaults: Readonly<Record<AuditFault, string>> = {
   expectation: 'it is sound, and not the one that was noted: the log was rewritten',
 };
 
-/** The whole log was looked at, and is sound or has a first broken record. */
+/** The whole log was verified, and is sound or has a first broken record. */
 export type AuditVerdict =
   | {
       readonly ok: true;
       readonly records: number;
-      /** How many before them were removed behind a checkpoint, where any were. */
+      /** Number of records before them that were removed behind a checkpoint, if any. */
       readonly removed?: number;
-      /** How many of them were erased with a person. */
+      /** Number of them that were erased with a user. */
       readonly erased: number;
-      /** How many of those up to the noted record were erased after it. */
+      /** Number of records up to the noted one that were erased after it. */
       readonly erasedSince: number;
       /** How many signatures of erasures and checkpoints were believed without the key, where any were. */
       readonly unproved?: number;
@@ -69,11 +69,11 @@ export type AuditVerdict =
   | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
 
 interface Wish {
-  /** What was noted earlier; `null`: nothing. */
+  /** The head that was noted earlier; `null`: none. */
   readonly expected?: AuditHead | null;
   /** What checkpoints and erasures are signed with; `null`: it is not at hand, and signatures are believed. */
   readonly key?: (CheckpointKey & ErasureKey) | null;
-  /** Told now and then how many of how many records were looked at. */
+  /** Called now and then with the number of verified records, and of all. */
   readonly progress?: (done: number, total: number) => void;
 }
 
@@ -84,7 +84,7 @@ function isIntact(row: AuditLog): boolean {
 
 const saltForm = /^[0-9a-f]{32}$/;
 
-/** Whether a text is canonical JSON of an object. */
+/** Returns whether a text is canonical JSON of an object. */
 function isCanonical(text: string): boolean {
   try {
     return text.startsWith('{') && canonicalJson(JSON.parse(text)) === text;
@@ -106,7 +106,7 @@ async function contentFault(erasures: RecordedErasures, row: AuditLog): Promise<
   return (await erasures.accept(row)) ? null : 'erased';
 }
 
-/** What is wrong with the record that should be the next after `last`; `null`: nothing. */
+/** Returns the fault of the record that should be the next after `last`; `null`: none. */
 async function faultOf(erasures: RecordedErasures, row: AuditLog, last: AuditHead): Promise<AuditFault | null> {
   if (row.sequence !== last.sequence + 1) return row.sequence > last.sequence ? 'missing' : 'surplus';
   if (!isIntact(row)) return 'hash';
@@ -114,13 +114,13 @@ async function faultOf(erasures: RecordedErasures, row: AuditLog, last: AuditHea
   return contentFault(erasures, row);
 }
 
-/** Where a fault is found: what is missing has no record of its own. */
+/** Returns the place of a fault: a missing record has none of its own. */
 function placeOf(fault: AuditFault, row: AuditLog, last: AuditHead): number {
   return fault === 'missing' ? last.sequence + 1 : row.sequence;
 }
 
 /**
- * What is wrong with where the log ends; `null`: nothing.
+ * Returns the fault at the end of the log; `null`: none.
  * @param least the record that it has to reach
  */
 async function faultOfEnd(read: Reader, { sequence }: AuditHead, least: number) {
@@ -130,12 +130,12 @@ async function faultOfEnd(read: Reader, { sequence }: AuditHead, least: number) 
   return sequence > writtenAfter ? ({ fault: 'surplus', sequence: writtenAfter + 1 } as const) : null;
 }
 
-/** Whether a record is not the one that was noted with its number. */
+/** Returns whether a record differs from the one that was noted with its number. */
 function isAnother(expected: AuditHead | null, head: AuditHead): boolean {
   return expected?.sequence === head.sequence && expected.hash !== head.hash;
 }
 
-/** What speaks against what was noted before any record is looked at; `null`: nothing. */
+/** Returns what contradicts the noted head before any record is read; `null`: nothing. */
 function faultOfStart(expected: AuditHead | null, start: AuditHead) {
   if (!expected) return null;
   if (expected.sequence < start.sequence) return { fault: 'removed', sequence: expected.sequence } as const;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Json } from '../../test/support/test-app.ts';
 import { type Background, background } from './background.ts';
 
-/** Work that ends when it is told to. */
+/** Work that ends on request. */
 class Held {
   begun = false;
   isOver = false;

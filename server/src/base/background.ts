@@ -6,24 +6,24 @@ import { second } from './clock.ts';
 
 const concurrent = 4;
 const waitingMax = 1_000;
-/** What is under way when the service stops gets so long to end, unless less is left. */
+/** Milliseconds for running work to end when the service stops, unless less time is left. */
 const closeMsUsual = 5 * second;
 
-/** What is done once a request is answered: nobody waits for it, and nobody learns from its time what was done. */
+/** Work that runs after the response: no request waits for it, and response times reveal nothing about it. */
 export interface Background {
   /**
-   * Does something soon, and nothing of it before the answer of this turn is out. A failure is logged once; so is work
-   * that is not taken on because too much is waiting.
+   * Runs work soon, and not before the responses of this turn are sent. A failure is logged once; so is work that is
+   * rejected because too much is waiting.
    * @param what in few words, for the log
-   * @param spreadMs it begins after a random time of up to so many milliseconds, so that who asks for something else at
-   * once cannot tell by that answer's time what was to be done; 0 without it
+   * @param spreadMs random delay of up to this many milliseconds, so that the response time of another request cannot
+   * reveal the work; 0 without it
    */
   run(what: string, work: () => Promise<void>, spreadMs?: number): void;
-  /** Waits a bounded time for what was taken on, and for what comes of that; what has not begun by then is given up. */
+  /** Waits a bounded time for running work and its consequences; work that has not begun by then is dropped. */
   close(msMax?: number): Promise<void>;
 }
 
-/** Answers are written at the end of the turn that makes them; what waits for two ends comes after them. */
+/** Responses are written at the end of their turn; work that waits for two turns comes after them. */
 async function answersOut(): Promise<void> {
   await setImmediate();
   await setImmediate();

@@ -1,6 +1,6 @@
 import { type Refusal, refusals } from './refusals.ts';
 
-/** The word that OAuth has for a refusal. Rule: ERR-5. */
+/** Returns OAuth's code for an error. Rule: ERR-5. */
 export function oauthError({ refusal, status }: RefusedError): string {
   const known: Refusal = refusals[refusal];
   if (known.oauth !== undefined) return known.oauth;
@@ -10,13 +10,13 @@ export function oauthError({ refusal, status }: RefusedError): string {
   return status < 500 ? 'invalid_request' : 'server_error';
 }
 
-/** Whether a refusal is told as `{ errorMessage }`. Rule: ERR-4. */
+/** Returns whether an error has the form `{ errorMessage }`. Rule: ERR-4. */
 export function hasErrorMessage(refusal: RefusalName): boolean {
   const known: Refusal = refusals[refusal];
   return known.spelling === 'errorMessage';
 }
 
-/** The name of a refusal, used inside the code only. */
+/** Name of an error, used inside the code only. */
 export type RefusalName = keyof typeof refusals;
 
 /** One thing wrong with the input: `field` is a path such as `body.email`. */
@@ -29,21 +29,21 @@ interface RefusalExtras {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly details?: readonly InputProblem[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** What the body tells besides, under names of its own. */
+  /** Further fields of the body. */
   readonly more?: Readonly<Record<string, unknown>>;
-  /** What another system did wrong, in our own words: logged and counted, never told to the caller. */
+  /** Fault of another system, in our own words: logged and counted, never returned to the caller. */
   readonly cause?: string;
 }
 
-/** Thrown to refuse a request. Carries only what may be told to the caller. */
+/** Thrown to reject a request. Contains only what the caller may see. */
 export class RefusedError extends Error {
   readonly refusal: RefusalName;
   readonly status: number;
   readonly code: string;
   readonly details: readonly InputProblem[] | undefined;
-  /** What the body tells besides the refusal. */
+  /** Further fields of the body. */
   readonly more: Readonly<Record<string, unknown>>;
-  /** Response headers that belong to this refusal, such as `Retry-After`. */
+  /** Response headers that belong to this error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(refusal: RefusalName, extras: RefusalExtras = {}) {
@@ -67,9 +67,12 @@ function cut(text: string): string {
   return text.length > shownMax ? `${text.slice(0, shownMax)}…` : text;
 }
 
-/** The refusal for input that breaks a rule of the schema; the text names the first problem and counts the others. Rule: ERR-3. */
+/**
+ * Returns the error for input that breaks a rule of the schema; the text names the first problem and counts the others.
+ * Rule: ERR-3.
+ */
 export function refuseInput(...problems: readonly InputProblem[]): RefusedError {
-  // What the caller named is told back, but not at any length.
+  // Names from the request are quoted, with a limited length.
   const details = problems.map(({ field, message }) => ({ field: cut(field), message }));
   const [first, ...more] = details;
   const others = more.length > 0 ? ` (and ${more.length} more)` : '';
@@ -87,7 +90,7 @@ export function refuseTooMany(limit: number, seconds: number): RefusedError {
   return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(limit, seconds) });
 }
 
-/** What a limit answers with: `Retry-After` and the `RateLimit-*` fields, in seconds. */
+/** Returns the headers of a limit: `Retry-After` and the `RateLimit-*` fields, in seconds. */
 export function limitHeaders(limit: number, seconds: number): Record<string, string> {
   return {
     'retry-after': String(seconds),
@@ -97,7 +100,7 @@ export function limitHeaders(limit: number, seconds: number): Record<string, str
   };
 }
 
-/** The refusal for a token that lacks scopes, with the challenge of RFC 6750, section 3. */
+/** Returns the error for a token that lacks scopes, with the challenge of RFC 6750, section 3. */
 export function refuseScope(required: readonly string[]): RefusedError {
   const scopes = required.join(' ');
   return new RefusedError('scopeMissing', {
@@ -108,7 +111,7 @@ export function refuseScope(required: readonly string[]): RefusedError {
 
 /**
  * A mistake of the operator that stops start-up: wrong configuration, unreadable keys, a store in use. The message is
- * one line that says what is wrong and what to do, and never holds a secret.
+ * one line that says what is wrong and what to do next, and never contains a secret.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError';

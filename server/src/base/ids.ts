@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-/** The form of every identifier on the wire: 24 hexadecimal digits, in either case. Ids are stored and answered in lower case. */
+/**
+ * Form of every identifier on the wire: 24 hexadecimal digits, in either case. Ids are stored and returned in lower
+ * case.
+ */
 export const idPattern = /^[a-fA-F0-9]{24}$/;
 
 /** Makes identifiers of 24 lower-case hexadecimal digits. */

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** Of an IPv6 address that stands for one of IPv4: what comes before it. */
+/** Bits of an IPv4-mapped IPv6 address before the IPv4 part. */
 const mappedBits = 96;
 
 type Network = ReturnType<typeof ipaddr.parseCIDR>;
@@ -21,9 +21,9 @@ function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, [network, bits]: Network): boo
 }
 
 /**
- * Tells whether an address is in one of some networks. IPv4 addresses in the form of IPv6 are taken for what they are;
- * what is no address is in none.
- * @param list the present addresses and networks; the same array as long as nothing changes
+ * Returns a function that tells whether an address is in one of some networks. IPv4-mapped IPv6 addresses count as
+ * IPv4; text that is no address is in none.
+ * @param list returns the present addresses and networks; the same array as long as nothing changes
  */
 export function networkMatcher(list: () => readonly string[]): (address: string) => boolean {
   let known: readonly string[] = [];

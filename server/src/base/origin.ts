@@ -1,4 +1,4 @@
-/** Where a request came from, for the audit log and the limits. */
+/** Origin of a request, for the audit log and the limits. */
 export interface Origin {
   /** The `x-request-id` of the request. */
   readonly requestId: string;

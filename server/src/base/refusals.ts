@@ -1,9 +1,9 @@
-/** One refusal: what the caller is told when the service says no. */
+/** An error of the API: status, code and text for the caller. */
 export interface Refusal {
   readonly status: number;
   /** The stable word that programs match (`error.code`). */
   readonly code: string;
-  /** The public sentence. `{name}` is filled from the refusal's parameters; secrets never go in. */
+  /** The public sentence. `{name}` is filled from the error's parameters; secrets never go in. */
   readonly text: string;
   /** The word of RFC 6749, section 5.2, on OAuth endpoints, where the status alone doesn't say it. */
   readonly oauth?: string;
@@ -21,7 +21,7 @@ const unavailable = { status: 503, code: 'UNAVAILABLE' };
 const rateLimited = { status: 429, code: 'RATE_LIMITED' };
 
 /**
- * Every refusal there is, closed: a call site names one and fills its parameters, nothing else. Literal texts that
+ * All errors of the API, closed: a call site names one and fills its parameters, nothing else. Literal texts that
  * clients match are contracts. Rules: ERR-2, ERR-10 to ERR-29.
  */
 export const refusals = {

@@ -1,5 +1,5 @@
 /**
- * What a piece of work holds until it ends: memory, places in a queue, a connection to read a list by. Nothing can be
+ * Resources of a piece of work until it ends: memory, places in a queue, a connection to read a list by. Nothing can be
  * taken from `Shares` without a scope, and a scope gives everything back when it ends. Rule: HTTP-32.
  */
 export class Scope {
@@ -11,8 +11,9 @@ export class Scope {
   }
 
   /**
-   * Has something given back when the scope ends; at once where it has ended already.
-   * @returns gives it back earlier; what was given back is not given back again
+   * Registers a function that gives a resource back when the scope ends; calls it at once where the scope has ended
+   * already.
+   * @returns a function that gives it back earlier; it is given back only once
    */
   hold(giveBack: () => void): () => void {
     if (this.#isEnded) {
@@ -26,7 +27,7 @@ export class Scope {
     return once;
   }
 
-  /** Gives everything back, what was taken last first. Further calls do nothing. */
+  /** Gives everything back, in reverse order. Further calls do nothing. */
   end(): void {
     this.#isEnded = true;
     for (const giveBack of [...this.#held].reverse()) giveBack();

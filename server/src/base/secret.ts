@@ -38,8 +38,8 @@ declare const hashed: unique symbol;
 export type CredentialHash = string & { readonly [hashed]: true };
 
 /**
- * The only road from a raw credential to what the store knows of it. Plain SHA-256 suffices, because these values are
- * random and long; passwords go through argon2id instead.
+ * Hashes a raw credential for the store; there is no other way. Plain SHA-256 suffices, because these values are random
+ * and long; passwords go through argon2id instead.
  */
 export function hashCredential(raw: string): CredentialHash {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the one place where the brand is given

@@ -6,12 +6,12 @@ function countAll(what: string, amount: number): void {
   allHeld.set(what, (allHeld.get(what) ?? 0) + amount);
 }
 
-/** How much this process holds at the moment, by what it is; what was never taken is not there. */
+/** Returns the amounts that this process has in use, by kind; a kind that was never used is absent. */
 export function heldNow(): ReadonlyMap<string, number> {
   return allHeld;
 }
 
-/** How much of something each of its holders has at the moment, and all together. A holder that has nothing is forgotten. */
+/** Counter of a resource in use, by key and in total. A key with nothing in use is forgotten. */
 export class Shares {
   readonly #what: string;
   readonly #byHolder = new Map<string, number>();

@@ -43,7 +43,7 @@ const sharedSecret = z
   .refine((text) => !placeholder.test(text), 'must not be a placeholder: generate one, e.g. openssl rand -hex 32')
   .transform((text) => new Secret(text));
 
-/** An issuer of OpenID Connect, a slash at its end being part of it: over HTTP only where nobody can listen. */
+/** Issuer of OpenID Connect, with a slash at its end if it has one: over HTTP on loopback only. */
 export const oidcIssuer = givenAddress
   .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment')
   .refine(
@@ -56,7 +56,7 @@ export const mailDomain = z
   .toLowerCase()
   .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be domains such as example.com');
 
-/** Whether a text is a URI that can stand in a line of security.txt: `mailto:` with one address, or `https:`. */
+/** Returns whether a text is a URI for security.txt: `mailto:` with one address, or `https:`. */
 function isContact(text: string): boolean {
   const address = /^mailto:([^?&,]+)$/i.exec(text)?.[1];
   if (address !== undefined) return normalizeEmail(address) !== null && !/\s/.test(address);
@@ -188,7 +188,7 @@ export interface Config {
   readonly eventRetentionDays: number;
   /** `null`: for ever. Rule: AUDIT-19. */
   readonly auditRetentionDays: number | null;
-  /** Networks that may be connected to although they are not public, for what is set over the API. Rules: CONFIG-40, EVENT-24. */
+  /** Networks that addresses set over the API may lead to although they are not public. Rules: CONFIG-40, EVENT-24. */
   readonly outboundNetworks: readonly string[];
   /** Without a slash at the end; `null` where the built-in team directory is used. */
   readonly connectorUrl: string | null;
@@ -196,24 +196,24 @@ export interface Config {
   readonly displayPrefixes: readonly [string, ...string[]];
   readonly scopes: GrantableScopes;
   readonly jwtSharedSecret: Secret | null;
-  /** What trusted services sign their scoped tokens with. */
+  /** Secret that trusted services sign their scoped tokens with. */
   readonly scopedSharedSecret: Secret | null;
-  /** What stored settings are encrypted with; `null`: a key of our own, in the data directory. */
+  /** Key that stored settings are encrypted with; `null`: a key of our own, in the data directory. */
   readonly encryptionKey: Secret | null;
   /** The mail server that environment or file name; `null`: what an administrator stored, if anything. */
   readonly mailServer: MailServer | null;
-  /** Whom mail comes from, whatever server it goes to; `null`: as the server's settings say. */
+  /** Sender of mail, for every server; `null`: the one of the server's settings. */
   readonly mailFrom: MailSender | null;
-  /** Whether administrators may copy invitation links. Rule: INVITE-23. */
+  /** Administrators may copy invitation links. Rule: INVITE-23. */
   readonly inviteLinks: boolean;
   /** The provider that environment or file name; `null`: what an administrator stored, if anything. */
   readonly oidc: OidcSettings | null;
-  /** Where vulnerabilities are reported, as a URI; `null`: there is no security.txt. Rule: SECURITY-2. */
+  /** URI for reports of vulnerabilities; `null`: there is no security.txt. Rule: SECURITY-2. */
   readonly securityContact: string | null;
   readonly rateLimit: boolean;
-  /** How long a session lasts at most after the sign-in, refreshed or not. Rule: SESSION-4. */
+  /** Maximum days of a session after the sign-in, refreshed or not. Rule: SESSION-4. */
   readonly sessionMaxDays: number;
-  /** Whether a refresh replaces the refresh token. Rule: SESSION-7. */
+  /** A refresh replaces the refresh token. Rule: SESSION-7. */
   readonly refreshRotation: boolean;
   readonly tokenRetentionDays: number;
   readonly trustProxy: readonly string[];

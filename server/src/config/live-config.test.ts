@@ -27,7 +27,7 @@ function write(content: unknown): void {
   );
 }
 
-/** What a start with this environment and file runs with, and every snapshot that its listeners were told of. */
+/** Returns the configuration of a start with this environment and file, and every snapshot that its listeners got. */
 function start(): { readonly live: LiveConfig; readonly told: Config[] } {
   const live = liveConfig((running) => loadConfig(environment, running));
   const told: Config[] = [];
@@ -35,7 +35,7 @@ function start(): { readonly live: LiveConfig; readonly told: Config[] } {
   return { live, told };
 }
 
-/** What a reload is refused for. */
+/** Returns the error of a reload. */
 function refusal(live: LiveConfig): StartupError {
   try {
     live.reload();

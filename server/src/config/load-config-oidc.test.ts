@@ -11,7 +11,7 @@ const whole = {
   OIDC_CLIENT_SECRET: secret,
 } as const;
 
-/** The one line that a start ends with; `null` where it goes on. */
+/** Returns the one line of a failed start; `null` where it succeeds. */
 function refusal(environment: Record<string, string>): string | null {
   try {
     loadConfig(environment);

@@ -13,12 +13,12 @@ const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET', 'ENCRYPT
 const shownMax = 80;
 const fileBytesMax = 1_048_576;
 
-/** A mistake in the configuration; `variable` is what may be told to whoever has no business with the rest. */
+/** Error in the configuration; `variable` may be disclosed to callers, the message only to the operator. */
 function wrong(variable: string, message: string): StartupError {
   return new StartupError(message, { variable });
 }
 
-/** An address without its password, wherever that stands: what is wrong with the address may be just that. */
+/** Returns an address without its password, wherever that is: it may be the very error in the address. */
 function withoutPassword(address: string): string {
   return (
     address
@@ -30,7 +30,7 @@ function withoutPassword(address: string): string {
   );
 }
 
-/** What a variable holds, fit to be printed: secrets and passwords in addresses masked. */
+/** Returns a printable form of a variable's value: secrets and passwords in addresses masked. */
 function shown(name: string, value: unknown): string {
   if (secretNames.has(name)) return '[secret]';
   const text = name === 'MAIL_FROM' ? String(value) : withoutPassword(String(value));
@@ -77,7 +77,7 @@ function readConfigFile(environment: Environment): Readonly<Record<string, strin
 
 function readEnvironment(environment: Environment, name: VariableName): string | undefined {
   const direct = environment[name] || undefined;
-  // SCOPES_FILE is a variable by itself, not the file form of one named SCOPES.
+  // SCOPES_FILE is a variable of its own, not the file form of one named SCOPES.
   const file = environment[`${name}_FILE`] || undefined;
   if (file === undefined) return direct;
   if (direct !== undefined) throw wrong(name, `${name} and ${name}_FILE are both set: unset one`);
@@ -163,7 +163,7 @@ function readOidc({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWE
   };
 }
 
-/** Where settings of administrators may lead. Rule: CONFIG-31. */
+/** Returns the networks that settings of administrators may lead to. Rule: CONFIG-31. */
 function readNetworks({ OUTBOUND_NETWORKS, WEBHOOK_NETWORKS }: Values): readonly string[] {
   if (OUTBOUND_NETWORKS !== undefined && WEBHOOK_NETWORKS !== undefined) {
     throw wrong(
@@ -174,15 +174,16 @@ function readNetworks({ OUTBOUND_NETWORKS, WEBHOOK_NETWORKS }: Values): readonly
   return OUTBOUND_NETWORKS ?? WEBHOOK_NETWORKS ?? [];
 }
 
-/** What is not set is `null` in the configuration. */
+/** Converts an unset value to `null`. */
 function orNull<T>(value: T | undefined): T | null {
   return value ?? null;
 }
 
 /**
  * Reads the configuration: environment first, then `latchkey.config.json` (or the file at `CONFIG_FILE`), then the
- * defaults. Throws StartupError in one line that names the variable, what it holds and what is allowed.
- * @param running what the service runs with: what depends on a part that waits for a restart depends on its present value
+ * defaults. Throws StartupError in one line that names the variable, its value and the allowed ones.
+ * @param running the running configuration: values that depend on a part that waits for a restart depend on its present
+ * value
  */
 export function loadConfig(environment: Environment, running: Config | null = null): Config {
   const values = parseValues(environment);

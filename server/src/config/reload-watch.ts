@@ -13,9 +13,9 @@ interface WatchParts {
 }
 
 /**
- * Reads the configuration of this node anew within about a second after any node was told to. A wrong one is told and
+ * Reloads the configuration of this node within about a second after any node was asked to. A wrong one is logged and
  * changes nothing here. Rules: NODE-5, CONFIG-27.
- * @returns what stops it
+ * @returns a function that stops it
  */
 export async function watchReloads({ db, live, log }: WatchParts): Promise<() => void> {
   let known = await readCounter(db.read, 'reload');
@@ -41,7 +41,7 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
 
   function schedule(): void {
     timer = setTimeout(() => {
-      // The store's own troubles are told by whoever needs something of it.
+      // A failing store is reported by the requests that need it.
       look()
         .catch((error: unknown) => log.debug({ err: error }, 'reloads of other nodes could not be looked for'))
         .finally(() => {

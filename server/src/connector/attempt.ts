@@ -2,12 +2,12 @@ import type { Dispatcher } from 'undici';
 import type { ConnectorAnswer } from './connector.ts';
 import { refuseAnswer } from './connector-refusals.ts';
 
-/** Of an answer that counts. */
+/** Of a response with a body that is used. */
 const bodyBytesMax = 10 * 1_048_576;
-/** Of an answer that says no: so much is read for the sake of the connection, and more ends it. */
+/** Of an error response: this much is read to keep the connection usable, and more ends it. */
 const spareBytesMax = 65_536;
 
-/** Named by the answer in any case; there may be several of one name. */
+/** In the spelling of the response; a name may occur several times. */
 function headersOf(raw: readonly Buffer[]): Map<string, string> {
   const found = new Map<string, string>();
   for (let place = 0; place + 1 < raw.length; place += 2) {
@@ -27,9 +27,9 @@ export class Attempt implements Dispatcher.DispatchHandlers {
   readonly answer: Promise<ConnectorAnswer>;
   /** Fulfilled when the pool has let go of the request; never rejects. */
   readonly released: Promise<void>;
-  /** Whether it had a connection. */
+  /** It had a connection. */
   hasConnected = false;
-  /** Whether anything of an answer came. */
+  /** Part of a response has arrived. */
   hasStarted = false;
   #resolve: (answer: ConnectorAnswer) => void = () => {};
   #reject: (error: Error) => void = () => {};

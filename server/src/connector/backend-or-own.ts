@@ -6,7 +6,7 @@ import type { ConnectorAnswer, ConnectorRequest } from './connector.ts';
 
 /** An operation as the connector backend has it. */
 interface Operation extends Pick<ConnectorRequest, 'path' | 'query' | 'body'> {
-  /** Makes our answer of the backend's, or refuses it. */
+  /** Converts the backend's response to ours, or throws. */
   readonly pass: (answer: ConnectorAnswer) => PassedAnswer;
 }
 
@@ -17,16 +17,15 @@ export type BackendOperation = Operation &
     | { readonly method: Exclude<ConnectorRequest['method'], 'GET'>; readonly write: Write }
   );
 
-/** Who asks, and the services that it takes. */
+/** The caller, and the services that are needed. */
 interface Asking extends Pick<Services, 'connector'> {
   readonly caller: Principal;
   readonly forwarded: Forwarded;
 }
 
 /**
- * The one place that decides who answers: the connector backend where there is one, and otherwise this service. What
- * changes something is sent to a backend only for whoever may still act when the body has arrived. Rules: TEAM-13,
- * AUTH-27.
+ * Decides who serves the request: the connector backend where there is one, and otherwise this service. A change is
+ * sent to a backend only if the caller is still authorized when the body has arrived. Rules: TEAM-13, AUTH-27.
  */
 export async function backendOrOwn<T>(
   { connector, caller, forwarded }: Asking,

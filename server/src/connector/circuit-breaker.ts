@@ -6,14 +6,14 @@ const failuresMax = 5;
 const openMs = 5 * second;
 const failing = new Set<RefusalName>(['connectorUnavailable', 'connectorTimeout']);
 
-/** Keeps requests away from a backend that does not answer. */
+/** Keeps requests away from a backend that does not respond. */
 export interface CircuitBreaker {
   /**
-   * Does the work, or throws `connectorUnavailable` at once while the backend is left alone: for 5 seconds after 5
-   * failures in a row, and then until one single try has shown how it is. Failures are `connectorUnavailable` and
-   * `connectorTimeout`; any other outcome is the backend's answer. Where nothing but time-outs of one sender came in
-   * a row, that sender may be asking for too much: then it stays closed. Rule: TEAM-30.
-   * @param sender whose work it is; absent: nobody's in particular
+   * Runs the work, or throws `connectorUnavailable` at once while the circuit is open: for 5 seconds after 5 failures
+   * in a row, and then until one trial has shown the backend's state. Failures are `connectorUnavailable` and
+   * `connectorTimeout`; any other outcome is the backend's response. If all failures in a row were time-outs of one
+   * sender, that sender may be asking for too much, and the circuit stays closed. Rule: TEAM-30.
+   * @param sender the sender of the work; absent: none in particular
    */
   run<T>(work: () => Promise<T>, sender?: string): Promise<T>;
 }

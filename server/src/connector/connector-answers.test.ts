@@ -34,7 +34,7 @@ const notJson: [string, string | Buffer][] = [
   ['more than a million values', `[${'1,'.repeat(1_000_001)}1]`],
 ];
 const jsons = ['{}', '[]', 'null', '"x"', ' {"users" : [ ] }\n', '{"__proto__":{"a":1}}', '"Zoë"'];
-/** What only looks intricate. */
+/** Bodies that only look intricate. */
 const intricate = [
   `${'['.repeat(100)}${']'.repeat(100)}`,
   `[${'{},'.repeat(1_000)}[[]]]`,

@@ -4,7 +4,7 @@ import { PassedAnswer } from '../http/endpoint.ts';
 import type { ConnectorAnswer } from './connector.ts';
 import { refuseAnswer } from './connector-refusals.ts';
 
-/** The statuses that say what was wrong with the request, as our own refusals. */
+/** Statuses for wrong requests, as our own errors. */
 const keptRefusals: Readonly<Record<number, RefusalName>> = {
   400: 'connectorRefused',
   403: 'connectorForbidden',
@@ -21,7 +21,7 @@ const brackets: readonly [string, number][] = [
   ['[{', 1],
   [']}', -1],
 ];
-/** What each byte does to the level, outside of text. */
+/** Change of the nesting level by each byte, outside of text. */
 const levelSteps = new Int8Array(256);
 for (const [characters, step] of brackets) for (const byte of Buffer.from(characters)) levelSteps[byte] = step;
 
@@ -33,8 +33,8 @@ function endOfText(body: Buffer, start: number): number {
 }
 
 /**
- * Whether parsing would hold everybody else up for seconds, as 10 MB of nothing but brackets do. No list that is asked
- * for is nested like that, or has so many values.
+ * Returns whether parsing would block the process for seconds, as 10 MB of nothing but brackets do. No expected list is
+ * nested like that, or has so many values.
  */
 function isTooIntricate(body: Buffer): boolean {
   let level = 0;
@@ -53,7 +53,7 @@ function isTooIntricate(body: Buffer): boolean {
   return false;
 }
 
-/** Judged by content, whatever the backend calls it (RFC 8259, section 8.1: UTF-8, no byte order mark). */
+/** Checked by content, whatever type the backend declares (RFC 8259, section 8.1: UTF-8, no byte order mark). */
 function isJson(body: Buffer): boolean {
   if (!isUtf8(body) || isTooIntricate(body)) return false;
   try {
@@ -65,8 +65,8 @@ function isJson(body: Buffer): boolean {
 }
 
 /**
- * What the connector backend answered to a list, as our answer. Throws `failed` for any status but 200, and
- * `connectorBadAnswer` (502) for a 200 that is not JSON. Rules: TEAM-9 to TEAM-11.
+ * Converts the backend's response to a list into ours. Throws `failed` for any status but 200, and `connectorBadAnswer`
+ * (502) for a 200 that is not JSON. Rules: TEAM-9 to TEAM-11.
  */
 export function passList(
   { status, body }: ConnectorAnswer,
@@ -78,9 +78,9 @@ export function passList(
 }
 
 /**
- * What the connector backend answered to an operation on one team, as our answer: any 2xx with JSON or without a body.
- * Keeps 400, 403, 404 and 409 as refusals of our own, and throws `connectorBadAnswer` (502) for everything else, 401
- * included: it is not our caller's session that is wrong. Rule: TEAM-12.
+ * Converts the backend's response to an operation on one team into ours: any 2xx with JSON or without a body. Keeps
+ * 400, 403, 404 and 409 as errors of our own, and throws `connectorBadAnswer` (502) for everything else, 401 included:
+ * our caller's session is valid. Rule: TEAM-12.
  */
 export function passOperation({ status, body }: ConnectorAnswer): PassedAnswer {
   const kept = keptRefusals[status];

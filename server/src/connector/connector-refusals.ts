@@ -3,18 +3,18 @@ import { RefusedError } from '../base/errors.ts';
 
 const retryAfterMs = 5 * second;
 
-/** The refusal for a backend that cannot be reached, or has too many waiting for it. The cause is for the log. */
+/** Returns the error for a backend that cannot be reached, or has too many waiting for it. The cause is for the log. */
 export function refuseUnavailable(cause: string, waitMs = retryAfterMs): RefusedError {
   const seconds = Math.max(1, Math.ceil(waitMs / second));
   return new RefusedError('connectorUnavailable', { cause, headers: { 'retry-after': String(seconds) } });
 }
 
-/** The refusal for an answer that is none of those that a connector backend gives. */
+/** Returns the error for a response that is none of those that a connector backend gives. */
 export function refuseAnswer(cause: string): RefusedError {
   return new RefusedError('connectorBadAnswer', { cause });
 }
 
-/** The refusal for a backend that is too slow. */
+/** Returns the error for a backend that is too slow. */
 export function refuseTimeout(cause: string): RefusedError {
   return new RefusedError('connectorTimeout', { cause });
 }

@@ -1,8 +1,8 @@
 import type { Pool } from 'undici';
 
 /**
- * A pool of connections that may be retired while it is used: it is closed when nobody uses it any more, and whoever has
- * kept it all the same and comes later gets a new one for as long as it takes.
+ * Pool of connections that may be retired while it is used: it closes when its last user is done, and a later user who
+ * kept a reference gets a new one for the duration of the use.
  */
 export class LastingPool {
   readonly #open: () => Pool;
@@ -17,7 +17,7 @@ export class LastingPool {
     this.#pool = open();
   }
 
-  /** How many use it. */
+  /** Returns the number of its users. */
   get users(): number {
     return this.#users;
   }
@@ -37,7 +37,7 @@ export class LastingPool {
     void this.#close();
   }
 
-  /** Closes it once nobody uses it. */
+  /** Closes it once it is not used any more. */
   async retire(): Promise<void> {
     this.#isRetired = true;
     if (this.#users > 0) {

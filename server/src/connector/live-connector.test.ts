@@ -42,7 +42,7 @@ const request: ConnectorRequest = {
   clientName: 'latchkey',
 };
 
-/** Who answers a request over a client. */
+/** Returns the origin that responds to a request over a client. */
 async function asked(client: Connector | null, more: Partial<ConnectorRequest> = {}): Promise<string> {
   if (!client) throw new Error('there is no backend');
   return (await client.exchange({ ...request, ...more })).body.toString();

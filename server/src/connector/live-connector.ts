@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { LiveConfig } from '../config/live-config.ts';
 import type { Connector } from './connector.ts';
 
-/** The client of whatever connector backend is configured. */
+/** The client of the connector backend that is configured at the time. */
 export interface LiveConnector {
   /** The present client; `null` where the built-in team directory stands in for a backend. */
   readonly current: Connector | null;

@@ -45,7 +45,7 @@ function exchange(given: Partial<ConnectorRequest> = {}) {
   });
 }
 
-/** How an exchange ends that does not succeed. */
+/** Returns the error of an exchange that does not succeed. */
 async function refusal(given: Partial<ConnectorRequest> = {}) {
   const outcome = await exchange(given).then(
     (answer) => `answered ${answer.status}`,
@@ -412,7 +412,7 @@ describe('many at once (R5, TEAM-30)', () => {
     expect(late).toBeGreaterThanOrEqual(32);
     expect(late).toBeLessThan(64);
     expect(names.filter((name) => name === 'overloaded')).toHaveLength(96 - late);
-    // Nobody is waiting any more for these.
+    // These have no reader any more.
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     clock.advance(6 * second);
     backend.behave = answering(200);

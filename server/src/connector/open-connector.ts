@@ -12,14 +12,14 @@ import { LastingPool } from './lasting-pool.ts';
 
 const exchangeMsMax = 10 * second;
 const connectionsMax = 32;
-/** Beyond those that have a connection; whoever comes then is told to try again. */
+/** Requests beyond those that have a connection; later ones get a 503. */
 const waitingMax = 64;
-/** Of one person, under way and waiting. */
+/** Requests of one user, running and waiting. */
 const ofOneMax = 8;
 const retryAfterSeconds = 1;
 /** A GET whose connection fails is sent again after each of these. */
 const pausesMs = [100, 300] as const;
-/** Refused, or reset: whatever the pool calls it when the other side closes. */
+/** Refused, or reset: codes of the pool when the other side closes. */
 const connectionLost = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 const segmentForm = /^(?:[A-Za-z0-9_~.-]|%[0-9A-Fa-f]{2})+$/;
 const separators = /[/\\\0]/;
@@ -27,7 +27,7 @@ const separators = /[/\\\0]/;
 interface ConnectorOptions {
   /** The backend's address, with a path where it has one and without a slash at the end. */
   readonly url: string;
-  /** What the pauses of the circuit breaker are measured by. */
+  /** Clock that the pauses of the circuit breaker are measured by. */
   readonly clock: Clock;
   /** For a whole exchange, waiting included; 10 seconds. */
   readonly timeoutMs?: number;
@@ -41,7 +41,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** What the connection's error is for our caller. A mistake of our own stays what it is. */
+/** Converts an error of the connection to one for our caller. A mistake of our own stays as it is. */
 function refusalFor(error: unknown, hasStarted: boolean): unknown {
   const code = codeOf(error);
   if (error instanceof RefusedError || code === 'UND_ERR_INVALID_ARG') return error;
@@ -90,7 +90,7 @@ interface Sending {
   readonly attempts: Attempt[];
 }
 
-/** Sends a request, a GET again where the connection fails before anything of an answer came. Rule: TEAM-8. */
+/** Sends a request, a GET again where the connection fails before any part of a response arrived. Rule: TEAM-8. */
 async function send({ pool, options, signal, attempts }: Sending): Promise<ConnectorAnswer> {
   for (let count = 0; ; count += 1) {
     const attempt = new Attempt(signal);
@@ -148,7 +148,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
     try {
       return await send({ pool: taken, options, signal: controller.signal, attempts });
     } finally {
-      // An answer that says no may still be arriving, and one that was given up may still wait for its connection.
+      // An error response may still be arriving, and an aborted attempt may still wait for its connection.
       void Promise.resolve(attempts.at(-1)?.released).then(() => scope.end());
     }
   }

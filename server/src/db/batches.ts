@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** How many rows one transaction writes before others get their turn. */
+/** Rows that one transaction writes before other transactions get their turn. */
 export const batchRows = 500;
 
 /**

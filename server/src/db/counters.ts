@@ -1,13 +1,14 @@
 import type { Reader, Tx } from './database.ts';
 
-/** What is counted: slugs start at 1001, sequences and reloads of the configuration at 1. */
+/** The counters: slugs start at 1001, sequences and reloads of the configuration at 1. */
 export type CounterName = 'org' | 'user' | 'usergroup' | 'event' | 'audit' | 'reload';
 
 const startOf: Record<CounterName, number> = { org: 1000, user: 1000, usergroup: 1000, event: 0, audit: 0, reload: 0 };
 
 /**
- * Takes the next `count` numbers of a counter and answers the first. The numbers are the transaction's own: when it
- * fails they are not used up, and whoever counts the same thing waits until it ends, so numbers follow commit order.
+ * Takes the next `count` numbers of a counter and returns the first. The numbers belong to the transaction: when it
+ * fails they are not used up, and other transactions wait for its end before they take any, so numbers follow commit
+ * order.
  */
 export async function takeNumbers(tx: Tx, name: CounterName, count = 1): Promise<number> {
   const { value } = await tx

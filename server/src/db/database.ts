@@ -19,29 +19,29 @@ export type Placeholders<A> = { readonly [K in keyof A]: RawBuilder<A[K]> };
 export interface HotQuery<A extends Arguments, T> {
   /** Builds the query; called once for each database. */
   readonly build: (read: Reader, args: Placeholders<A>) => Compilable;
-  /** What becomes of a row. */
+  /** Converts a row to the query's value. */
   readonly toValue: (row: unknown) => T;
-  /** Whether values may be kept until the next commit; they must not be changed then. */
+  /** Values may be cached until the next commit; they must not be modified then. */
   readonly keep: boolean;
 }
 
 /** The store as far as it opens no transaction, the same for both engines. */
 export interface ReadableDatabase {
-  /** Whether several processes may serve from it at once. */
+  /** Several processes may serve from this store at once. */
   readonly isShared: boolean;
-  /** Sees committed state only; a read after an answered write sees that write. */
+  /** Sees committed state only; a read after a confirmed write sees that write. */
   readonly read: Reader;
   /**
-   * Runs a query that is compiled and prepared once and answers its first row's value. For the path of every request;
+   * Runs a query that is compiled and prepared once and returns its first row's value. For the path of every request;
    * elsewhere use `read`.
    */
   first<A extends Arguments, T>(query: HotQuery<A, T>, args: A): Promise<T | undefined>;
   /**
-   * All rows of a query as they are at one moment, for lists of any length: in batches, none of them empty, each in a
-   * turn of the event loop of its own. One statement, and none of the rows is held. Whoever stops early ends it. Throws
-   * `overloaded` while too many are under way, in all or for this reader.
+   * Streams all rows of a query from one snapshot, for lists of any length: in batches of at least one row, each in its
+   * own turn of the event loop. Runs one statement and holds none of the rows. A reader that stops early ends it.
+   * Throws `overloaded` while too many streams are open, in total or for this reader.
    * @param query built with `read`, and not executed
-   * @param reader whom the list is for, such as a user id
+   * @param reader the user or client that the list is for, such as a user id
    */
   batches<R>(query: Compilable<R>, reader: string): AsyncIterable<readonly R[]>;
   /**
@@ -49,7 +49,7 @@ export interface ReadableDatabase {
    * Throws where the store cannot be asked.
    */
   freshen(): Promise<void> | null;
-  /** A number that differs as soon as anybody has committed anything, this process or another: see `freshen`. */
+  /** A number that changes with every commit, of this process or another: see `freshen`. */
   commitMark(): number;
   /** Throws when the store cannot be read, and while it does not write although it was asked to. Rule: STORE-15. */
   check(): Promise<void>;
@@ -65,9 +65,10 @@ export interface Database extends ReadableDatabase {
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /**
-   * The same for what is noted behind requests. It stands in nobody's way: where the store is shared, it waits for no other
-   * transaction and none for it, and `commitMark` need not tell of it. So only for what no `keptQuery` reads and no rule
-   * compares, by statements that hold whatever runs beside them.
+   * Runs `work` in a side transaction, for what is recorded behind requests. It delays no one: where the store is
+   * shared, it waits for no other transaction and no other waits for it, and `commitMark` need not change with it. Use
+   * it only for data that no `keptQuery` reads and no rule compares, with statements that are correct whatever runs at
+   * the same time.
    */
   note<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Refused because of what others did at the same time: nothing was kept, and it may be done again. */
+/** Codes of conflicts with concurrent transactions: nothing was written, and the work may be repeated. */
 const repeatable = new Set(['40001', '40P01']);
 
 function isConflict(error: unknown): boolean {
@@ -8,9 +8,9 @@ function isConflict(error: unknown): boolean {
 }
 
 /**
- * Does again what PostgreSQL refused because of what others did at the same time (serialization failures, deadlocks), a
- * little later each time.
- * @param triesMax how often in all; then what the last one threw is thrown
+ * Repeats work that PostgreSQL rejected because of concurrent transactions (serialization failures, deadlocks), with
+ * growing pauses.
+ * @param triesMax the number of attempts; then the last error is thrown
  */
 export async function despiteOthers<T>(triesMax: number, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {

@@ -1,8 +1,8 @@
 import type { Database } from './database.ts';
 
 /**
- * Takes a job that is due, for whoever of the nodes asks first; whoever is told `true` does it, and nobody else until it is
- * due again. If that node dies half way, another one begins it anew the next time. Rule: NODE-6.
+ * Claims a job that is due for the node that asks first. The node that gets `true` runs it, and no other does until it
+ * is due again. If that node dies half way, another one starts it over the next time. Rule: NODE-6.
  */
 export async function claimJob(
   { read, transaction }: Pick<Database, 'read' | 'transaction'>,

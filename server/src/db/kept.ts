@@ -4,9 +4,9 @@ type CommitMark = () => number;
 const entriesMax = 20_000;
 
 /**
- * Values read from the store, each kept only for as long as nobody has committed anything, this process or another. So
- * what is kept never differs from what the store would say, and there is nothing to invalidate by hand. A value whose
- * reading began before a commit and ended after it is not kept.
+ * Cache of values read from the store, each valid until the next commit of any process. A cached value therefore never
+ * differs from what the store would return, and nothing has to be invalidated by hand. A value whose reading began
+ * before a commit and ended after it is not cached.
  */
 export class KeptUntilCommit<K, V> {
   readonly #commitMark: CommitMark;

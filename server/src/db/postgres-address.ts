@@ -4,9 +4,9 @@ const form = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^@/?#]+)((?:\/[^?#]*)?)(?:\
 const hostForm = /^(?:\[[0-9a-f:]+\]|[^:[\]\s]+)(?::\d{1,5})?$/i;
 
 /**
- * The address of each server that an address names, which may be several as libpq has it
- * (`postgres://user:password@one:5432,two:5432/latchkey`), in their order. `sslmode` means what it means to libpq.
- * `null` where the address has no such form, or asks for sessions that cannot write (`target_session_attrs`).
+ * Returns the address of each server in a URL, which may list several as with libpq
+ * (`postgres://user:password@one:5432,two:5432/latchkey`), in their order. `sslmode` has its meaning of libpq. `null`
+ * where the URL is malformed, or asks for read-only sessions (`target_session_attrs`).
  */
 export function postgresAddresses(address: string): readonly string[] | null {
   const [, start = '', hosts = '', path = '', parameters = ''] = form.exec(address) ?? [];

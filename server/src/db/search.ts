@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 
 /**
- * Whether a column holds a text, taken literally. Both are to be folded already (`foldCase`).
+ * Expression that is true when a column contains a text, taken literally. Both must be folded already (`foldCase`).
  * @param column of the query that this becomes part of, such as `users.name_key`
  */
 export function contains(column: string, text: string) {

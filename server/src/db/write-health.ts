@@ -1,13 +1,13 @@
 import { second } from '../base/clock.ts';
 import { isStoreFailure } from './failures.ts';
 
-/** Trying costs a write, and whoever asks for the health of the service needs no credential. */
+/** The check writes, and the health of the service can be asked for without a credential. */
 const tryAgainMs = second;
 
 /**
- * Whether an error says that something cannot be written: not that others are just writing, that the store is away, or that
- * a statement is wrong. The codes are those of SQLite, and of appendix A of PostgreSQL's manual: no room, no memory, what
- * the system failed in, and a database that may only be read.
+ * Returns whether an error means that the store cannot be written: not that others are writing, that the store is away,
+ * or that a statement is wrong. The codes are those of SQLite, and of appendix A of PostgreSQL's manual: no room, no
+ * memory, failures of the system, and a read-only database.
  */
 function saysUnwritable(error: Error): boolean {
   const code = 'code' in error ? String(error.code) : '';
@@ -15,7 +15,7 @@ function saysUnwritable(error: Error): boolean {
 }
 
 /**
- * Remembers that a store refused to write, as a full disk has it do, until it writes again: reading alone would not tell.
+ * Remembers that a store rejected a write, as on a full disk, until a write succeeds: reads alone would not show it.
  * Rule: STORE-15.
  */
 export class WriteHealth {
@@ -26,9 +26,9 @@ export class WriteHealth {
   #triedMs = 0;
 
   /**
-   * @param tryToWrite does a transaction that changes nothing, under `watch`; throws where it cannot
-   * @param doubtMs for so long after a refusal nothing that was written proves that everything can be, as where there is
-   * room left for what is small
+   * @param tryToWrite runs a transaction that changes nothing, under `watch`; throws where it cannot
+   * @param doubtMs milliseconds after a failure in which a successful write proves nothing, as where there is still
+   * room for small ones
    */
   constructor(tryToWrite: () => Promise<unknown>, doubtMs = 0) {
     this.#tryToWrite = tryToWrite;

@@ -5,7 +5,7 @@ import type { AnyEndpoint } from './endpoint.ts';
 
 type Caller = Principal | ServicePrincipal | null;
 
-/** So many rows of a list cost as much as one more read. */
+/** Rows of a list that cost as much as one more read. */
 const rowsOfRead = 1_000;
 
 function costOf({ method, costs, isMcp }: AnyEndpoint): 'read' | 'write' | null {
@@ -67,7 +67,10 @@ export function spending(endpoint: AnyEndpoint, services: AllServices): Carry | 
   };
 }
 
-/** What charges the rows of a list to its reader as they are sent: the next read is refused if they were too many. */
+/**
+ * Returns the function that charges the rows of a list to its reader as they are sent: if they were too many, the next
+ * read is rejected.
+ */
 export function rowsCharged(limits: Limits, caller: Caller): (rows: number) => void {
   let left = rowsOfRead;
   return (rows) => {

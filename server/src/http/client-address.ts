@@ -4,9 +4,9 @@ import { addressIn } from './trusted-proxies.ts';
 const unknownAddress = 'unknown';
 
 /**
- * Where a request comes from: the address of the peer, or of the client where a trusted proxy says so. What a proxy says
- * that is no address does not count, else every text would be a client of its own. A peer that has hung up may have none
- * any more; what it asked for is done all the same. Rule: CONFIG-16.
+ * Returns the client address of a request: that of the peer, or the one that a trusted proxy states. A stated value
+ * that is no address is ignored, else every text would be a client of its own. A peer that has hung up may have no
+ * address any more; its request is served all the same. Rule: CONFIG-16.
  */
 export function clientAddress(request: FastifyRequest): string {
   // The framework takes it for granted that there still is a socket.

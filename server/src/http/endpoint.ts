@@ -14,19 +14,19 @@ import type { WrittenAnswer } from './written-answer.ts';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * The success answer: its status, and the schema that its body is serialized by. A field not declared cannot leave. An
- * operation that may have nothing to answer declares 204 as well, and answers `undefined` then.
+ * The success response: its status, and the schema that its body is serialized by. An undeclared field cannot leave. An
+ * operation that may have no body declares 204 as well.
  */
 type Response = Readonly<Record<number, z.ZodType>>;
 
-/** What a part of the input becomes; `undefined` for a part that isn't declared. */
+/** Type of a parsed part of the input; `undefined` for a part that isn't declared. */
 type Parsed<S> = [NonNullable<S>] extends [z.ZodType]
   ? [S] extends [undefined]
     ? undefined
     : z.output<NonNullable<S>>
   : undefined;
 
-/** Who the handler is told the caller is, by the endpoint's policy. */
+/** Type of the handler's caller, by the endpoint's policy. */
 type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
   ? null
   : P extends { readonly who: 'holder' }
@@ -50,7 +50,9 @@ interface Shape {
   readonly response: Response;
 }
 
-/** What of the caller's request goes on to a backend that takes our credentials. Rules: TEAM-4 to TEAM-6. */
+/**
+ * Parts of the caller's request that are forwarded to a backend that takes our credentials. Rules: TEAM-4 to TEAM-6.
+ */
 export interface Forwarded {
   /** Without a display prefix. */
   readonly credential: Secret;
@@ -59,7 +61,7 @@ export interface Forwarded {
   readonly clientName: string;
 }
 
-/** What a handler is given: the caller, the parsed input and where the request came from. Never a raw request. */
+/** Input of a handler: the caller, the parsed input and the origin of the request. Never a raw request. */
 interface HandlerInput<S extends Shape> {
   readonly caller: CallerOf<S['policy']>;
   readonly params: Parsed<S['params']>;
@@ -79,19 +81,19 @@ type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
 /** An array may also come in batches. */
 type Answer<B> = B | (B extends readonly (infer T)[] ? InBatches<T> : never);
 
-/** What a tool adds to its operation. Hints that are not given follow from the method. Rules: MCP-5, MCP-11. */
+/** Declaration of the tool of an operation. Hints that are absent follow from the method. Rules: MCP-5, MCP-11. */
 export interface ToolDeclaration {
   /** `<verb>_<noun>`. */
   readonly name: `${string}_${string}` | 'whoami';
-  /** What people see; at most a few words. */
+  /** Title for users; a few words at most. */
   readonly title: string;
-  /** When to use it and what it needs, for the model; the summary where there is none. */
+  /** Instructions for the model: when to use it and what it needs; default: the summary. */
   readonly description?: string;
-  /** What the query holds where the caller says nothing. */
+  /** Defaults of the query. */
   readonly query?: Readonly<Record<string, string>>;
   /** Parameters of the query that hold several values with commas between, and what those are: as arguments they are lists. */
   readonly lists?: Readonly<Record<string, string>>;
-  /** Which of several forms the answer has, with that query. */
+  /** The one of several forms of the response that goes with that query. */
   readonly answer?: z.ZodObject;
   readonly readOnly?: boolean;
   readonly destructive?: boolean;
@@ -106,24 +108,29 @@ interface Description {
   /** One sentence for the documentation. */
   readonly summary: string;
   /**
-   * The operation may be answered by a backend that takes the caller's own credential: the handler is given
-   * `forwarded`, and may answer a `PassedAnswer` of any 2xx status.
+   * A backend may serve the operation with the caller's own credential: the handler gets `forwarded`, and may return a
+   * `PassedAnswer` of any 2xx status.
    */
   readonly forwardsCredential?: true | undefined;
-  /** Response headers that are part of the contract, each with what it is. */
+  /** Response headers that are part of the contract, with descriptions. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
-  /** The operation as a tool of agents: the same checks, the same input, the same answer. Rules: MCP-5, MCP-9. */
+  /** The operation as a tool of agents: the same checks, the same input, the same response. Rules: MCP-5, MCP-9. */
   readonly tool?: ToolDeclaration;
-  /** An endpoint of the Model Context Protocol: it answers `WrittenAnswer`s, and refuses in the form of JSON-RPC. Rule: ERR-5. */
+  /**
+   * An endpoint of the Model Context Protocol: it returns `WrittenAnswer`s, and errors in the form of JSON-RPC. Rule:
+   * ERR-5.
+   */
   readonly isMcp?: true;
-  /** An OAuth endpoint: it takes a form as well as JSON, and refuses in the form of RFC 6749. Rules: ERR-5, SERVICE-11. */
+  /**
+   * An OAuth endpoint: it takes a form as well as JSON, and returns errors in the form of RFC 6749. Rules: ERR-5,
+   * SERVICE-11.
+   */
   readonly isOAuth?: true;
-  /** The statuses whose refusal is told as `{ errorMessage }`, where a rule says so. Rule: ERR-4. */
+  /** Statuses whose error has the form `{ errorMessage }`, where a rule requires it. Rule: ERR-4. */
   readonly errorMessages?: readonly number[];
   /**
-   * What a call takes out of its caller's budget: a write where the method changes something and nothing where it reads,
-   * unless it is given. What takes power away (signing out, revoking) costs nothing: a thief who has used up a user's
-   * budget must not keep the user from it. Rules: HTTP-35, HTTP-36.
+   * Cost of a call to its caller's budget; default: a write where the method changes something, else nothing. Signing
+   * out and revoking are free, so that a thief who used the budget up cannot prevent them. Rules: HTTP-35, HTTP-36.
    */
   readonly costs?: 'read' | 'nothing';
   /**
@@ -134,13 +141,13 @@ interface Description {
   /** The heading in the documentation. */
   readonly tag: string;
   /**
-   * Refuses whoever cannot be served whatever the input: because of the state that the system is in, or of the bearer
-   * value that a `holder` presents. Asked once the caller is admitted, before any input is read. Rule: HTTP-2.
+   * Rejects callers whatever their input: because of the state of the system, or of the bearer value of a `holder`.
+   * Runs after admission, before any input is read. Rule: HTTP-2.
    */
   precondition?(services: Services, held: Secret | null): Promise<void>;
 }
 
-/** Who forwards a credential may also pass on what came back for it. */
+/** An endpoint that forwards a credential may also pass on the response. */
 type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends [never] ? never : PassedAnswer;
 
 type Spec<S extends Shape> = Description &
@@ -151,7 +158,7 @@ type Spec<S extends Shape> = Description &
     ): Promise<Answer<Body<S>> | RecordInBatches<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
   };
 
-/** An endpoint whose types no longer matter: what the router, the documentation and the tests work with. */
+/** An endpoint without its types, for the router, the documentation and the tests. */
 export interface AnyEndpoint extends Description, Shape {
   handle(services: AllServices, input: never): Promise<unknown>;
 }
@@ -168,8 +175,8 @@ export class WithHeaders<B> {
 }
 
 /**
- * The success answer of a backend, passed on with its own status, its bytes as they are: JSON, or nothing at all. Only
- * endpoints that declare `forwardsCredential` may answer it.
+ * The success response of a backend, passed on with its status and its bytes: JSON, or nothing at all. Only endpoints
+ * that declare `forwardsCredential` may return it.
  */
 export class PassedAnswer {
   readonly status: number;
@@ -212,8 +219,8 @@ export class RecordInBatches<T> extends InBatches<T> {
 }
 
 /**
- * Declares one operation: where it is, who may call it, what goes in and out, and what it does. The router, the
- * OpenAPI document, the access matrix and the generated table all read this one declaration.
+ * Declares one operation: address, policy, input, response and handler. The router, the OpenAPI document, the access
+ * matrix and the generated table all read this one declaration.
  */
 export function endpoint<
   const M extends Method,

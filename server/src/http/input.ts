@@ -22,7 +22,7 @@ export type EndpointRequest = FastifyRequest<{
   Querystring: Readonly<Record<string, unknown>>;
 }>;
 
-/** Where the request came from. The address is looked at only when somebody asks. */
+/** Origin of a request. The address is computed only when it is needed. */
 class RequestOrigin implements Origin {
   readonly requestId: string;
   readonly #request: FastifyRequest;
@@ -43,7 +43,7 @@ class RequestOrigin implements Origin {
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' items' };
 
-/** Of names that nothing knows, so many are told. */
+/** Unknown names that are reported, at most. */
 const detailsMax = 20;
 const nameMax = 100;
 
@@ -56,12 +56,12 @@ function hintsOf(keys: readonly string[], { inst }: z.core.$ZodRawIssue): string
     .join('\n');
 }
 
-/** Says that a name is unknown, and which one was probably meant; `kind` is what it is a name of. */
+/** Message that a name is unknown, with the one that was probably meant; `kind` is the kind of name. */
 export function unknownName(kind: string, meant: string | null | undefined): string {
   return `is not a known ${kind}${meant ? `: did you mean ${meant}?` : ''}`;
 }
 
-/** What is said of a value that breaks a schema, where the schema itself has no words for it. */
+/** Messages for values that break a schema, where the schema itself has none. */
 export const wording: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined) return 'is required';
   switch (issue.code) {
@@ -81,7 +81,7 @@ export const wording: z.core.$ZodErrorMap = (issue) => {
   }
 };
 
-/** Says what is wrong with one part of the input. */
+/** Returns the problems of one part of the input. */
 export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[] {
   const found = issues.flatMap((issue) => {
     const { code, path, message } = issue;
@@ -94,7 +94,7 @@ export function problemsOf(part: string, { issues }: z.ZodError): InputProblem[]
     });
   });
   const ofWrongType = new Set(found.flatMap(({ code, field }) => (code === 'invalid_type' ? [field] : [])));
-  // Whatever has a length is measured, even where something else was expected: that says nothing.
+  // Anything with a length is measured, even where another type was expected: that says nothing.
   return found
     .filter(({ code, field }) => code === 'invalid_type' || !ofWrongType.has(field))
     .map(({ field, message }) => ({ field, message }));
@@ -107,7 +107,7 @@ function authorizationOf({ authorization }: RawInput['headers']): string | undef
 const clientNameForm = /^[A-Za-z0-9._-]{1,64}$/;
 const ownName = 'latchkey';
 
-/** What an operation is given, wherever that comes from: a request of its own, or a call of its tool. */
+/** Raw input of an operation, of a request or of a tool call. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
@@ -117,17 +117,17 @@ export interface RawInput {
   readonly origin: Origin;
 }
 
-/**
- * The input of a request that found its endpoint. The parameter `_` is dropped: clients send it so that no cache answers in
- * our place. Rule: CRED-3.
- */
+/** Returns the raw input of a request. The parameter `_` is dropped: clients send it to bypass caches. Rule: CRED-3. */
 export function rawInputOf(request: EndpointRequest): RawInput {
   const { params, query: given, headers, body, caller } = request;
   const { _, ...query } = given;
   return { params, query, headers, body, caller, origin: new RequestOrigin(request) };
 }
 
-/** What goes on to a backend: exactly what the caller was admitted with, and names in forms that cannot be anything else. */
+/**
+ * Returns what is forwarded to a backend: exactly the credential that the caller was admitted with, and names in strict
+ * forms.
+ */
 function forwardedOf({ headers, origin }: RawInput, displayPrefixes: readonly string[]): Forwarded {
   const given = headers['client-name'];
   return {
@@ -142,7 +142,7 @@ function isAnyText(schema: z.core.$ZodType): boolean {
   return innerType instanceof z.ZodString && innerType.def.checks === undefined;
 }
 
-/** Whether a schema has nothing to find out: any body will do, or any headers, which are text by themselves. */
+/** Returns whether a schema accepts everything: any body, or any headers, which are text anyway. */
 function takesAnything(part: Part, schema: z.ZodType): boolean {
   if (schema instanceof z.ZodUnknown) return true;
   return part === 'headers' && schema instanceof z.ZodObject && Object.values(schema.shape).every(isAnyText);

@@ -3,24 +3,24 @@ import { z } from 'zod';
 const mediaTypes = new WeakMap<z.core.$ZodType, readonly string[]>();
 const uploads = new WeakSet<z.core.$ZodType>();
 
-/** In an answer: bytes of a media type, such as `image/jpeg`, sent as they are. */
+/** Declares a response of bytes of a media type, such as `image/jpeg`, sent unchanged. */
 export function bytesAnswer(mediaType: string) {
   const schema = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
   mediaTypes.set(schema, [mediaType]);
   return schema;
 }
 
-/** What the text of an answer may ask while it is being written. */
+/** Context in which the text of a response is written. */
 export interface OpenStream {
-  /** Aborted once nobody reads any more, or the service stops. */
+  /** Aborted once the reader has left, or the service stops. */
   readonly signal: AbortSignal;
-  /** Asks again, by the credential of the request, whether its sender may still do this; throws the refusal. */
+  /** Checks again, by the credential of the request, that its sender is still authorized; throws the error. */
   readonly stillAdmitted: () => Promise<void>;
 }
 
 /**
- * Text of any length that is written piece by piece, as fast as it is read. It holds nothing of the store meanwhile: who
- * reads slowly is in nobody's way.
+ * Text of any length that is written piece by piece, as fast as it is read. It keeps nothing of the store open: a slow
+ * reader delays no one.
  */
 export class StreamedText {
   readonly mediaType: string;
@@ -32,7 +32,7 @@ export class StreamedText {
   }
 }
 
-/** In an answer: text of one of these media types, such as `text/csv`, written piece by piece. */
+/** Declares a response of text of one of these media types, such as `text/csv`, written piece by piece. */
 export function streamAnswer(...types: readonly string[]) {
   const schema = z.custom<StreamedText>((given) => given instanceof StreamedText);
   mediaTypes.set(schema, types);
@@ -49,18 +49,18 @@ export function uploadedFile() {
   return schema;
 }
 
-/** Whether a body is an uploaded file. */
+/** Returns whether a body is an uploaded file. */
 export function isUpload(schema: z.ZodType | undefined): boolean {
   return schema !== undefined && uploads.has(schema);
 }
 
-/** What an answer may be: bytes or text of a media type, JSON of a schema, or either. */
+/** Forms of a response: bytes or text of a media type, JSON of a schema, or either. */
 interface AnswerForms {
   readonly mediaTypes: readonly string[];
   readonly json: z.ZodType | undefined;
 }
 
-/** Tells the forms of a declared answer apart. */
+/** Returns the forms of a declared response. */
 export function answerForms(schema: z.ZodType): AnswerForms {
   if (schema instanceof z.ZodUndefined) return { mediaTypes: [], json: undefined };
   const own = mediaTypes.get(schema);

@@ -7,7 +7,7 @@ export const pageMax = 1_000_000;
 const limitMax = 100;
 const limitDefault = 25;
 
-/** Query parameters that ask for one page of a list; what is absent is answered by `pageOf`. Rules: USER-15, GROUP-5. */
+/** Query parameters of one page of a list; defaults are those of `pageOf`. Rules: USER-15, GROUP-5. */
 export const pageQuery = {
   page: queryNumber({ min: 1, max: pageMax }).optional().meta({ default: 1, description: 'Which page, from 1 on' }),
   limit: queryNumber({ min: 1, max: limitMax })
@@ -15,7 +15,7 @@ export const pageQuery = {
     .meta({ default: limitDefault, description: `How many a page has; ${limitDefault} where nothing is said` }),
 };
 
-/** Where a page is in its list. */
+/** Position of a page in its list. */
 interface Page {
   readonly page: number;
   readonly limit: number;
@@ -42,7 +42,7 @@ export function pageOf({
   return { page, limit, offset: (page - 1) * limit };
 }
 
-/** What a page says of its list. Rule: USER-14. */
+/** Pagination fields of a response. Rule: USER-14. */
 export const pagination = z.object({
   page: z.int(),
   limit: z.int(),
@@ -52,13 +52,13 @@ export const pagination = z.object({
   hasPrevPage: z.boolean(),
 });
 
-/** What a page says of a list of `totalCount` items. */
+/** Returns the pagination fields for a list of `totalCount` items. */
 export function toPagination({ page, limit }: Page, totalCount: number): z.output<typeof pagination> {
   const totalPages = Math.ceil(totalCount / limit);
   return { page, limit, totalCount, totalPages, hasNextPage: page < totalPages, hasPrevPage: page > 1 };
 }
 
-/** What a page of the team directory says of its list, in the words of its clients. Rule: TEAM-17. */
+/** Pagination fields of the team directory, with the names that its clients know. Rule: TEAM-17. */
 export const directoryPagination = z.object({
   page: z.int(),
   limit: z.int(),
@@ -68,7 +68,7 @@ export const directoryPagination = z.object({
   hasPrev: z.boolean(),
 });
 
-/** What a page of the team directory says of a list of `total` items. */
+/** Returns the pagination fields of the team directory for a list of `total` items. */
 export function toDirectoryPagination(page: Page, total: number): z.output<typeof directoryPagination> {
   const { totalPages: pages, hasNextPage: hasNext, hasPrevPage: hasPrev } = toPagination(page, total);
   return { page: page.page, limit: page.limit, total, pages, hasNext, hasPrev };

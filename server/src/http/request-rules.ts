@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { type InputProblem, RefusedError, refuseInput } from '../base/errors.ts';
 
-/** Headers beyond this many are refused rather than dropped. */
+/** Headers beyond this number are rejected rather than dropped. */
 export const headersMax = 100;
 /** Bytes of a JSON body. */
 export const bodyBytesMax = 1_048_576;
 
 const contentTypeMax = 200;
 const levelsMax = 32;
-/** Far above what any operation takes, and few enough to be looked at in some milliseconds. */
+/** Far more than any operation needs, and few enough to be checked in some milliseconds. */
 const valuesMax = 20_000;
 const marksMax = 2 * valuesMax;
 const tooManyValues = { field: 'body', message: `must not hold more than ${valuesMax} values` };
@@ -24,14 +24,14 @@ export function givenRequestId(message: IncomingMessage): string | undefined {
   return typeof given === 'string' && requestIdForm.test(given) ? given : undefined;
 }
 
-/** Whether a body was announced; it may yet turn out to be empty. */
+/** Returns whether a body was announced; it may still turn out to be empty. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
 /**
- * Refuses versions that Node parses but nobody speaks, and transfer codings other than `chunked`, which Node takes for
- * plain bytes: a proxy in front may see another message there (RFC 9112, section 6.1). Rule: HTTP-25.
+ * Rejects versions that Node parses but no client speaks, and transfer codings other than `chunked`, which Node takes
+ * for plain bytes: a proxy in front may see another message there (RFC 9112, section 6.1). Rule: HTTP-25.
  */
 function checkFraming({ httpVersion, headers, socket }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];
@@ -44,12 +44,15 @@ function checkFraming({ httpVersion, headers, socket }: IncomingMessage): void {
 /** Connections on which a message could be read in two ways: what follows it there may be part of it. */
 const closing = new WeakSet<object>();
 
-/** Whether a message must not be looked at, because of one before it on the same connection, which is about to close. */
+/**
+ * Returns whether a message must not be processed, because of one before it on the same connection, which is about to
+ * close.
+ */
 export function followsUnreadable({ socket }: IncomingMessage): boolean {
   return closing.has(socket);
 }
 
-/** How often a header may occur that decides who asks for what; a name's length rules most others out at once. */
+/** Rejects a second header that decides who asks for what; comparing lengths first skips most other names. */
 function checkSingular(rawHeaders: readonly string[]): void {
   let seen = '';
   for (let place = 0; place < rawHeaders.length; place += 2) {
@@ -80,7 +83,7 @@ export function checkMessage(message: IncomingMessage, bytesMax: number): void {
   if (announced !== undefined && Number(announced) > bytesMax) throw refuseSize(bytesMax);
 }
 
-/** The refusal for a body over the limit. */
+/** Returns the error for a body over the limit. */
 export function refuseSize(limit: number): RefusedError {
   return new RefusedError('bodyTooLarge', { params: { limit } });
 }
@@ -88,7 +91,10 @@ export function refuseSize(limit: number): RefusedError {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const jsonTypes = new Set(['application/json', 'application/json;charset=utf-8', 'application/json;charset="utf-8"']);
 
-/** Whether a body is said to be JSON in UTF-8. Parameters may be spaced and end with a semicolon, as some clients do. */
+/**
+ * Returns whether a body is declared as JSON in UTF-8. Parameters may have spaces and end with a semicolon, as some
+ * clients write them.
+ */
 function isJsonType(contentType: string): boolean {
   if (contentType.length > contentTypeMax) return false;
   if (jsonTypes.has(contentType)) return true;
@@ -112,7 +118,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether text can be stored and returned as it is. */
+/** Returns whether text can be stored and returned unchanged. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
@@ -121,8 +127,8 @@ const comma = 0x2c;
 const brackets = new Set([0x5b, 0x7b]);
 
 /**
- * Whether a body may hold more values than are allowed, judged before anything is built of it. Each value but the first
- * follows a comma or an opening bracket; text is full of commas too, so this allows several times as many.
+ * Returns whether a body may contain more values than allowed, before anything is built from it. Each value but the
+ * first follows a comma or an opening bracket; text is full of commas too, so this allows several times as many.
  */
 function mayHoldTooMuch(bytes: Buffer): boolean {
   if (bytes.length <= valuesMax) return false;
@@ -131,12 +137,12 @@ function mayHoldTooMuch(bytes: Buffer): boolean {
   return marks > marksMax;
 }
 
-/** Looks at every value of a body, counts them, and refuses what no value may hold. */
+/** Walks through every value of a body, counts them, and rejects forbidden ones. */
 class ValueWalk {
   members = 0;
   #values = 0;
 
-  /** What is wrong, if anything. `fieldOf` says where, for whoever has to be told. */
+  /** Returns the problem, if any. `fieldOf` names the place, when a message needs it. */
   visit(value: unknown, level: number, fieldOf: () => string): InputProblem | null {
     this.#values += 1;
     if (this.#values > valuesMax) return tooManyValues;
@@ -175,8 +181,8 @@ function countNames(text: string): number {
 }
 
 /**
- * Reads a JSON body: UTF-8, no name twice, at most 32 levels, no names that reach for prototypes. An empty body is no
- * body, whatever its type says. Rules: HTTP-12, HTTP-13, HTTP-15 to HTTP-17.
+ * Parses a JSON body: UTF-8, no duplicate names, at most 32 levels, no names that reach for prototypes. An empty body
+ * is no body, whatever its type. Rules: HTTP-12, HTTP-13, HTTP-15 to HTTP-17.
  */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
@@ -193,14 +199,14 @@ export function readJsonBody(contentType: string | undefined, bytes: Buffer): un
 }
 
 /**
- * Refuses parameters of a query, or fields of a form, whose names reach for prototypes, and text that cannot be stored.
+ * Rejects parameters of a query, or fields of a form, whose names reach for prototypes, and text that cannot be stored.
  * Rules: HTTP-13, HTTP-15.
  */
 export function checkQuery(query: Readonly<Record<string, unknown>>, part: 'query' | 'body' = 'query'): void {
   for (const [name, value] of Object.entries(query)) {
     const field = `${part}.${name}`;
     if (forbiddenKeys.has(name)) throw refuseInput({ field, message: 'is not allowed as a name' });
-    // A name that is there several times has a list; what is neither is for the schema to refuse.
+    // A repeated name has a list; other values are for the schema to reject.
     const texts: readonly unknown[] = Array.isArray(value) ? value : [value];
     const isGood = texts.every((text) => typeof text !== 'string' || isStorable(text));
     if (!isGood) throw refuseInput({ field, message: unstorable });

@@ -15,7 +15,7 @@ describe('an id (HTTP-19, HTTP-20)', () => {
     ['a line break at the end', `${hex}\n`],
     ['a space before', ` ${hex}`],
     ['NUL', `${hex.slice(1)}\0`],
-    // Lower-casing makes an ASCII letter of neither.
+    // Lower-casing turns neither into an ASCII letter.
     ['the Kelvin sign', `${hex.slice(1)}\u212a`],
     ['İ', `${hex.slice(1)}\u0130`],
     ['full-width digits', '１'.repeat(24)],

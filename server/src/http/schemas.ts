@@ -29,18 +29,18 @@ function idList(lengthMin: number) {
     .meta({ items: { type: 'string', pattern: idPattern.source }, examples: [['0123456789abcdef01234567']] });
 }
 
-/** Some ids on the wire, at least one; of those that are wrong, so many are named. */
+/** Ids on the wire, at least one; a limited number of wrong ones is named in the error. */
 export const ids = idList(1);
 /** As `ids`, and perhaps none. */
 export const idsOrNone = idList(0);
 
-/** An id in an answer. */
+/** An id in a response. */
 export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
 
-/** A moment in an answer: ISO 8601 in UTC with milliseconds. Rule: ERR-7. */
+/** A time in a response: ISO 8601 in UTC with milliseconds. Rule: ERR-7. */
 export const timestamp = z.string().meta({ format: 'date-time' });
 
-/** A whole number in the query, as text without sign or padding. Anything else is refused. Rule: HTTP-21. */
+/** An integer in the query, as text without sign or padding. Anything else is rejected. Rule: HTTP-21. */
 export function queryNumber({ min, max }: { readonly min: number; readonly max: number }) {
   return z
     .string()
@@ -50,13 +50,13 @@ export function queryNumber({ min, max }: { readonly min: number; readonly max: 
     .meta({ type: 'integer', minimum: min, maximum: max });
 }
 
-/** A moment in the query: a date, or a date and time with its offset from UTC; milliseconds since 1970 come out. */
+/** A time in the query: a date, or a date and time with its offset from UTC; parsed to milliseconds since 1970. */
 export const queryMoment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be a date and time such as 2026-11-27T20:17:00Z')
   .transform((text) => Date.parse(text))
   .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
 
-/** A moment in the query as `queryMoment`, or in milliseconds since 1970. */
+/** A time in the query as `queryMoment`, or in milliseconds since 1970. */
 export const queryMomentOrMs = z
   .union(
     [
@@ -71,8 +71,8 @@ export const queryMomentOrMs = z
   .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '1795810620000'] });
 
 /**
- * The parameters of a list: an unknown one is 400, with the name that was probably meant. Otherwise a filter that is spelled
- * wrong would answer everything. Each list has them, also one without any. Rule: CRED-3.
+ * The parameters of a list: an unknown one is 400, with the name that was probably meant. Otherwise a misspelled filter
+ * would return everything. Each list has them, also one without any. Rule: CRED-3.
  */
 export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) {
   return z.strictObject(parameters);
@@ -84,14 +84,14 @@ export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) 
  */
 export const anyQuery = z.looseObject({});
 
-/** The answer of operations that only say that they were done. */
+/** The response of operations that only confirm success. */
 export const messageAnswer = z.object({ message: z.string() });
 
 const neededInput = new WeakSet<z.core.$ZodType>();
 
 /**
- * An input that the operation cannot do without, and whose absence it refuses in its own way rather than as invalid
- * input. Documented as required. To be called last: what is made of the result is an ordinary optional input again.
+ * A required input whose absence the operation rejects with its own error rather than as invalid input. Documented as
+ * required. To be called last: schemas derived from the result are ordinary optional inputs again.
  */
 export function needed<S extends z.ZodType>(schema: S): z.ZodOptional<S> {
   const made = schema.optional();
@@ -106,18 +106,18 @@ function namesOfNeeded(schema: z.core.$ZodType): string[] {
 
 type JsonSchema = Record<string, unknown>;
 
-/** A zod schema as JSON Schema 2020-12, as it looks to clients: `input` for what they send, `output` for what they get. */
+/** Converts a zod schema to JSON Schema 2020-12, as clients see it: `input` for requests, `output` for responses. */
 export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema: made }) => {
-      // A number in the query arrives as text; clients are told of the number.
+      // A number in the query arrives as text; the document describes the number.
       if (made.type === 'integer') delete made.pattern;
-      // What is told as text is told in words, not by the patterns of its forms.
+      // Text is described in words, not by the patterns of its forms.
       if (made.type === 'string') delete made.anyOf;
       if (io === 'output') return;
-      // Left out where the value is changed once it is here; ours are of what is sent.
+      // Left out where the value is transformed; our examples are of the sent form.
       const examples = z.globalRegistry.get(zodSchema)?.['examples'];
       if (Array.isArray(examples)) made.examples = examples;
       const names = namesOfNeeded(zodSchema);
@@ -127,7 +127,7 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
   return rest;
 }
 
-/** Whether an unknown name is refused. Rules: CRED-2, CRED-3. */
+/** Returns whether an unknown name is rejected. Rules: CRED-2, CRED-3. */
 export function isStrict(schema: z.ZodType | undefined): boolean {
   const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   return given instanceof z.ZodObject && given.def.catchall instanceof z.ZodNever;

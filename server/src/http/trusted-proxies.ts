@@ -5,7 +5,9 @@ import { networkMatcher } from '../base/networks.ts';
 
 const withPort = /^(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})$/;
 
-/** The address in an entry of `X-Forwarded-For`, which may have a port and brackets; `null` for what is no address. */
+/**
+ * Returns the address in an entry of `X-Forwarded-For`, which may have a port and brackets; `null` for anything else.
+ */
 export function addressIn(entry: string): string | null {
   const text = entry.trim();
   const [, inBrackets, beforePort] = withPort.exec(text) ?? [];

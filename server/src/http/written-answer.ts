@@ -1,4 +1,4 @@
-/** An answer that is whole already: its status, its headers and its body, of which an empty one is none. */
+/** A complete response: its status, its headers and its body, where an empty one means none. */
 export class WrittenAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

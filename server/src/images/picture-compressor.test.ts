@@ -5,7 +5,7 @@ import { noise, onePixel, plain } from '../../test/support/made-pictures.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 
 const pictures = pictureCompressor();
-/** Eight people in turn: none of them sends too much. */
+/** Eight senders in turn: none of them sends too much. */
 const senderOf = (place: number) => `sender${place % 8}`;
 const photo = await noise(1_500, 1_000, 30).jpeg().toBuffer();
 
@@ -16,7 +16,7 @@ const tooManyOfOne = {
 };
 const overloaded = { refusal: 'overloaded', status: 503, headers: { 'retry-after': '5' } };
 
-/** What `look` answered at each turn of the event loop until the work was done. */
+/** Returns the results of `look` at each turn of the event loop until the work was done. */
 async function meanwhile(work: Promise<unknown>, look: () => number): Promise<number[]> {
   const seen: number[] = [];
   const state = { done: false };

@@ -10,9 +10,9 @@ import { withoutTexts } from './png-chunks.ts';
 
 /** Each holds one of the four threads that password hashes and file access share. */
 const concurrent = 2;
-/** Some seconds of work; who comes later is told to try again. */
+/** Some seconds of work; later uploads get a 503. */
 const waitingMax = 32;
-/** So that one person cannot fill the line for everybody. */
+/** Limit for one user, who cannot fill the queue for all. */
 const ofOneMax = 10;
 const retryAfterSeconds = 5;
 

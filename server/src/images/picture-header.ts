@@ -23,7 +23,7 @@ function typeOf(bytes: Buffer): PictureType | null {
   return start.startsWith('RIFF') && start.endsWith('WEBP') ? 'webp' : null;
 }
 
-/** Whether an upload begins as a PNG does. */
+/** Returns whether an upload begins like a PNG. */
 export function isPng(bytes: Buffer): boolean {
   return typeOf(bytes) === 'png';
 }
@@ -46,7 +46,7 @@ function jpegScans(bytes: Buffer): number {
   return scans;
 }
 
-/** What the header says that decoding has to know. */
+/** Facts of the header that decoding needs. */
 export interface PictureHeader {
   /** 16-bit colour with a profile of its own. */
   readonly deepWithProfile: boolean;

@@ -9,13 +9,13 @@ import { Secret } from '../base/secret.ts';
 const keyForm = /^[0-9a-f]{64}$/i;
 const algorithm = { alg: 'dir', enc: 'A256GCM' };
 
-/** Encrypts what is stored and must not be readable without the key (AES-256-GCM, RFC 7516). Rule: AUDIT-6. */
+/** Encrypts stored values that must not be readable without the key (AES-256-GCM, RFC 7516). Rule: AUDIT-6. */
 export interface Encryption {
-  /** @param purpose what the text is; nothing is taken for something else afterwards */
+  /** @param purpose purpose of the text; it decrypts for no other */
   encrypt(purpose: string, text: Secret): Promise<string>;
   /** The text again; `null` where another key, or another purpose, was used. */
   decrypt(purpose: string, encrypted: string): Promise<Secret | null>;
-  /** What nobody can make of a text without the key (HMAC-SHA-256), in base64url. */
+  /** Returns a keyed hash of a text (HMAC-SHA-256), in base64url; it cannot be computed without the key. */
   mac(purpose: string, text: string): string;
 }
 
@@ -45,7 +45,10 @@ function ownKey(dataDir: string): Secret {
   return readEncryptionKey(file);
 }
 
-/** What an encrypted text is; `null` for what is no encrypted text of ours. Anybody can say so: decrypting proves it. */
+/**
+ * Returns the purpose that an encrypted text states; `null` for other texts. Anyone can write one: only decrypting
+ * proves it.
+ */
 export function purposeOf(encrypted: string): string | null {
   try {
     return decodeProtectedHeader(encrypted).typ ?? null;

@@ -5,16 +5,16 @@ import { readPrivately, writePrivately } from '../base/private-file.ts';
 
 /** The name of the signing keys in their data directory. */
 export const signingKeyFile = 'signing-keys.json';
-/** What the keys in a store are encrypted for. */
+/** Encryption purpose of the keys in a store. */
 export const signingKeyPurpose = 'signing-keys';
 
-/** Where the private signing keys are kept. */
+/** Storage of the private signing keys. */
 export interface KeyPlace {
-  /** What the keys are called in messages to the operator. */
+  /** Name of the storage in messages to the operator. */
   readonly name: string;
   /**
-   * The content that is there. Where there is none, `make` makes it; when two begin at the same moment, both get what
-   * was there first.
+   * Returns the stored content. Where there is none, `make` creates it; of two processes that start at the same time,
+   * both get what was stored first.
    */
   open(make: () => Promise<string>): Promise<string>;
 }
@@ -31,7 +31,7 @@ export function keyFile(dataDir: string): KeyPlace {
   };
 }
 
-/** What of a store and its encryption keeps keys. */
+/** Functions of a store and its encryption that keys need. */
 interface SharedKeyParts {
   /** The encrypted content; `null` where there is none. */
   readonly select: () => Promise<string | null>;
@@ -42,7 +42,10 @@ interface SharedKeyParts {
   readonly decrypt: (content: string) => Promise<string | null>;
 }
 
-/** The store that several nodes share; encrypted, so that whoever reads the store cannot sign. Rule: AUTH-34. */
+/**
+ * Keys in the store that several nodes share; encrypted, so that read access to the store is not enough to sign. Rule:
+ * AUTH-34.
+ */
 export function sharedKeys({ select, insert, encrypt, decrypt }: SharedKeyParts): KeyPlace {
   const name = 'The signing keys in the store';
   return {

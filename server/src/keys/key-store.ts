@@ -24,7 +24,7 @@ export async function updateSharedKeys(tx: Tx, content: string): Promise<void> {
   await tx.updateTable('shared_keys').set({ content }).where('name', '=', name).execute();
 }
 
-/** When the oldest personal access token was made that has not ended; `null`: there is none. */
+/** Returns when the oldest valid personal access token was created; `null`: there is none. */
 export async function selectOldestLiveToken(read: Reader, nowMs: number): Promise<number | null> {
   const row = await read
     .selectFrom('personal_access_tokens')

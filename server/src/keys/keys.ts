@@ -25,24 +25,24 @@ export interface SigningKeys {
   /** A JWT of these claims that others can verify: for session, personal access and scoped tokens only. */
   sign(claims: JWTPayload): Promise<Secret>;
   /**
-   * A JWT of these claims that nobody but this service can verify, signed with a key derived from the private one. For
-   * what only comes back to us: others must not take it for proof of anything.
+   * Returns a JWT of these claims that only this service can verify, signed with a key derived from the private one.
+   * Use it for values that only come back to this service: they are no proof to anyone else.
    */
   seal(claims: JWTPayload): Promise<Secret>;
-  /** The claims of a sealed JWT that is not past its time; `null` for anything else. */
+  /** Returns the claims of such a JWT that is not expired; `null` for anything else. */
   unseal(jwt: string): Promise<JWTPayload | null>;
   /** The public keys, the newest first. Empty with a shared secret. */
   publicKeys(): Promise<readonly PublicKey[]>;
 }
 
-/** How old what is known of the keys may be; a rotation leaves others several times as long. Rule: AUTH-59. */
+/** Maximum age of cached keys; a rotation leaves other nodes several times as long. Rule: AUTH-59. */
 const knownMsMax = 30 * second;
 
 function damaged({ name }: KeyPlace): StartupError {
   return new StartupError(`${name} is damaged: restore it from a backup`);
 }
 
-/** A key that signs and seals from some moment on. */
+/** A key with which tokens are signed from a certain time on. */
 interface Signer {
   /** In milliseconds since 1970; without it, always. */
   readonly signsFrom?: number;
@@ -91,7 +91,7 @@ function withRandomPart(claims: JWTPayload): JWTPayload {
 
 const makeContent = async () => storedContent([await makeKey()]);
 
-/** Opens our own keys; answers how to ask for them as they are now. */
+/** Opens our own keys; returns a function that reads them as they are now. */
 async function ownKeys(place: KeyPlace, clock: Clock): Promise<() => Promise<Signers>> {
   let content = await place.open(makeContent);
   let signers = await importKeys(content, place);
@@ -105,7 +105,7 @@ async function ownKeys(place: KeyPlace, clock: Clock): Promise<() => Promise<Sig
       if (found !== content) signers = await importKeys(found, place);
       content = found;
     } catch {
-      // What is known goes on being good: whoever restarts, or runs the doctor, is told what is wrong.
+      // Cached keys stay in use: a restart or the doctor reports the error.
     } finally {
       readMs = clock.now();
       reading = null;
@@ -127,7 +127,7 @@ function sharedKey(secret: Secret): Signers {
 }
 
 interface KeyOptions {
-  /** Where our own keys are. */
+  /** Storage of our own keys. */
   readonly place: KeyPlace;
   readonly clock: Clock;
   /** Given: HS256 with this secret, for a backend that verifies with the same one. `null`: Ed25519 keys of our own. */

@@ -25,7 +25,7 @@ interface Parts {
   readonly metrics: Pick<Metrics, 'countActivity'>;
 }
 
-/** What became of all that is stored encrypted. */
+/** Counts of a change of the encryption key. */
 export interface Reencryption {
   readonly encrypted: number;
   /** Neither key reads it: it is left as it is. */
@@ -33,7 +33,7 @@ export interface Reencryption {
 }
 
 const keyFile = (dataDir: string) => join(dataDir, encryptionKeyFile);
-/** Where a new key waits until the store is encrypted with it. */
+/** File of a new key until the store is encrypted with it. */
 const nextKeyFile = (dataDir: string) => `${keyFile(dataDir)}.next`;
 
 /**
@@ -61,7 +61,7 @@ export async function encryptAnew(
   });
 }
 
-/** Whether a key is the one that the store is encrypted with; `nothing`: nothing is encrypted yet. */
+/** Returns whether a key is the one that the store is encrypted with; `nothing`: nothing is encrypted yet. */
 export async function encryptionUse(read: Reader, key: Secret): Promise<'this' | 'another' | 'nothing'> {
   const encryption = encryptionWith(key);
   const values = await selectEncrypted(read);
@@ -71,7 +71,7 @@ export async function encryptionUse(read: Reader, key: Secret): Promise<'this' |
   return values.length === 0 ? 'nothing' : 'another';
 }
 
-/** Whether a change of the key in the data directory is under way, or was cut short. */
+/** Returns whether a change of the key in the data directory is running, or was cut short. */
 export function isKeyChanging(dataDir: string): boolean {
   return existsSync(nextKeyFile(dataDir));
 }
@@ -89,8 +89,8 @@ export async function settleEncryptionKey(read: Reader, dataDir: string): Promis
 }
 
 /**
- * Changes the key in the data directory, while no server runs. Whatever ends it half way, the next start finds the key
- * that the store is encrypted with. Throws StartupError for a key that is damaged. Rule: AUDIT-15.
+ * Changes the key in the data directory, while no server runs. If it is interrupted, the next start finds the key that
+ * the store is encrypted with. Throws StartupError for a damaged key. Rule: AUDIT-15.
  */
 export async function rotateEncryptionKey(parts: Parts, dataDir: string, origin: Origin): Promise<Reencryption> {
   if (!existsSync(keyFile(dataDir))) {

@@ -34,7 +34,7 @@ async function published(): Promise<string[]> {
 
 const kidOf = (token: string | null) => String(headerOf((token ?? '').replace(/^lkpat_/, ''))['kid']);
 
-/** Verifies as somebody does who has nothing but the published keys. */
+/** Verifies a token with nothing but the published keys. */
 async function verify(token: string | null): Promise<void> {
   const { body } = await app.nobody.get('//.well-known/jwks.json');
   const jwt = (token ?? '').replace(/^lkpat_/, '');
@@ -62,7 +62,7 @@ describe('rotateSigningKeys', () => {
     });
     await later(30 * second);
     expect(await published()).toEqual([kid, first]);
-    // Whoever verifies may not have fetched it yet.
+    // Clients that verify may not have fetched it yet.
     expect(kidOf((await admin.token()).credential)).toBe(first);
     app.clock.set(signsFromMs - 1);
     expect(kidOf((await admin.token()).credential)).toBe(first);

@@ -21,7 +21,7 @@ interface Parts {
   readonly metrics: Pick<Metrics, 'countActivity'>;
 }
 
-/** Where the keys are that a rotation changes. */
+/** Storage of the keys that a rotation changes. */
 interface KeyHome {
   readonly name: string;
   /** `null` where there are none. */
@@ -53,7 +53,7 @@ export function keysInStore(encryption: Encryption): KeyHome {
   };
 }
 
-/** What a rotation did. Times in milliseconds since 1970. */
+/** Outcome of a rotation. Times in milliseconds since 1970. */
 export interface Rotation {
   /** The new key's name. */
   readonly kid: string;
@@ -65,10 +65,10 @@ export interface Rotation {
 }
 
 /**
- * Makes a new signing key, which every node publishes before it signs with it, and lets go of those that no token needs
- * any more. Whatever ends it half way, all keys are the earlier ones or the new ones. Throws StartupError for keys that
- * are damaged or not there. Rule: AUTH-59.
- * @returns what it did; `underway`: the key of the last rotation does not even sign yet
+ * Adds a new signing key, which every node publishes before it signs with it, and drops those that no token needs any
+ * more. If it is interrupted, all keys are the earlier ones or the new ones. Throws StartupError for damaged or missing
+ * keys. Rule: AUTH-59.
+ * @returns the outcome; `underway`: the key of the last rotation does not even sign yet
  */
 export async function rotateSigningKeys(parts: Parts, home: KeyHome, origin: Origin): Promise<Rotation | 'underway'> {
   const made = await makeKey();

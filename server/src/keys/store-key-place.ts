@@ -12,7 +12,10 @@ interface Parts {
   readonly clock: Clock;
 }
 
-/** Where the signing keys of a store are: nodes that share one sign with the same keys. Rules: AUTH-34, AUTH-36. */
+/**
+ * Returns the storage of a store's signing keys: nodes that share a store sign with the same keys. Rules: AUTH-34,
+ * AUTH-36.
+ */
 export function keyPlaceOf({ db, dataDir, encryption, clock }: Parts): KeyPlace {
   if (!db.isShared) return keyFile(dataDir);
   return sharedKeys({

@@ -9,7 +9,7 @@ const storedKey = z.object({
   x: z.string(),
   d: z.string(),
   kid: z.string(),
-  /** When it begins to sign, in milliseconds since 1970; without it, it was there from the beginning. */
+  /** Time when it begins to sign, in milliseconds since 1970; absent for the first key. */
   signsFrom: z.number().optional(),
 });
 
@@ -19,13 +19,13 @@ const storedKeys = z.object({ keys: z.array(storedKey).min(1) });
 export type StoredKey = z.infer<typeof storedKey>;
 
 /**
- * How long after it was made a new key begins to sign: until then every node publishes it, and whoever verifies by the
+ * Delay after which a new key begins to sign: until then every node publishes it, and clients that verify by the
  * published keys can fetch it before the first token that needs it. Rule: AUTH-59.
  */
 export const publishedAheadMs = 2 * minute;
 /** Longer than anything lives that is signed or sealed, but for personal access tokens. */
 const keptMsMin = 31 * day;
-/** A token that is signed at the last moment may be stored a little later. */
+/** A token that is signed at the last instant may be stored a little later. */
 const storedLateMs = 5 * minute;
 
 /** The keys, the newest first; `null` where the content is none of ours. */
@@ -48,7 +48,7 @@ export async function makeKey(): Promise<StoredKey> {
   return storedKey.parse({ ...(await exportJWK(privateKey)), kid: randomUUID() });
 }
 
-/** The place of the key that signs at a moment: the newest that has begun, or else the oldest. */
+/** Returns the index of the key that signs at a time: the newest that has begun, or else the oldest. */
 export function placeOfSigner(keys: readonly Pick<StoredKey, 'signsFrom'>[], nowMs: number): number {
   const begun = keys.findIndex(({ signsFrom = 0 }) => signsFrom <= nowMs);
   return begun === -1 ? keys.length - 1 : begun;

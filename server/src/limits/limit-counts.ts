@@ -1,9 +1,9 @@
 import type { Failures } from './slow-down.ts';
 
-/** How many keys are remembered of each thing counted; the oldest are forgotten first. */
+/** Keys that are remembered for each counted act; the oldest are forgotten first. */
 const keysMax = 50_000;
 
-/** What is counted, and by whom. */
+/** The act that is counted, and the key that it is counted for. */
 export interface LimitKey {
   readonly what: string;
   readonly key: string;
@@ -27,19 +27,19 @@ export interface ActWindow {
   readonly endsMs: number;
 }
 
-/** When an act is, and how long the window is that it may open; both in milliseconds. */
+/** Time of an act, and length of the window that it may open; both in milliseconds. */
 export interface ActTime {
   readonly nowMs: number;
   readonly windowMs: number;
 }
 
-/** Where acts and failures are counted: in this process, or for all nodes together. */
+/** Storage of the counts of acts and failures: in this process, or shared by all nodes. */
 export interface LimitCounts {
   /** Counts one act, in a window that begins with the key's first act. */
   countAct(of: LimitKey, time: ActTime): Promise<ActWindow>;
   /**
-   * Puts what `change` answers in the place of the failures of some keys, in their order; `undefined` are none. Nobody
-   * changes them in between, and what `change` throws leaves them as they were.
+   * Replaces the failures of some keys, in their order, by the result of `change`; `undefined` are none. Nothing
+   * changes them in between, and if `change` throws, they stay as they were.
    */
   changeFailures(
     keys: readonly LimitKey[],
@@ -57,7 +57,7 @@ export class BoundedMap<V> {
     return this.#byKey.get(key);
   }
 
-  /** Forgets what was remembered first, where there is too much. */
+  /** Drops the oldest entry where there are too many. */
   set(key: string, value: V): void {
     this.#byKey.delete(key);
     this.#byKey.set(key, value);
@@ -77,7 +77,7 @@ export class BoundedMap<V> {
 
 /** Adds acts, one unless it is given, to a window, or to a new one where that is over. */
 export function withAct(known: ActWindow | undefined, { nowMs, windowMs }: ActTime, amount = 1): ActWindow {
-  // A clock that was set back must not hold anybody back for longer than a window.
+  // A clock that was set back must not block anyone for longer than one window.
   const isOpen = known !== undefined && nowMs < known.endsMs && known.endsMs - nowMs <= windowMs;
   return isOpen ? { count: known.count + amount, endsMs: known.endsMs } : { count: amount, endsMs: nowMs + windowMs };
 }

@@ -17,18 +17,21 @@ import type { Failures } from './slow-down.ts';
 /** A failure counts for an hour, and no window is as long. */
 const keptMs = 60 * minute;
 const triesMax = 4;
-/** Of what happens often, a node counts so many by itself before it tells the others. */
+/** Number of frequent acts that a node counts alone before it shares them with the others. */
 const steps: Readonly<Record<string, number>> = { write: 10, administratorWrite: 50 };
-/** Whoever tries to sign in a lot waits for the same row again and again: the store's connections are for others, too. */
+/**
+ * A client with many sign-in attempts waits for the same row again and again: the store's connections are needed by
+ * others, too.
+ */
 const changesAtOnce = 2;
 const changesWaitingMax = 128;
 
-/** What somebody typed in as an address is nobody's business, and may be as long as they like. */
+/** Text that was entered as an address is private, and may be of any length. */
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** What the names of all that counts for an account begin with. */
+/** Returns the prefix of the names of everything counted for an account. */
 function prefixOf(account: string): string {
   return `${hashOf(`account ${account}`)}.`;
 }
@@ -87,7 +90,7 @@ export function countsInStore(db: Database, allowanceOf: (what: string) => numbe
   };
 }
 
-/** Removes counts that hold nobody back any more; answers how many there were. */
+/** Removes counts that no longer block anyone and returns their number. */
 export async function pruneLimits(db: Database, nowMs: number): Promise<number> {
   return db.isShared ? deleteCountsBefore(db.read, nowMs - keptMs) : 0;
 }

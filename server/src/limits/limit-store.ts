@@ -2,7 +2,7 @@ import type { Insertable, Selectable } from 'kysely';
 import type { Database, Tx } from '../db/database.ts';
 import type { LimitCounts } from '../db/schema/tables.ts';
 
-/** What was counted by a key, as the nodes of a shared store have it in common. */
+/** The count of one key, shared by all nodes of a shared store. */
 export type StoredCount = Selectable<LimitCounts>;
 
 interface CountedAct {
@@ -13,8 +13,8 @@ interface CountedAct {
 }
 
 /**
- * Counts acts in one statement, in a window that is opened where none is open; answers how it stands then. Like all
- * here it goes beside transactions: nothing that is kept in memory depends on it, so nobody's turn is waited for.
+ * Counts acts in one statement, in a window that is opened where none is open, and returns the new state. Like
+ * everything in this file it runs outside the queue of transactions: nothing that is cached depends on it.
  */
 export async function upsertAct(
   { read }: Pick<Database, 'read'>,
@@ -28,7 +28,7 @@ export async function upsertAct(
       oc.column('key').doUpdateSet((eb) => {
         const isOpen = eb.and([
           eb('limit_counts.until_at', '>', nowMs),
-          // A clock that was set back must not hold anybody back for longer than a window.
+          // A clock that was set back must not block anyone for longer than one window.
           eb('limit_counts.until_at', '<=', untilMs),
         ]);
         return {
@@ -49,7 +49,7 @@ export async function upsertAct(
 
 const nothingYet = { count: 0, last_at: 0, earlier_at: 0, until_at: 0 };
 
-/** Whoever comes second waits here for whoever came first. Keys are in one order for all, so nobody waits in a circle. */
+/** The second transaction waits here for the first. Keys are locked in one order by all, so there is no deadlock. */
 async function lockCounts(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<string, StoredCount>> {
   const select = () => tx.selectFrom('limit_counts').where('key', 'in', keys).orderBy('key').forUpdate().selectAll();
   const there = await select().execute();
@@ -64,8 +64,8 @@ async function lockCounts(tx: Tx, keys: readonly string[]): Promise<ReadonlyMap<
 }
 
 /**
- * Changes the counts of some keys, with nobody in between. What `change` throws leaves them as they were.
- * @param change is given what is there and answers what is to be there; a key without a count is removed
+ * Changes the counts of some keys under a lock. If `change` throws, they stay as they were.
+ * @param change gets the present counts and returns the new ones; a key without a count is removed
  */
 export async function changeCounts(
   { read }: Pick<Database, 'read'>,
@@ -86,7 +86,7 @@ export async function changeCounts(
     });
 }
 
-/** Removes counts that hold nobody back any more; answers how many there were. */
+/** Removes counts that no longer block anyone and returns their number. */
 export async function deleteCountsBefore(read: Database['read'], beforeMs: number): Promise<number> {
   const { numDeletedRows } = await read
     .deleteFrom('limit_counts')

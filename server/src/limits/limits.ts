@@ -4,15 +4,18 @@ import { type Clock, hour, minute, second } from '../base/clock.ts';
 import { refuseTooMany } from '../base/errors.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, withAct } from './limit-counts.ts';
 
-/** What is counted, and how often a key may do it in a minute (where `windowsMs` says no other time). High enough for people and scripts that mean well. */
+/**
+ * Counted acts, and how often a key may do each in a minute (where `windowsMs` names no other time). High enough for
+ * honest users and scripts.
+ */
 const allowances = {
   /** Credentials that failed verification, by network. */
   badCredential: 300,
-  /** Tokens made, by person. */
+  /** Tokens created, by user. */
   mint: 300,
-  /** Teams made, by person. */
+  /** Teams created, by user. */
   team: 60,
-  /** Pictures uploaded, by person. */
+  /** Pictures uploaded, by user. */
   upload: 60,
   /** Sign-ins begun, by network. */
   signInStart: 300,
@@ -22,7 +25,7 @@ const allowances = {
   signIn: 300,
   /** Changes of the own password, by person and network, in an hour. */
   passwordChange: 30,
-  /** Requests to invite people, by person. */
+  /** Requests to invite users, by user. */
   invite: 60,
   /** Requests for the recovery of a password, by network. */
   recovery: 60,
@@ -32,13 +35,13 @@ const allowances = {
   codeMail: 3,
   /** Tokens issued, by service client. */
   serviceToken: 300,
-  /** Mails to try the settings out, by person. */
+  /** Mails that test the settings, by user. */
   testMail: 10,
-  /** Notices of a changed e-mail, by the person whose it is: that could have been anybody's address. */
+  /** Notices of a changed e-mail, by user: the address could belong to anyone. */
   emailNotice: 3,
   /** Notices of one kind to one user: more would say nothing new. */
   notice: 5,
-  /** Mails to confirm an e-mail, by the person whose it is: that could be anybody's address. */
+  /** Mails to confirm an e-mail, by user: the address could belong to anyone. */
   confirmationMail: 5,
   /** Notices that an administrator left, by the user who did. */
   leaverNotice: 3,
@@ -54,7 +57,7 @@ const allowances = {
   readTime: 5_000,
   /** The same, by administrator. */
   administratorReadTime: 20_000,
-  /** Refused sign-ins that are recorded one by one, by network: who tries a lot must not fill the audit log. */
+  /** Rejected sign-ins that are recorded one by one, by network: many attempts must not fill the audit log. */
   refusedSignIn: 60,
   /** The same, in all. */
   refusedSignInOfAll: 600,
@@ -74,7 +77,7 @@ const windowsMs: Partial<Record<keyof typeof allowances, number>> = {
 /** What each node counts for itself. */
 type OfNode = 'badCredential' | 'read' | 'administratorRead' | 'readTime' | 'administratorReadTime';
 
-/** What is counted for all nodes together. */
+/** Acts that are counted for all nodes together. */
 export type Act = Exclude<keyof typeof allowances, OfNode>;
 
 /** Whose budget something is taken out of. */
@@ -104,7 +107,7 @@ export interface Limits {
    * `tooManyRequests`.
    */
   countRead(user: BudgetOwner): void;
-  /** Counts what a read turned out to cost, in further reads; refuses nothing. */
+  /** Charges the cost of a read, in further reads; never throws. */
   chargeReads(user: BudgetOwner, reads: number): void;
   /** Throws `tooManyRequests` for whoever has used up the time for reads; so does `countRead`. */
   requireReadTime(user: BudgetOwner): void;
@@ -130,14 +133,14 @@ function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow
 
 const allowancesByName = new Map<string, number>(Object.entries(allowances));
 
-/** How many acts of a kind are free in a window. */
+/** Returns the free acts of a kind in a window. */
 export function allowanceOf(what: string): number {
   return allowancesByName.get(what) ?? 0;
 }
 
-/** What limits are made of. */
+/** Dependencies of limits. */
 export interface LimitParts {
-  /** They hold nobody back while this is false (`RATE_LIMIT=off`). */
+  /** Limits apply while this is true (`RATE_LIMIT=off` turns them off). */
   readonly isOn: () => boolean;
   readonly clock: Clock;
   /** Of all nodes, or of this process where it is the only one. */

@@ -27,7 +27,7 @@ interface SignInTry {
   readonly isKnown: () => Promise<boolean>;
   /** Of the session in which the password is asked for again: all networks of it count together. */
   readonly sessionId?: string;
-  /** Whether the proof is too long to be guessed: then the account as a whole does not count. */
+  /** The proof is too long to be guessed: then the attempt is not counted for the account as a whole. */
   readonly isUnguessable?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface SignInLimits {
   trySignIn(tried: SignInTry): Promise<SignInAttempt>;
   /** Forgets the account's failures from this network, for a user who proved otherwise whose account it is. */
   forgive(email: string, network: string): Promise<void>;
-  /** Ends every wait of an account, and forgets its failures from everywhere. What a network did still counts for that. */
+  /** Ends every wait of an account, and deletes its failures from everywhere. The count of a network stays. */
   clearSlowDown(email: string): Promise<void>;
 }
 
@@ -96,19 +96,19 @@ function blocked({ ms, free }: Wait, nowMs: number): RefusedError {
   });
 }
 
-/** What a try was counted by, and what that left. */
+/** The counters of an attempt, and the resulting decision. */
 interface Outcome {
   readonly counted: readonly Counted[];
   readonly left: readonly Failures[];
-  /** What a success forgets altogether. */
+  /** Counters that a success deletes. */
   readonly ofPair: readonly Counted[];
-  /** What refuses the try although it is let through, if its proof is wrong. */
+  /** Error of the attempt if its proof is wrong although it was let through. */
   readonly refusal: RefusedError | null;
-  /** Whether it is refused at once. */
+  /** The attempt is rejected at once. */
   readonly isRefused: boolean;
 }
 
-/** What counts for a try. */
+/** Counters that apply to an attempt. */
 interface Counts {
   /** These hold back everyone. The first is of account and network together. */
   readonly own: readonly [Counted, ...Counted[]];
@@ -118,7 +118,10 @@ interface Counts {
   readonly heldBack: Counted | null;
 }
 
-/** Decides on a try by what is known. Throws `signInBlocked` where the account's own failures from here hold it back. */
+/**
+ * Decides on an attempt by the known failures. Throws `signInBlocked` where the account's own failures from here block
+ * it.
+ */
 function decide({ own, shared, heldBack }: Counts, known: readonly (Failures | undefined)[], nowMs: number): Outcome {
   const all = [...own, ...shared];
   const ofPair = heldBack ? [own[0], heldBack] : [own[0]];

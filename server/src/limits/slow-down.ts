@@ -8,12 +8,12 @@ const failuresKeptMs = 60 * minute;
 export interface Failures {
   readonly count: number;
   readonly lastMs: number;
-  /** When the one before the last was. */
+  /** Time of the one before the last. */
   readonly earlierMs: number;
   readonly blockedUntilMs: number;
 }
 
-/** How long the next try has to wait, in milliseconds; 0: not at all. */
+/** Returns the milliseconds that the next attempt has to wait; 0: none. */
 export function waitMsOf(known: Failures | undefined, nowMs: number): number {
   const waitMs = (known?.blockedUntilMs ?? 0) - nowMs;
   // More than any wait there is: the clock was set back.
@@ -28,9 +28,9 @@ export function withFailure(known: Failures | undefined, nowMs: number, free: nu
 }
 
 /**
- * Takes one counted try back, and the wait that it led to. What was counted after it keeps its wait: a right password
- * among many wrong ones at the same time must not end the wait of those.
- * @param mine what the try left
+ * Undoes one counted attempt, and the wait that it led to. Attempts that were counted after it keep their wait: a right
+ * password among many wrong ones at the same time must not end the wait of those.
+ * @param mine the failures that the attempt left
  */
 export function withoutFailure(known: Failures | undefined, mine: Failures | undefined): Failures | undefined {
   if (known === undefined || known.count <= 1) return undefined;

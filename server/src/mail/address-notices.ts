@@ -3,7 +3,7 @@ import { layOut, type Sentence, say } from './mail-layout.ts';
 import { withoutLinks } from './people-names.ts';
 import { type FromOrganization, footer } from './templates.ts';
 
-/** What a notice says: that something happened to an account, with nothing to open. */
+/** Content of a notice: something happened to an account, and there is nothing to open. */
 interface Notice extends FromOrganization {
   readonly subject: string;
   readonly heading: Sentence;
@@ -14,7 +14,7 @@ function notice({ organization, subject, heading, text }: Notice): MailContent {
   return layOut({ subject, heading, before: text, centre: null, after: [], footer: footer(organization) });
 }
 
-/** What the user of a notice does who does not know what it is about. */
+/** Advice for a reader who does not expect the notice. */
 function unexpected(organization: string): Sentence {
   return say`If not, another person may be using your account: please tell an administrator of ${organization} at once. They can put the address right and end all sessions.`;
 }
@@ -64,7 +64,7 @@ export function approveEmailMail({
   });
 }
 
-/** To a user whose unverified address was proved by another person. Rule: ADDRESS-7. */
+/** Mail to a user whose unverified address was proved by another person. Rule: ADDRESS-7. */
 export function emailGivenBackMail({
   organization,
   lostEmail,
@@ -82,13 +82,13 @@ export function emailGivenBackMail({
   });
 }
 
-/** What can act as a user besides single sign-on. */
+/** Credentials of a user other than single sign-on. */
 interface FirstSignOn extends FromOrganization {
   readonly hasPassword: boolean;
   readonly sessions: number;
   /** The names of the first tokens. */
   readonly tokenNames: readonly string[];
-  /** How many tokens there are in all. */
+  /** Total number of tokens. */
   readonly tokens: number;
   /** Whether all of it was ended, because the user of the account had chosen the address. */
   readonly areEnded: boolean;

@@ -140,7 +140,7 @@ describe('a server that is gone', () => {
 });
 
 describe('patience', () => {
-  /** A mailer that ends each mail as it is told, one after the other. */
+  /** A mailer with a given outcome for each mail, one after the other. */
   function told(ends: readonly (MailError | Error | null)[]) {
     let turn: Promise<unknown> = Promise.resolve();
     return counting({

@@ -7,7 +7,9 @@ import type { Mailer } from './mailer.ts';
 const atOnceMax = 4;
 const unreachableMax = 4;
 
-/** Decides when a server is left alone: when mails in a row found it unreachable, and none was answered between. */
+/**
+ * Decides when to stop trying a server: after several mails in a row found it unreachable, with no response in between.
+ */
 class Patience {
   #inRow = 0;
   #last: MailError | null = null;

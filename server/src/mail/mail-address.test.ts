@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defaultSecurity, mailHost, mailPort, mailSender, shownSender, smtpUrl } from './mail-address.ts';
 
-/** What a URL says, its password in clear; `null` for one that is refused. */
+/** Parses a URL, with its password in clear; `null` for an invalid one. */
 function read(url: string) {
   const server = smtpUrl.safeParse(url).data;
   if (!server) return null;

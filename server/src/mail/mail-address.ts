@@ -20,8 +20,8 @@ export function mailPort(security: MailSecurity): number {
 }
 
 /**
- * How a connection is protected where nobody says it: port 465 speaks TLS from the first byte. A password leaves the
- * machine encrypted or not at all. Rule: MAIL-8.
+ * Returns the default security of a connection: port 465 speaks TLS from the first byte. A password leaves the machine
+ * encrypted or not at all. Rule: MAIL-8.
  */
 export function defaultSecurity(server: {
   readonly host: string;
@@ -41,7 +41,7 @@ const decoded = (text: string) => {
   }
 };
 
-/** The URL of a mail server; `null` where it says what a mail server's cannot. */
+/** Parses the URL of a mail server; `null` where it has parts that a mail server's cannot have. */
 function parseUrl(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isSmtp = url?.protocol === 'smtp:' || url?.protocol === 'smtps:';
@@ -49,14 +49,14 @@ function parseUrl(text: string): URL | null {
   return ['', 'security'].includes([...url.searchParams.keys()].join()) ? url : null;
 }
 
-/** Who signs in, as a URL says; `undefined` where it says only half of it, or not in the right form. */
+/** Parses the login of a URL; `undefined` where it is incomplete or malformed. */
 function readLogin({ username: user, password: word }: URL): MailServer['login'] | undefined {
   const [username, password] = [decoded(user), decoded(word)];
   if (username === null || password === null || (username === '') !== (password === '')) return undefined;
   return username === '' ? null : { username, password: new Secret(password) };
 }
 
-/** What an address of a mail server says; `null` for what is none. */
+/** Parses the URL of a mail server; `null` for anything else. */
 function readUrl(text: string): MailServer | null {
   const url = parseUrl(text);
   if (!url) return null;
@@ -95,7 +95,7 @@ function readSender(text: string): MailSender | null {
   return name.success && address !== null ? { name: name.data || null, address } : null;
 }
 
-/** Whom mail comes from: an address, with or without a name. */
+/** Sender of mail: an address, with or without a name. */
 export const mailSender = z
   .string()
   .max(500)
@@ -106,7 +106,7 @@ export const mailSender = z
     return z.NEVER;
   });
 
-/** A sender as people write it: read again, the same comes out. */
+/** Formats a sender so that parsing returns the same. */
 export function shownSender({ name, address }: MailSender): string {
   return name === null ? address : `${name} <${address}>`;
 }

@@ -1,7 +1,8 @@
 /**
- * Why a mail did not go out. `unreachable`: the server as a whole (refused, TLS, sign-in, dropped before or instead of an
- * answer, mailer closed); `refused`: it said no to this mail; `late`: 10 seconds were not enough, or the caller's time was
- * over; `address`: what the library would deliver to is not the stored address, and nothing was sent.
+ * The reason why a mail was not sent. `unreachable`: the server as a whole (refused, TLS, login, dropped before or
+ * instead of a response, mailer closed); `refused`: the server rejected this mail; `late`: 10 seconds were not enough,
+ * or the caller's time was over; `address`: the library would deliver to another address than the stored one, and
+ * nothing was sent.
  */
 export type MailFault = 'unreachable' | 'refused' | 'late' | 'address';
 
@@ -10,11 +11,11 @@ export class MailError extends Error {
   override readonly name = 'MailError';
   readonly kind: MailFault;
   /**
-   * What the server said or what failed: one line of at most 300 characters, without the password and without what is
-   * secret in the mail. For administrators only.
+   * Message of the server, or of the failure: one line of at most 300 characters, without the password and without the
+   * secrets of the mail. For administrators only.
    */
   readonly said: string;
-  /** What failed, where administrators are not told: for the log. Of the same form. */
+  /** Reason for the log, where administrators get another message. Of the same form. */
   readonly reason: string;
 
   constructor(kind: MailFault, said: string, reason: string = said) {

@@ -7,7 +7,7 @@ export interface Sentence {
   readonly html: string;
 }
 
-/** Where a mail leads. */
+/** Link of a mail. */
 interface Door {
   readonly label: string;
   /** Written out as it is in the text, on a line of its own. */
@@ -23,12 +23,12 @@ interface Letter {
   /** A link as a button, or a code that can be read at a glance; `null` for neither. */
   readonly centre: Door | { readonly code: string } | null;
   readonly after: readonly Sentence[];
-  /** Who sends this, and why. */
+  /** Sender and reason of the mail. */
   readonly footer: Sentence;
 }
 
 const textColumns = 76;
-/** Whatever could end a line, hide, or turn the reading direction of what follows. */
+/** Characters that could end a line, hide, or turn the reading direction of the text after them. */
 const harmful = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -38,7 +38,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text of people on one line, for a header too: what it cannot rightly hold becomes a space. Rule: MAIL-4. */
+/** Returns text on one line, for a header too: characters that cannot be in one become spaces. Rule: MAIL-4. */
 export function oneLine(text: string): string {
   return text.toWellFormed().replace(harmful, ' ');
 }
@@ -49,8 +49,8 @@ function escapeHtml(text: string): string {
 }
 
 /**
- * A template whose literal parts are ours and whose values are texts of people: those are made harmless, escaped in
- * HTML, set apart from the reading direction around them, and never broken over lines in the text. Rule: MAIL-4.
+ * Template whose literal parts are ours and whose values are untrusted: those are sanitized, escaped in HTML, isolated
+ * from the reading direction around them, and never broken over lines in the text. Rule: MAIL-4.
  */
 export function say(literals: TemplateStringsArray, ...values: readonly string[]): Sentence {
   const words = [''];
@@ -150,8 +150,8 @@ function htmlOf({ subject, heading, greeting, before, centre, after, footer }: L
 }
 
 /**
- * A letter as a text that is complete by itself and as HTML that fetches nothing: no picture, font, script or count of
- * who reads it. Lines of the text are at most 76 characters, but a link or a name is never broken. Rule: MAIL-13.
+ * Lays out an email as a text that is complete by itself and as HTML that loads nothing: no picture, font, script or
+ * tracking. Lines of the text are at most 76 characters, but a link or a name is never broken. Rule: MAIL-13.
  */
 export function layOut(letter: Letter): MailContent {
   return { subject: oneLine(letter.subject), text: textOf(letter), html: htmlOf(letter) };

@@ -42,7 +42,7 @@ function settingsOf({ port }: MailServer): MailSettings {
 const send = (to = mail.to) => service.use((mailer) => mailer.send({ ...mail, to }));
 const reached = ({ mails }: MailServer) => mails.map(({ to }) => to.join());
 
-/** Work with the present mailer that goes on until it is told to end. */
+/** Work with the present mailer that continues until it is told to end. */
 async function held(): Promise<{ mailer: Mailer; done: Promise<unknown>; end: () => void }> {
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
@@ -58,7 +58,7 @@ async function held(): Promise<{ mailer: Mailer; done: Promise<unknown>; end: ()
   return { mailer, done, end };
 }
 
-/** What was logged of mails, without the time. */
+/** Returns the log lines about mails, without the time. */
 const told = () =>
   lines.map((line) => {
     const { time: _, ...rest } = JSON.parse(line);

@@ -6,22 +6,22 @@ import type { Mail, MailSettings } from './mail.ts';
 import { MailError } from './mail-error.ts';
 import type { Mailer } from './mailer.ts';
 
-/** The mail of this service: whatever server is configured at the moment. */
+/** Mail of this service, over the server that is configured at the time. */
 export interface MailService {
-  /** Where mail goes out at the moment; `null` while mail is not configured. Rule: MAIL-1. */
+  /** Returns the present settings; `null` while mail is not configured. Rule: MAIL-1. */
   settings(): Promise<MailSettings | null>;
   /**
-   * Does something with the mailer of the present settings, which stays open until that is done, whatever is configured
+   * Runs work with the mailer of the present settings, which stays open until the work is done, whatever is configured
    * meanwhile; `null` without mail. Rule: MAIL-9.
    */
   use<T>(work: (mailer: Mailer) => Promise<T>): Promise<T | null>;
   /**
-   * Sends a mail behind the request that is the reason for it, once the change that it tells of is committed. Whether it
-   * goes out concerns nobody's answer: a failure is logged and counted. Rules: MAIL-2, MAIL-6.
-   * @param what the mail is, in few words, for the log
+   * Sends a mail behind the request that caused it, once the change is committed. No response depends on the outcome: a
+   * failure is logged and counted. Rules: MAIL-2, MAIL-6.
+   * @param what the kind of mail, in few words, for the log
    */
   sendLater(what: string, mail: Mail): void;
-  /** Gives up what is under way. */
+  /** Aborts mails in flight. */
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface MailParts {
   readonly background: Background;
   readonly metrics: Pick<Metrics, 'countUpstreamFault'>;
   readonly log: Logger;
-  /** What is configured at the moment: the same object as long as nothing changes. */
+  /** Returns the present settings: the same object as long as nothing changes. */
   readonly settings: () => Promise<MailSettings | null>;
 }
 
@@ -58,7 +58,7 @@ class Lease {
     }
   }
 
-  /** Closes it as soon as nobody uses it. */
+  /** Closes it as soon as it is not used any more. */
   async replace(): Promise<void> {
     this.#isReplaced = true;
     if (this.#users === 0) await this.close();
@@ -80,7 +80,7 @@ export function openMailService({ clock, background, metrics, log, settings }: M
     // From the first mail on.
     const { openMailer } = await import('./mailer.ts');
     const wanted = await settings();
-    // Nothing is waited for from here to where the lease is used: in between, nobody can replace it.
+    // No wait from here to the use of the lease: nothing can replace it in between.
     const earlier = present;
     if (earlier?.settings !== (wanted ?? undefined)) {
       present = wanted && new Lease(wanted, openMailer(wanted, { clock }), (lease) => open.delete(lease));

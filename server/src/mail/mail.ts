@@ -1,15 +1,15 @@
 import type { Secret } from '../base/secret.ts';
 
-/** How the connection to a mail server is protected. */
+/** Security of the connection to a mail server. */
 export const mailSecurities = ['tls', 'starttls', 'opportunistic', 'none'] as const;
 
 /**
- * How the connection to a mail server is protected: `tls` from the first byte, `starttls` or not at all, `opportunistic`
+ * Security of the connection to a mail server: `tls` from the first byte, `starttls` or no connection, `opportunistic`
  * where the server offers STARTTLS, `none` never. Certificates are always checked.
  */
 export type MailSecurity = (typeof mailSecurities)[number];
 
-/** Who mail comes from. */
+/** Sender of mail. */
 export interface MailSender {
   /** `null`: none is shown. */
   readonly name: string | null;
@@ -23,24 +23,27 @@ export interface MailServer {
   readonly security: MailSecurity;
   /** `null`: without signing in. */
   readonly login: { readonly username: string; readonly password: Secret } | null;
-  /** What an administrator stored leads to public addresses and these only; without it the operator chose the server. */
+  /**
+   * Present for settings of an administrator, which may lead to public addresses and these only; absent where the
+   * operator chose the server.
+   */
   readonly outboundNetworks?: readonly string[];
 }
 
-/** Where mail goes out, and in whose name. */
+/** Server and sender of mail. */
 export interface MailSettings extends MailServer {
   readonly from: MailSender;
 }
 
-/** What a mail says. Links and codes in it are secrets: it is sent, and neither kept nor logged. */
+/** Content of a mail. Links and codes in it are secrets: it is sent, and neither stored nor logged. */
 export interface MailContent {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
 }
 
-/** A mail to one person. */
+/** A mail to one user. */
 export interface Mail extends MailContent {
-  /** A stored address: nobody else may get it. */
+  /** A stored address, exactly: no other address may receive it. */
   readonly to: string;
 }

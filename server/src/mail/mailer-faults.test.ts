@@ -43,7 +43,7 @@ async function reopen(kind: Parameters<MailServer['listen']>[0], ...given: Param
   mailer = open(...given);
 }
 
-/** How the mail fails. */
+/** Returns the failure of the mail. */
 async function failure(sender = mailer): Promise<{ kind: string; said: string }> {
   const outcome = await sender.send(mail).then(
     (said) => new Error(`sent: ${said}`),

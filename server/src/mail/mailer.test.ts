@@ -44,7 +44,7 @@ function mail(given: Partial<Mail> = {}): Mail {
   return { to: 'ada@x.test', subject: 'Hello', text: 'Good day.\n', html: '<p>Good day.</p>', ...given };
 }
 
-/** How a mail fails. */
+/** Returns the failure of a mail. */
 async function failure(sending: Promise<string>): Promise<Pick<MailError, 'kind' | 'said'>> {
   const outcome = await sending.then(
     (said) => new Error(`sent: ${said}`),

@@ -18,12 +18,12 @@ import { oneLine } from './mail-layout.ts';
 /** Sends mail over one server. */
 export interface Mailer {
   /**
-   * Sends one mail and answers what the server said, on one line of at most 300 characters. Waiting for a connection
+   * Sends one mail and returns the server's response, on one line of at most 300 characters. Waiting for a connection
    * counts against its 10 seconds. Throws MailError, and nothing else. Rules: MAIL-3, MAIL-4, MAIL-7.
-   * @param signal when the caller's time is over
+   * @param signal aborted when the caller's time is over
    */
   send(mail: Mail, signal?: AbortSignal): Promise<string>;
-  /** Ends every connection; what is under way is given up as `unreachable`, and so is what is sent afterwards. */
+  /** Closes every connection; mails in flight, and later ones, fail as `unreachable`. */
   close(): Promise<void>;
 }
 
@@ -39,12 +39,12 @@ const connectionsMax = 5;
 const idleMs = 5 * second;
 const saidCharsMax = 300;
 const secretChars = 20;
-/** Answers that concern the server or the connection whatever the mail: closing down, wants TLS, wants a sign-in. */
+/** Replies that concern the server or the connection, not the mail: closing down, requires TLS, requires a login. */
 const serverWide = new Set([421, 454, 530, 534, 535, 538]);
 
 const addressRefused = 'The mail library would not deliver to exactly the stored address.';
 
-/** Whether an address has the form of a stored one, and the library finds it and nothing else in it. */
+/** Returns whether an address has the form of a stored one, and the library parses it as that and nothing else. */
 function isExactly(address: string): boolean {
   if (normalizeEmail(address) !== address) return false;
   const [first, ...others] = addressparser(address);
@@ -65,8 +65,8 @@ export function withoutPassword(raw: string, login: MailSettings['login']): stri
 }
 
 /**
- * What a server said, fit for a log and for administrators. Servers quote what they dislike, so that whatever could be a
- * code or a token of the mail is left out, and so is the password. Rule: MAIL-2.
+ * Returns a server's message, safe for the log and for administrators. Servers quote what they reject, so everything
+ * that could be a code or a token of the mail is removed, and so is the password. Rule: MAIL-2.
  */
 function saidOf(raw: string, mail: Mail, login: MailSettings['login']): string {
   const content = mail.text + mail.html;
@@ -83,7 +83,7 @@ function toFailure(error: unknown): NodemailerError {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** Whether a mail server said so. */
+/** Returns whether the error is a response of a mail server. */
 function isSaid({ responseCode }: NodemailerError): boolean {
   return Number(responseCode) >= 200;
 }
@@ -99,7 +99,7 @@ export function guardOf({ outboundNetworks: networks }: MailServer, timeoutMs: n
   return networks === undefined ? null : guardedSocket({ networks, timeoutMs });
 }
 
-/** How a server is connected to; each step of it takes at most `mailMs` milliseconds. Rules: MAIL-3, MAIL-7. */
+/** Returns the options of a connection; each step of it takes at most `mailMs` milliseconds. Rules: MAIL-3, MAIL-7. */
 export function transportOptions(
   { host, port, security, login }: MailServer,
   { mailMs, guard }: { readonly mailMs: number; readonly guard: GuardedSocket | null },
@@ -128,10 +128,12 @@ export function transportOptions(
   };
 }
 
-/** The connections. A message is looked at once more before it goes out: the library may have rewritten its address. */
+/**
+ * Opens the connections. A message is checked once more before it is sent: the library may have rewritten its address.
+ */
 function openTransport(options: SMTPPoolOptions): Transporter<SMTPPoolSentMessageInfo> {
   const transport = createTransport({ ...options, pool: true });
-  // Without a listener it would be thrown; whom it concerns is told by the mail that fails.
+  // Without a listener the error would be thrown; the mail that fails reports it.
   transport.on('error', () => {});
   transport.use('stream', ({ message, data }, done) => {
     const { to } = message.getEnvelope();
@@ -141,8 +143,8 @@ function openTransport(options: SMTPPoolOptions): Transporter<SMTPPoolSentMessag
 }
 
 /**
- * A text of people in a header. What looks like an encoded word (RFC 2047) would be sent as it is and decoded by whoever
- * reads it, line ends included. Rule: MAIL-4.
+ * Returns untrusted text for a header. Text that looks like an encoded word (RFC 2047) would be sent unchanged and
+ * decoded by the reader, line ends included. Rule: MAIL-4.
  */
 function headerText(text: string): string {
   return oneLine(text).replaceAll('=?', '= ?');
@@ -180,7 +182,7 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
     if (isClosed) return new MailError('unreachable', 'The connection to the mail server was closed.');
     const failure = toFailure(error);
     if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
-    // What a mail server says, it says; anything else must not tell an open port from a closed one.
+    // A mail server's own reply is passed on; any other error must not distinguish an open port from a closed one.
     if (guard?.isInside() === true && !isSaid(failure)) {
       const reason = saidOf(hiddenReason(failure) ?? failure.message, mail, login);
       return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message, reason);

@@ -2,14 +2,14 @@ import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
 import { hello, withoutLinks } from './people-names.ts';
 
-/** What every notice says of its reader and its sender. */
+/** Reader and sender of a notice. */
 export interface NoticeReader {
-  /** Its short name as people wrote it. */
+  /** Its short name as users wrote it. */
   readonly organization: string;
   readonly fullName: string;
 }
 
-/** When something happened and where the request came from. */
+/** Time of an event and origin of its request. */
 interface Happening {
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -5,7 +5,7 @@ import type { Services } from '../services.ts';
 import type { MailContent } from './mail.ts';
 import type { NoticeReader } from './notice-letters.ts';
 
-/** What a notice tells of. Each is limited by itself, so that many of one kind cannot hide one of another. */
+/** Kind of a notice. Each is limited separately, so that many of one kind cannot hide one of another. */
 type NoticeKind = 'password changed' | 'token created' | 'sign-in steps changed' | 'sessions ended' | 'session reused';
 
 /** A notice, and the active users whom it is for. */

@@ -17,7 +17,7 @@ export function tellOfNewPassword(
   });
 }
 
-/** What a token may do as an administrator. */
+/** Scopes that act as an administrator. */
 const adminScopes = new Set(['org:admin', 'token:admin']);
 
 /** A token that was just created. */

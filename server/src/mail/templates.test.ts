@@ -111,7 +111,7 @@ const mailOf = (name: string, given?: Partial<typeof plain>) => {
   return found;
 };
 
-/** What a reader of the HTML sees, without what marks it up. */
+/** Returns the visible text of the HTML. */
 function shown(html: string): string {
   return html
     .replace(/<[^>]*>/g, '')

@@ -2,13 +2,13 @@ import type { MailContent } from './mail.ts';
 import { layOut, type Sentence, say } from './mail-layout.ts';
 import { accountWithoutLinks, hello, withoutLinks } from './people-names.ts';
 
-/** What every mail says of its sender. */
+/** Sender of a mail. */
 export interface FromOrganization {
-  /** Its short name as people wrote it. */
+  /** Its short name as users wrote it. */
   readonly organization: string;
 }
 
-/** A mail to somebody whose name is known. */
+/** A mail to a user whose name is known. */
 interface ToPerson extends FromOrganization {
   readonly fullName: string;
 }
@@ -37,17 +37,17 @@ export function welcomeMail({
   });
 }
 
-/** What an invitation says. */
+/** Content of an invitation. */
 interface InvitationLetter extends FromOrganization {
-  /** Where a password is chosen, or the sign-in page. */
+  /** Address where the user sets a password, or the sign-in page. */
   readonly link: string;
-  /** How long a link to choose a password works, for example `48 hours`; `null`: it leads to the sign-in page. */
+  /** Lifetime of a link that sets a password, for example `48 hours`; `null`: it leads to the sign-in page. */
   readonly expiresIn: string | null;
-  /** Whether the person was in the organization before. */
+  /** The user was in the organization before. */
   readonly isReturning: boolean;
 }
 
-/** To somebody who was invited, or invited again. Rule: INVITE-10. */
+/** Mail to a user who was invited, or invited again. Rule: INVITE-10. */
 export function invitationMail({ organization, link, expiresIn, isReturning }: InvitationLetter): MailContent {
   const what = isReturning ? 're-join' : 'join';
   const first = isReturning
@@ -74,14 +74,14 @@ export function invitationMail({ organization, link, expiresIn, isReturning }: I
   });
 }
 
-/** What a mail about a forgotten password says. */
+/** Content of a mail about a forgotten password. */
 interface PasswordResetLetter extends ToPerson {
   readonly link: string;
-  /** How long the link works, for example `20 minutes`. */
+  /** Lifetime of the link, for example `20 minutes`. */
   readonly expiresIn: string;
 }
 
-/** To somebody who forgot a password, or of whom somebody says so. Rule: PASSWORD-8. */
+/** Mail to a user who forgot a password, or for whom one was requested. Rule: PASSWORD-8. */
 export function passwordResetMail({ organization, fullName, link, expiresIn }: PasswordResetLetter): MailContent {
   return layOut({
     subject: `Reset your password for ${organization}`,
@@ -97,15 +97,15 @@ export function passwordResetMail({ organization, fullName, link, expiresIn }: P
   });
 }
 
-/** What a mail with a one-time code says. */
+/** Content of a mail with a one-time code. */
 interface OneTimeCodeLetter extends ToPerson {
   /** A secret: it is in the mail's body alone. */
   readonly code: string;
-  /** How long the code works, for example `10 minutes`. */
+  /** Lifetime of the code, for example `10 minutes`. */
   readonly expiresIn: string;
 }
 
-/** To somebody who signs in by a code. The subject, which phones show while they are locked, doesn't hold it. */
+/** Mail to a user who signs in by a code. The subject, which locked phones display, doesn't contain it. */
 export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: OneTimeCodeLetter): MailContent {
   return layOut({
     subject: `Your sign-in code for ${organization}`,
@@ -121,14 +121,14 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
   });
 }
 
-/** What a mail with a link to confirm an address says. */
+/** Content of a mail with a link to confirm an address. */
 interface ConfirmEmailLetter extends FromOrganization {
   /** The last verified address of the account, masked: its name is what its user says, who may be anyone. */
   readonly account: string;
   readonly link: string;
-  /** How long the link works, for example `48 hours`. */
+  /** Lifetime of the link, for example `48 hours`. */
   readonly expiresIn: string;
-  /** Whether the page asks for the current password. */
+  /** The page asks for the current password. */
   readonly needsPassword: boolean;
 }
 
@@ -151,9 +151,9 @@ export function confirmEmailMail(letter: ConfirmEmailLetter): MailContent {
   });
 }
 
-/** What a mail about a suspicious sign-in says. */
+/** Content of a mail about a suspicious sign-in. */
 interface SuspiciousSignInLetter extends ToPerson {
-  /** When it was noticed, in milliseconds since 1970-01-01T00:00:00Z. */
+  /** Time when it was noticed, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly at: number;
   /** From where, for example `192.0.2.7`; `null` when that isn't known. */
   readonly network: string | null;
@@ -161,7 +161,7 @@ interface SuspiciousSignInLetter extends ToPerson {
 
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
-/** To somebody one of whose refresh tokens was presented a second time, so that it is probably in other hands too. */
+/** Mail to a user one of whose refresh tokens was presented a second time, so that it has probably been copied. */
 export function suspiciousSignInMail({ organization, fullName, at, network }: SuspiciousSignInLetter): MailContent {
   const when = `${moment.format(at)} UTC`;
   return layOut({
@@ -195,12 +195,12 @@ export function testMail({ organization }: FromOrganization): MailContent {
   });
 }
 
-/** What a notice about an administrator who left says. */
+/** Content of a notice about an administrator who left. */
 interface AdministratorLeftLetter extends FromOrganization {
   readonly kind: 'demoted' | 'deleted';
   readonly users: readonly string[];
   readonly by: string;
-  /** Names of what they made, or hold the secrets of, and what goes on. */
+  /** Names of what they created, or know the secrets of, and what stays active. */
   readonly serviceClients: readonly string[];
   /** Hosts. */
   readonly webhooks: readonly string[];

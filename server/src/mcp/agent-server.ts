@@ -5,10 +5,10 @@ import { resources } from './resources.ts';
 import { objectionTo, type Tool } from './tool.ts';
 import type { ToolResult } from './tool-call.ts';
 
-/** Calls a tool for somebody. Never throws. */
+/** Calls a tool for a caller. Never throws. */
 type Run = (tool: Tool, given: Readonly<Record<string, unknown>>) => Promise<ToolResult>;
 
-/** What serves one agent. */
+/** Server of one agent. */
 export type AgentServing = ReturnType<typeof serving>;
 
 const identity = { name: 'latchkey', title: 'Latchkey', version: '1' };
@@ -27,8 +27,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Serves one caller: `callTool` calls a tool by the parameters of the message, and `newServer` makes a server that
- * answers everything, and holds nothing else. Rules: MCP-8, MCP-10, MCP-13.
+ * Serves one caller: `callTool` calls a tool by the parameters of the message, and `newServer` makes a server for
+ * everything else. Rules: MCP-8, MCP-10, MCP-13.
  */
 export function serving(tools: ReadonlyMap<string, Tool>, caller: Principal, run: Run) {
   const isAllowed = (tool?: Tool) => tool !== undefined && objectionTo(tool.endpoint.policy, caller) === null;

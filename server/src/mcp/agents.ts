@@ -3,7 +3,7 @@ import type { Principal } from '../access/principal.ts';
 import type { Origin } from '../base/origin.ts';
 import type { WrittenAnswer } from '../http/written-answer.ts';
 
-/** Who calls tools, and what came with the request that calls them. */
+/** Caller of tools, and the parts of the request that calls them. */
 export interface AgentCall {
   readonly caller: Principal;
   /** Admits the caller again to the endpoint that the request came to; returns the caller as of now. */
@@ -25,7 +25,7 @@ interface McpRequest {
   readonly message: unknown;
 }
 
-/** An operation, as far as those are told of it who ask what they may do. */
+/** An operation, with the fields that callers need who ask for their permissions. */
 interface Operation {
   readonly method: string;
   readonly root?: true;
@@ -38,7 +38,7 @@ interface Operation {
 export interface McpService {
   /** Everything there is, tools and others. */
   readonly endpoints: readonly Operation[];
-  /** Answers one request. It holds nothing from one request to the next. */
+  /** Answers one request. It keeps no state between requests. */
   answer(request: McpRequest): Promise<WrittenAnswer>;
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@ const call = (id: number) => ({
   params: { name: 'x', arguments: {} },
 });
 
-/** What serves calls with texts of so many characters, and how many calls and turns there were. */
+/** Returns a server whose responses have a given length, and counts calls and turns. */
 function servingTexts(lengthOf: (place: number) => number) {
   const seen = { calls: 0, turns: 0 };
   const serving: Serving = {

@@ -12,32 +12,33 @@ import { WrittenAnswer } from '../http/written-answer.ts';
 import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
 import { resultText, type ToolResult } from './tool-call.ts';
 
-/** What answers one message once it is told how. */
+/** Server that answers one message once it is connected. */
 interface Server {
   connect(way: Transport): Promise<void>;
 }
 
-/** Who answers messages, for one caller. */
+/** Server of one caller's messages. */
 export interface Serving {
-  /** A server that has answered nothing yet. */
+  /** Makes a server for one message. */
   readonly newServer: () => Server;
   /** Calls a tool. Throws the error of the protocol for parameters that make no sense. */
   readonly callTool: (params: unknown) => Promise<ToolResult>;
   /**
-   * The same for the caller as of now; waited for before each further message of a batch, so that others get their turn.
-   * Throws the refusal of a credential that has ended.
+   * The same for the caller as of now; awaited before each further message of a batch, so that other requests get their
+   * turn. Throws the error of a credential that has ended.
    */
   readonly admitAnew: () => Promise<Serving>;
   /** Whether the client has left: nothing more is done for it then. */
   readonly hasLeft: () => boolean;
 }
 
-/** What a call in an earlier revision consists of, and nothing else. */
+/** Number of members of a call in an earlier revision. */
 const callMembers = 4;
 
 /**
- * Whether a message is beyond doubt a call of a tool in a revision before 2026-07-28. Calls are most of what agents send,
- * and finding this out by the schemas of the protocol costs more than answering; whatever looks in any way different is left to those.
+ * Returns whether a message is certainly a tool call in a revision before 2026-07-28. Most messages of agents are
+ * calls, and checking them by the schemas of the protocol costs more than answering; any other message is left to
+ * those.
  */
 export function isEarlierCall(message: unknown, version: string | undefined): message is JSONRPCRequest {
   if (version !== undefined && !SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return false;
@@ -48,25 +49,25 @@ export function isEarlierCall(message: unknown, version: string | undefined): me
   return typeof params === 'object' && !Array.isArray(params) && params !== null && !('_meta' in params);
 }
 
-/** How many messages come at once, in the revision that knew batches. */
+/** Messages in a batch, at most, in the revision that had batches. */
 const batchMax = 20;
-/** Characters of the answers to a batch. */
+/** Maximum characters of the responses to a batch. */
 const batchTextMax = 10_000_000;
-/** So short an answer is given all the same: what changes something answers no more. */
+/** A response this short is sent all the same: operations that change something return no more. */
 const shortTextMax = 65_536;
 
-/** The error of a message that is not looked at, because the credential of its batch has ended. */
+/** Returns the error for a message that is not processed, because the credential of its batch has ended. */
 function refusedText({ id }: JSONRPCRequest, { message, code }: RefusedError): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message, data: { code } } });
 }
 
-/** Answers one message on a way of its own: nothing is shared with other messages, whatever ids they have. */
+/** Answers one message over its own transport: nothing is shared with other messages, whatever ids they have. */
 function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
   return new Promise((resolve, reject) => {
     const way: Transport = {
       start: async () => {},
       close: async () => {},
-      // What is no answer would have nowhere to go.
+      // Only responses have a destination.
       send: async (message) => {
         if (!('method' in message)) resolve(message);
       },
@@ -75,7 +76,10 @@ function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
   });
 }
 
-/** What is asked for most, without a server in between: that costs as much as the rest of the call. Answers JSON. */
+/**
+ * Answers the most frequent message without a server in between, which would cost as much as the rest of the call.
+ * Returns JSON.
+ */
 async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<string> {
   const end = `"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
   try {
@@ -97,7 +101,7 @@ const batchMsMax = 2_000;
 const tooLarge = 'The answers to this batch are larger than 10 MB: call this again, by itself';
 const tooLong = 'The calls of this batch took too long: call this again, by itself';
 
-/** What stands in the place of an answer for which there is no room, or of one to a call that was not carried out. */
+/** Returns the response that replaces one for which there is no room, or one to a call that was not carried out. */
 function notCarriedOut({ id }: JSONRPCRequest, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message } });
 }
@@ -159,7 +163,7 @@ async function answerInTurn(
   return answers.texts;
 }
 
-/** What speaks against serving these messages at all. */
+/** Returns the objection to serving these messages at all. */
 function objectionTo(messages: readonly JSONRPCMessage[], version: string | undefined): WrittenAnswer | null {
   const { InvalidRequest } = ProtocolErrorCode;
   if (messages.length > batchMax) {

@@ -17,7 +17,7 @@ import { idOf, rpcRefusal } from './rpc-answers.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
 
-/** What the service of the protocol is made of. */
+/** Dependencies of the service of the protocol. */
 export interface McpParts {
   readonly endpoints: readonly AnyEndpoint[];
   /** Asked for once everything is composed. */
@@ -25,15 +25,15 @@ export interface McpParts {
   readonly log: Logger;
 }
 
-/** What serves an agent, and what serves it once its credential was looked at again. */
+/** Server of an agent, and a function that checks its credential again. */
 type Served = AgentServing & { readonly admitAnew: () => Promise<Served>; readonly hasLeft: () => boolean };
 
-/** Both have to be taken, whichever of them the answer is. */
+/** Both have to be accepted, whichever of them the response is. */
 const acceptedTypes = ['application/json', 'text/event-stream'] as const;
 /** None is ever open: nothing that could be subscribed to is offered, and so a stream of it ends as it begins. */
 const subscriptionsMax = 1;
 
-/** What speaks against looking at the message at all. Rule: MCP-4. */
+/** Returns the objection to processing the message at all. Rule: MCP-4. */
 function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenAnswer | null {
   const accepted = accept.toLowerCase();
   if (!acceptedTypes.every((type) => accepted.includes(type))) {
@@ -96,7 +96,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     },
   });
 
-  /** Answers what came in an earlier revision; a batch costs its caller a read. */
+  /** Answers a message of an earlier revision; a batch costs its caller a read. */
   function answerOlder(call: AgentCall, message: JSONRPCMessage | readonly JSONRPCMessage[], version?: string) {
     if (Array.isArray(message)) services().limits.countRead(call.caller);
     return answerEarlier(message, version, serve(call));

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 
-/** A task that people start by its name. */
+/** A task that users start by its name. */
 interface Prompt {
   readonly definition: {
     readonly name: string;

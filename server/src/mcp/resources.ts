@@ -1,4 +1,4 @@
-/** Something to read without asking: what a tool without arguments answers. */
+/** A resource: the response of a tool without arguments. */
 interface Resource {
   readonly definition: {
     readonly uri: string;
@@ -7,13 +7,13 @@ interface Resource {
     readonly description: string;
     readonly mimeType: string;
   };
-  /** The tool whose answer it is: the same checks. */
+  /** The tool whose response it is: the same checks. */
   readonly tool: string;
 }
 
 const mimeType = 'application/json';
 
-/** What agents may read. */
+/** Resources that agents may read. */
 export const resources: readonly Resource[] = [
   {
     definition: {

@@ -1,6 +1,6 @@
 import { WrittenAnswer } from '../http/written-answer.ts';
 
-/** A message, or some of them, as the whole answer; written as JSON already. */
+/** Returns a response with a message, or some of them, as JSON. */
 export function rpcAnswer(status: number, text: string): WrittenAnswer {
   return new WrittenAnswer(status, { 'content-type': 'application/json; charset=utf-8' }, text);
 }
@@ -12,14 +12,14 @@ interface RpcError {
   readonly data?: unknown;
 }
 
-/** The id that a refusal of a message repeats; null where the message is none, or asks for no answer. */
+/** Returns the id that an error for a message repeats; null where the message has none, or asks for no response. */
 export function idOf(message: unknown): string | number | null {
   if (typeof message !== 'object' || message === null || !('method' in message && 'id' in message)) return null;
   const { method, id } = message;
   return typeof method === 'string' && (typeof id === 'string' || typeof id === 'number') ? id : null;
 }
 
-/** A refusal of a whole request. */
+/** Returns the error response for a whole request. */
 export function rpcRefusal(
   status: number,
   { code, message, data }: RpcError,

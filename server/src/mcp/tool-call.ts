@@ -12,7 +12,7 @@ import { closestName } from '../text/closest.ts';
 import type { AgentCall } from './agents.ts';
 import type { Part, Tool } from './tool.ts';
 
-/** What a call comes back with, in the form of the protocol. */
+/** Result of a call, in the form of the protocol. */
 export interface ToolResult {
   readonly [member: string]: unknown;
   readonly content: { readonly type: 'text'; readonly text: string }[];
@@ -23,10 +23,10 @@ export interface ToolResult {
 
 const partPrefix = /^(?:params|query|body)\./;
 const problemsMax = 20;
-/** What is wrong with them stands below it, argument by argument. */
+/** The problems are listed below it, argument by argument. */
 const invalid = 'The arguments are not valid';
 const nameMax = 100;
-/** Characters of an answer as JSON. It is sent twice, as text and as what the text says: 10 MB in all. */
+/** Maximum characters of a response as JSON. It is sent twice, as text and as data: 10 MB in all. */
 const textMax = 4_500_000;
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -77,7 +77,10 @@ function refuseUnknown({ partOf }: Tool, given: Arguments): void {
   );
 }
 
-/** Sorts arguments into the parts of a request, for a caller who is admitted. Throws the refusal of the policy, then `invalidInput`. */
+/**
+ * Sorts arguments into the parts of a request, for a caller who is admitted. Throws the error of the policy, then
+ * `invalidInput`.
+ */
 function rawInput(tool: Tool, given: Arguments, { caller, authorization, origin }: AgentCall): RawInput {
   const params = paramsOf(tool, given, caller);
   admit(tool.endpoint.policy, caller, params);
@@ -93,13 +96,16 @@ function rawInput(tool: Tool, given: Arguments, { caller, authorization, origin 
   };
 }
 
-/** What stands for an answer that is larger than that. Rule: MCP-16. */
+/** Result that replaces a response that is larger than that. Rule: MCP-16. */
 const tooLarge: ToolResult = {
   isError: true,
   content: [{ type: 'text', text: 'The answer would be larger than 10 MB: ask for a page of it, or for less' }],
 };
 
-/** An answer with its long list in it, which is read in batches, so that others get their turn; `null`: it is too large. */
+/**
+ * Returns a response with its long list, read in batches, so that other requests get their turn; `null`: it is too
+ * large.
+ */
 async function withItems({ record, field, batches }: RecordInBatches<unknown>, charge: (rows: number) => void) {
   const items: unknown[] = [];
   let length = 0;
@@ -120,7 +126,7 @@ function unwrapped(answer: unknown): unknown {
 
 function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResult {
   const value = unwrapped(given);
-  // A backend answers in its own words; ours hold nothing that is not declared.
+  // A backend's response has its own fields; ours contain only declared ones.
   const written = given instanceof PassedAnswer && endpoint.forwardsCredential ? value : answer.parse(value ?? {});
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is no object becomes one here
   const structuredContent = (isList ? { items: written } : written) as Record<string, unknown>;
@@ -129,14 +135,14 @@ function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResul
   return { content: [{ type: 'text', text }], structuredContent };
 }
 
-/** A result as JSON. What it holds twice, once as text, is written once. */
+/** Returns a result as JSON. Text that it contains twice is serialized once. */
 export function resultText(result: ToolResult): string {
   const text = result.structuredContent && result.content[0]?.text;
   if (text === undefined) return JSON.stringify(result);
   return `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`;
 }
 
-/** A refusal in words for the model, with the challenge that a request of its own would have got. Rule: MCP-10. */
+/** Returns an error as text for the model, with the challenge that an HTTP request would have got. Rule: MCP-10. */
 function toRefusal({ message, code, details, headers }: RefusedError): ToolResult {
   const problems = (details ?? []).map(
     ({ field, message: problem }) => `\n- ${field.replace(partPrefix, '')}: ${problem}`,
@@ -152,14 +158,16 @@ function toRefusal({ message, code, details, headers }: RefusedError): ToolResul
   };
 }
 
-/** What calling tools needs. */
+/** Dependencies for calling tools. */
 export interface ToolCallParts {
   readonly services: AllServices;
   readonly log: Logger;
   readonly readInput: (tool: Tool) => ReadInput;
 }
 
-/** Calls a tool: the checks, the input and the answer are those of its operation. Never throws. Rules: MCP-9, MCP-10. */
+/**
+ * Calls a tool: the checks, the input and the response are those of its operation. Never throws. Rules: MCP-9, MCP-10.
+ */
 export async function callTool(
   { services, log, readInput }: ToolCallParts,
   tool: Tool,

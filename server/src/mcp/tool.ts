@@ -16,7 +16,7 @@ export interface Tool {
   readonly name: string;
   readonly endpoint: AnyEndpoint;
   readonly declaration: ToolDeclaration;
-  /** What clients are told, in the form of the protocol. Rules: MCP-5, MCP-11. */
+  /** Definition for clients, in the form of the protocol. Rules: MCP-5, MCP-11. */
   readonly definition: {
     readonly name: string;
     readonly title: string;
@@ -31,13 +31,13 @@ export interface Tool {
       readonly openWorldHint: boolean;
     };
   };
-  /** Which part each argument belongs to. */
+  /** Part of the input that each argument belongs to. */
   readonly partOf: ReadonlyMap<string, Part>;
   /** The arguments that may be null, which then says something. */
   readonly nullable: ReadonlySet<string>;
-  /** Whether the operation takes no body at all where no argument goes into it. */
+  /** The operation takes no body where no argument belongs to it. */
   readonly bodyIsOptional: boolean;
-  /** What the answer is written by; an answer that is no object is its member `items`. */
+  /** Schema of the response; a response that is no object becomes its member `items`. */
   readonly answer: z.ZodType;
   readonly isList: boolean;
 }
@@ -51,7 +51,10 @@ function objectSchema(schema: z.ZodType | undefined): { properties: Record<strin
 
 const flags = JSON.stringify(['true', 'false']);
 
-/** An argument of the query as callers are told of it: in an address flags and lists are text, here they are what they are. */
+/**
+ * Returns the schema of an argument of the query: in an address flags and lists are text, here they have their own
+ * types.
+ */
 function queryArgument(property: JsonSchema, listOf: string | undefined): JsonSchema {
   const { enum: values, description } = property;
   if (listOf !== undefined) return { type: 'array', items: { type: 'string' }, description: listOf };
@@ -136,7 +139,7 @@ function makeTool(endpoint: AnyEndpoint, declaration: ToolDeclaration): Tool {
       annotations: {
         title,
         readOnlyHint: readOnly,
-        // What is not read or added takes the place of something.
+        // An operation that neither reads nor adds replaces something.
         destructiveHint: declaration.destructive ?? !(readOnly || method === 'POST'),
         idempotentHint: declaration.idempotent ?? (readOnly || method === 'PUT' || method === 'DELETE'),
         openWorldHint: false,
@@ -160,7 +163,7 @@ export function makeTools(endpoints: readonly AnyEndpoint[]): ReadonlyMap<string
 /** Why a caller may not use an operation at all; `null`: nothing speaks against it. */
 export type Objection = 'administrator' | 'session' | 'scope';
 
-/** Whether scopes and rights of a caller allow an operation, for some input. Rule: MCP-8. */
+/** Returns the objection to an operation, if scopes and role of the caller allow it for no input. Rule: MCP-8. */
 export function objectionTo(policy: Policy, caller: Principal): Objection | null {
   if (policy.who === 'admin' && !caller.isAdmin) return 'administrator';
   if (caller.kind === 'session') return null;

@@ -2,24 +2,24 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { second } from '../base/clock.ts';
 import { heldNow } from '../base/shares.ts';
 
-/** What may become of an event that is relayed. */
+/** Outcomes of relayed events. */
 const relayOutcomes = ['delivered', 'refused', 'unwell', 'dead'] as const;
 
 /** The Prometheus metrics of this process. */
 export interface Metrics {
   countActivity(action: string): void;
   countFault(kind: 'internal' | 'store' | 'last-used'): void;
-  /** What another system did wrong, by the refusal that came of it. */
+  /** Counts a fault of another system, by the resulting error. */
   countUpstreamFault(refusal: string): void;
   /**
-   * How far a way out of the event log is behind. Rule: EVENT-28.
+   * Records the lag of a subscription. Rule: EVENT-28.
    * @param behind in events
    * @param delayMs since the oldest of them happened; 0 without any
    */
   noteRelay(relay: string, lag: { readonly behind: number; readonly delayMs: number }): void;
-  /** What became of events: delivered, tried in vain, or set aside. Rule: EVENT-28. */
+  /** Counts events by outcome: delivered, failed, or set aside. Rule: EVENT-28. */
   countRelayed(relay: string, outcome: (typeof relayOutcomes)[number], count: number): void;
-  /** Drops all figures of a way out that is gone. */
+  /** Drops all metrics of a deleted subscription. */
   forgetRelay(relay: string): void;
   /** The text exposition format, and its content type. */
   expose(): Promise<{ readonly contentType: string; readonly text: string }>;

@@ -17,9 +17,9 @@ async function send(
 }
 
 /**
- * Makes what fetches, and takes in at most a megabyte of the answer, unpacked; it throws OidcError for a larger one. A
- * signal counts to the last byte.
- * @param networks what is allowed besides public addresses; without it, every address is
+ * Returns a fetch function that reads at most a megabyte of the response, unpacked; it throws OidcError for a larger
+ * one. A signal counts to the last byte.
+ * @param networks allowed networks besides public addresses; without it, every address is allowed
  */
 export function boundedFetch(networks: readonly string[] | undefined) {
   return async (url: string, options: CustomFetchOptions): Promise<Response> => {

@@ -1,15 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import type { OidcClient, OidcSettings } from './oidc.ts';
 
-/** Single sign-on as it is configured at the moment. */
+/** Single sign-on with the present settings. */
 export interface LiveOidc {
   /** The client of the present provider; `null` while there is none. */
   client(): Promise<OidcClient | null>;
 }
 
 /**
- * Opens single sign-on. What is under way ends with the client that it began with. Rules: AUTH-48, CONFIG-26.
- * @param settings what is configured at the moment: the same object as long as nothing changes
+ * Opens single sign-on. Running requests end with the client that they began with. Rules: AUTH-48, CONFIG-26.
+ * @param settings returns the present settings: the same object as long as nothing changes
  */
 export function liveOidc(settings: () => Promise<OidcSettings | null>, clock: Clock): LiveOidc {
   let present: OidcClient | null = null;
@@ -20,7 +20,7 @@ export function liveOidc(settings: () => Promise<OidcSettings | null>, clock: Cl
         present = null;
       } else if (present?.settings !== wanted) {
         const { openOidc } = await import('./open-oidc.ts');
-        // Whoever asked at the same time may have been first.
+        // A concurrent call may have been first.
         if (present?.settings !== wanted) present = openOidc(wanted, { clock });
       }
       return present;

@@ -1,29 +1,32 @@
 import type { Secret } from '../base/secret.ts';
 
-/** A provider of OpenID Connect, and what its people may do here. */
+/** A provider of OpenID Connect, and the rights of its users here. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Domains whose people get an account at their first sign-in; all others must have one. */
+  /** Domains whose users get an account at their first sign-in; all others must have one. */
   readonly allowedDomains: readonly string[];
-  /** Groups that these new people are put into. */
+  /** Groups that these new users are added to. */
   readonly groupIds: readonly string[];
-  /** What an administrator stored leads to public addresses and these only; without it the operator chose the provider. */
+  /**
+   * Present for settings of an administrator, which may lead to public addresses and these only; absent where the
+   * operator chose the provider.
+   */
   readonly outboundNetworks?: readonly string[];
 }
 
-/** The address below that of the service where the provider's people come back; it is registered with the provider. */
+/** Path below the service's address where the provider sends users back to; registered with the provider. */
 const callbackPath = '/api/v1/userAccount/oidc/callback';
 
-/** Where the provider sends people back to. Rule: AUTH-48. */
+/** Returns the address that the provider sends users back to. Rule: AUTH-48. */
 export function oidcRedirectUri({ baseUrl }: { readonly baseUrl: string }): string {
   return baseUrl + callbackPath;
 }
 
 /**
- * Where people begin with methods that lead elsewhere, by the method. Rules: AUTH-48, AUTH-56.
- * @param signInId of the sign-in that they begin for: what they come back with is good for no other
+ * Returns the addresses where users begin with methods of other systems, by method. Rules: AUTH-48, AUTH-56.
+ * @param signInId of the sign-in that they begin for: the result is valid for no other
  */
 export function authProviders(
   { baseUrl }: { readonly baseUrl: string },
@@ -34,7 +37,7 @@ export function authProviders(
   return methods.includes('oidc') ? { oidc: { startUrl } } : {};
 }
 
-/** What has to be remembered between going to the provider and coming back. */
+/** State that has to be kept between the redirect to the provider and the return. */
 export interface OidcFlow {
   readonly state: string;
   readonly nonce: string;
@@ -42,7 +45,7 @@ export interface OidcFlow {
   readonly verifier: string;
 }
 
-/** Who the provider says somebody is. */
+/** Identity of a user according to the provider. */
 export interface OidcIdentity {
   readonly issuer: string;
   readonly subject: string;
@@ -51,7 +54,7 @@ export interface OidcIdentity {
   readonly name: string | null;
 }
 
-/** What went wrong with a provider, in our own words: for the log and for administrators. */
+/** Failure of a provider, in our own words: for the log and for administrators. */
 export class OidcError extends Error {
   override readonly name = 'OidcError';
 }
@@ -59,11 +62,11 @@ export class OidcError extends Error {
 /** The client of a provider. */
 export interface OidcClient {
   readonly settings: OidcSettings;
-  /** Where to send somebody, and what to remember. Throws OidcError. */
+  /** Returns the address to send a user to, and the state to keep. Throws OidcError. */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly flow: OidcFlow }>;
   /**
-   * Who came back.
-   * @param url the whole address that the provider sent the browser to; throws OidcError for whatever does not fit
+   * Returns the identity of the user who came back.
+   * @param url the whole address that the provider sent the browser to; throws OidcError for one that does not match
    */
   finish(url: URL, flow: OidcFlow): Promise<OidcIdentity>;
   /** Asks the provider for its own description. Throws OidcError. */

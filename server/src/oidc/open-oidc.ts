@@ -13,18 +13,18 @@ const saidMax = 300;
 
 interface OidcParts {
   readonly clock: Clock;
-  /** How long each request may take, to the last byte of the answer. */
+  /** Time limit for each request, to the last byte of the response. */
   readonly timeoutSeconds: number;
 }
 
-/** What the guard says, wherever the library has put it. */
+/** Returns the message of the address guard, wherever the library has put it. */
 function guardSaid(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   const isOurs = error instanceof ForbiddenAddressError || error instanceof InsideError;
   return isOurs ? error.message : guardSaid(error.cause);
 }
 
-/** What failed, on one line and without anything secret: codes and names, never what was exchanged. */
+/** Returns the problem on one line and without secrets: codes and names, never exchanged values. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const said = guardSaid(error);
@@ -36,8 +36,9 @@ function problemOf(error: unknown): string {
 }
 
 /**
- * @param told who tells of the address: the ID token, or the provider's own place. An address and whether it is verified
- * belong together.
+ * Returns the identity.
+ * @param addressClaims source of the address: the ID token, or the userinfo endpoint. An address and whether it is
+ * verified belong together.
  */
 function identityOf({ iss, sub, ...claims }: openid.IDToken, told: Readonly<Record<string, unknown>>): OidcIdentity {
   const { email, email_verified: isVerified, name = claims['name'] } = told;
@@ -75,7 +76,7 @@ function discover(
   const overHttp = url.protocol === 'http:' ? [openid.allowInsecureRequests] : [];
   return openid.discovery(url, clientId, metadata, authentication(clientSecret.expose()), {
     timeout: timeoutSeconds,
-    // Without the checks the library takes a signature for needless where TLS has told who answers.
+    // Without the checks the library skips the signature where TLS has authenticated the server.
     execute: [...overHttp, openid.enableNonRepudiationChecks],
     [openid.customFetch]: boundedFetch(outboundNetworks),
   });
@@ -156,8 +157,8 @@ async function finishAt(configuration: openid.Configuration, { url, flow, nowMs 
 }
 
 /**
- * Opens the client of a provider; it is asked for its description when it is first needed. Code flow with PKCE, state and
- * nonce; ten seconds for each request, unless told otherwise. Rule: AUTH-48.
+ * Opens the client of a provider; its metadata are fetched when they are first needed. Code flow with PKCE, state and
+ * nonce; ten seconds for each request, by default. Rule: AUTH-48.
  */
 export function openOidc(
   settings: OidcSettings,
@@ -178,7 +179,7 @@ export function openOidc(
     settings,
     check: () =>
       attempt(async () => {
-        // What was kept says nothing about today.
+        // Cached metadata say nothing about today.
         const described = await discover(settings, parts);
         if (settings.outboundNetworks) await requirePlaces(described, settings.outboundNetworks);
       }),

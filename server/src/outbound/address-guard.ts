@@ -16,8 +16,8 @@ export class ForbiddenAddressError extends Error {
 }
 
 /**
- * Thrown for whatever fails at an address that is not public, in one text: whether a port is open there must not be
- * found out by trying settings. The cause is for the log.
+ * Thrown for any failure at an address that is not public, with one text: trying settings must not reveal whether a
+ * port is open there. The cause is for the log.
  */
 export class InsideError extends Error {
   override readonly name = 'InsideError';
@@ -27,13 +27,13 @@ export class InsideError extends Error {
   }
 }
 
-/** How IPv6 writes an IPv4 address that a translator stands in front of (RFC 6052). */
+/** Prefix of IPv6 addresses that a translator maps to IPv4 (RFC 6052). */
 const translated = ipaddr.parseCIDR('64:ff9b::/96');
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
 /**
- * An address in its one normal form; `null` for what is none, or is good on one link only. Addresses that end in one of
- * IPv4 have several forms, which are not read alike everywhere.
+ * Returns the normal form of an address; `null` for other text, and for link-local ones. Addresses that end in an IPv4
+ * part have several forms, which are not parsed alike everywhere.
  */
 function normalForm(address: string): string | null {
   if (isIPv4(address)) return address;
@@ -49,21 +49,24 @@ function read(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
 }
 
 /**
- * Tells whether an address is one that the whole internet may be reached by: global unicast, and of no range that has a
- * meaning of its own. What is no address is not.
+ * Returns whether an address is reachable from the whole internet: global unicast, and of no range with a special
+ * meaning. `false` for text that is no address.
  */
 export function isPublicAddress(address: string): boolean {
   const form = normalForm(address);
   if (form === null) return false;
   const parsed = read(form);
-  // Everything that is not named has the range "unicast", also what was never given to anybody.
+  // Every address without a named range counts as "unicast", unassigned ones included.
   return parsed.range() === 'unicast' && (parsed instanceof ipaddr.IPv4 || parsed.match(globalUnicast));
 }
 
 /** Tells whether an address may be connected to. */
 export type Judge = (address: string) => boolean;
 
-/** What an `InsideError` in an error, or in its causes, does not tell; `null` where there is none. For the operator alone. */
+/**
+ * Returns the message that an `InsideError`, in an error or its causes, hides; `null` where there is none. For the
+ * operator only.
+ */
 export function hiddenReason(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (!(error instanceof InsideError)) return hiddenReason(error.cause);
@@ -72,7 +75,7 @@ export function hiddenReason(error: unknown): string | null {
   return innermost instanceof Error ? innermost.message : null;
 }
 
-/** Makes a judge that remembers whether the last address that it allowed is not public. */
+/** Wraps a check so that it remembers whether the last allowed address is not public. */
 export function insideWatch(judge: Judge): { readonly judge: Judge; readonly isInside: () => boolean } {
   let isInside = false;
   return {
@@ -94,8 +97,8 @@ export function isForbiddenHost(host: string, judge: Judge): boolean {
 }
 
 /**
- * Makes the judgement on addresses. Rules: EVENT-24, CONFIG-31, CONFIG-40.
- * @param networks what is allowed although it is not public; with `http:` nothing else is
+ * Returns the check of addresses. Rules: EVENT-24, CONFIG-31, CONFIG-40.
+ * @param networks allowed networks that are not public; with `http:` nothing else is allowed
  */
 export function addressJudge(protocol: string, networks: readonly string[]): Judge {
   const matches = networkMatcher(() => networks);

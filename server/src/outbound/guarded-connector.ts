@@ -3,7 +3,7 @@ import { buildConnector } from 'undici';
 import { ForbiddenAddressError, type Judge, type Resolve } from './address-guard.ts';
 import { guardedLookup } from './guarded-lookup.ts';
 
-/** How the guard's connections are made. */
+/** Options of the guard's connections. */
 interface ConnectorParts {
   readonly judge: Judge;
   /** The system's, without it. */
@@ -14,15 +14,15 @@ interface ConnectorParts {
 }
 
 /**
- * Makes connections to allowed addresses only. What is judged is what is connected to: each address that a name has at
- * this moment, or the address that stands in place of a name. Fails with ForbiddenAddressError for any other, before
+ * Returns a connector that connects to allowed addresses only. The check applies to the address of the connection: each
+ * that a name resolves to at this time, or the literal one. Fails with ForbiddenAddressError for any other, before
  * anything is sent there. Rule: EVENT-24.
  */
 export function guardedConnector({ judge, resolve, ca, timeoutMs }: ConnectorParts): buildConnector.connector {
   const trust = ca === undefined ? {} : { ca };
   const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(judge, resolve), ...trust });
   return (options, callback) => {
-    // No name, so nobody looks it up.
+    // A literal address is not looked up.
     const isForbidden = isIP(options.hostname) !== 0 && !judge(options.hostname);
     if (isForbidden) callback(new ForbiddenAddressError(), null);
     else connect(options, callback);

@@ -18,9 +18,10 @@ function isForbidden(error: unknown): boolean {
 }
 
 /**
- * Fetches from an address that an administrator stored: public, or one of `networks`. What is judged is what is connected
- * to, and each request has a connection of its own. Throws `ForbiddenAddressError` before anything is sent to another
- * address, and `InsideError` for any failure short of an answer at an address that is not public. Rule: CONFIG-40.
+ * Fetches from an address that an administrator stored: public, or in one of `networks`. The checked address is the one
+ * of the connection, and each request has a connection of its own. Throws `ForbiddenAddressError` before anything is
+ * sent to another address, and `InsideError` for any failure short of a response at an address that is not public.
+ * Rule: CONFIG-40.
  */
 export async function guardedFetch(url: string, options: FetchOptions, networks: readonly string[]): Promise<Response> {
   const inside = insideWatch(addressJudge(new URL(url).protocol, networks));

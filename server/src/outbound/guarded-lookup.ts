@@ -4,7 +4,7 @@ import { ForbiddenAddressError, type Judge, type Resolve } from './address-guard
 
 const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true });
 
-/** Looks a name up and answers its addresses, all of which may be connected to; throws ForbiddenAddressError otherwise. */
+/** Resolves a name and returns its addresses, all of which are allowed; throws ForbiddenAddressError otherwise. */
 async function lookUp(hostname: string, judge: Judge, resolve: Resolve): Promise<readonly LookupAddress[]> {
   const addresses = await resolve(hostname);
   if (!addresses.every(({ address }) => judge(address))) throw new ForbiddenAddressError();

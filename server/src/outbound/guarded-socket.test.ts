@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Resolve } from './address-guard.ts';
 import { guardedSocket } from './guarded-socket.ts';
 
-/** Where nothing listens, at port 1. */
+/** An address without a listener, at port 1. */
 const closed = '127.0.0.2';
 
 describe('guardedSocket (CONFIG-40)', () => {
@@ -22,7 +22,7 @@ describe('guardedSocket (CONFIG-40)', () => {
   });
   afterAll(() => server.close());
 
-  /** What becomes of a connection: `connected`, or what was wrong. */
+  /** Returns the outcome of a connection: `connected`, or the error. */
   async function outcome(host: string, networks: readonly string[], resolve?: Resolve): Promise<string> {
     const at = host === closed ? 1 : port;
     const { getSocket } = guardedSocket({ networks, timeoutMs: 5_000, resolve });

@@ -14,7 +14,7 @@ interface Destination {
   readonly port?: number | string | undefined;
 }
 
-/** What connects to the mail server that an administrator stored. */
+/** Connects to the mail server that an administrator stored. */
 export interface GuardedSocket {
   /** Connects, as the mail library asks for it. */
   getSocket(destination: Destination, callback: (error: Error | null, found?: { connection: Socket }) => void): void;
@@ -23,8 +23,8 @@ export interface GuardedSocket {
 }
 
 /**
- * Makes connections to public addresses and those in `networks` only: each address that the name has at this moment is
- * judged, and it is what is connected to. Fails with ForbiddenAddressError before anything is sent. Rule: CONFIG-40.
+ * Connects to public addresses and those in `networks` only: each address that the name resolves to at this time is
+ * checked, and connected to as checked. Fails with ForbiddenAddressError before anything is sent. Rule: CONFIG-40.
  */
 export function guardedSocket({ networks, timeoutMs, resolve }: SocketParts): GuardedSocket {
   // Mail goes to public addresses with and without TLS.

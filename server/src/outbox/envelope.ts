@@ -1,9 +1,9 @@
 /** The stream of what happens to organizations and users. Rule: EVENT-2. */
 export const entityStream = 'entity-events';
-/** The stream of what the audit log records. Rule: AUDIT-1. */
+/** Stream of the records of the audit log. Rule: AUDIT-1. */
 export const auditStream = 'audit-events';
 
-/** Where messages go: a topic, a subject or a stream, as the broker calls it. */
+/** A stream of events: a topic, a subject or a stream, as the broker calls it. */
 export type StreamName = typeof entityStream | typeof auditStream;
 
 /** All of them. */
@@ -22,7 +22,7 @@ export const eventTypes = [
 /** A type of event on `entity-events`. */
 export type EventType = (typeof eventTypes)[number];
 
-/** What every consumer gets, whichever way it comes. Rule: EVENT-1. */
+/** The envelope that every consumer gets, over every destination. Rule: EVENT-1. */
 export interface Envelope {
   /** An `EventType`, or the action of an audit record. */
   readonly eventType: string;
@@ -31,21 +31,21 @@ export interface Envelope {
   readonly payload: Readonly<Record<string, unknown>>;
   /** The same however often it is sent: 24 hexadecimal characters. */
   readonly id: string;
-  /** Counts up in commit order, in each stream by itself. */
+  /** Counts up in commit order, in each stream separately. */
   readonly sequence: number;
 }
 
-/** An envelope, and what a stream orders its messages by. */
+/** An envelope, with the key that messages are ordered by. */
 export interface StreamedEvent {
   /** The organization; empty for what concerns the system as a whole. */
   readonly key: string;
   readonly envelope: Envelope;
 }
 
-/** How messages look: our own envelope, or CloudEvents 1.0. */
+/** The format of messages: our own envelope, or CloudEvents 1.0. */
 export type EventsFormat = 'envelope' | 'cloudevents';
 
-/** A message as it leaves, whatever it leaves by. */
+/** A message, independent of the destination. */
 export interface Message {
   readonly contentType: string;
   readonly body: string;
@@ -53,7 +53,7 @@ export interface Message {
 
 const cloudEventsType = 'application/cloudevents+json; charset=utf-8';
 
-/** What an event is about, as far as its payload tells. */
+/** Returns the subject of an event, as far as its payload has one. */
 function subjectOf({ payload }: Envelope): string | undefined {
   const subject = payload['userId'] ?? payload['subjectId'] ?? payload['orgId'];
   return typeof subject === 'string' ? subject : undefined;

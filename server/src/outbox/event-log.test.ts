@@ -76,7 +76,7 @@ async function follower(): Promise<Follow> {
   };
 }
 
-/** A broken twin: it goes on after the latest moment that it has seen. */
+/** A mutant: it continues after the latest time that it has seen. */
 async function followerByTime(): Promise<Follow> {
   const read: Reader = app.services.db.read;
   let last = app.services.clock.now();

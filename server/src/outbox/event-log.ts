@@ -3,7 +3,7 @@ import type { Reader, Tx } from '../db/database.ts';
 import type { Outbox } from '../db/schema/event-tables.ts';
 import type { Envelope, StreamedEvent } from './envelope.ts';
 
-/** What of the event log is still kept. Rule: EVENT-10. */
+/** The range of events that are still in the log. Rule: EVENT-10. */
 export interface LogSpan {
   /** The sequence of the oldest event kept; one more than `newest` where there is none. */
   readonly oldest: number;
@@ -16,7 +16,7 @@ export function readNewest(read: Reader): Promise<number> {
   return readCounter(read, 'event');
 }
 
-/** Reads from where to where the event log goes at one moment. */
+/** Reads the range of the event log from one snapshot. */
 export async function readSpan(read: Reader): Promise<LogSpan> {
   // One statement: between two, events may be written that would be in neither of them, or removed.
   const { oldest, newest } = await read
@@ -41,11 +41,11 @@ function toStreamedEvent(row: Outbox): StreamedEvent {
   return { key, envelope: { eventType, timestamp, payload: parsePayload(row.payload), id, sequence } };
 }
 
-/** What events are asked for. */
+/** Filter for events. */
 export interface EventQuery {
   /** Only those with a greater sequence. */
   readonly after: number;
-  /** At most so many. */
+  /** The maximum number of events. */
   readonly limit: number;
   /** Only those of this organization; `null`: all. */
   readonly orgId?: string | null;
@@ -54,8 +54,8 @@ export interface EventQuery {
 }
 
 /**
- * Reads events in the order of their sequence. Whoever goes on after the last one that was answered misses none: numbers
- * are given out in commit order. Rules: EVENT-1, EVENT-9.
+ * Reads events in the order of their sequence. A reader that continues after the last one misses none: numbers are
+ * assigned in commit order. Rules: EVENT-1, EVENT-9.
  */
 export async function readEvents(
   read: Reader,
@@ -80,12 +80,14 @@ export async function readEventById(read: Reader, id: string): Promise<StreamedE
   return row ? toStreamedEvent(row) : null;
 }
 
-/** Removes up to `limit` events up to a sequence that happened before a moment; answers how many. Rule: EVENT-20. */
+/**
+ * Removes up to `limit` events up to a sequence that happened before a time, and returns their number. Rule: EVENT-20.
+ */
 export async function deleteOldEvents(
   tx: Tx,
   { upTo, beforeMs, limit }: { readonly upTo: number; readonly beforeMs: number; readonly limit: number },
 ): Promise<number> {
-  // From the old end on, so that no gap ever arises, whatever the clock did.
+  // From the oldest on, so that no gap ever arises, whatever the clock did.
   const rows = await tx
     .selectFrom('outbox')
     .where('sequence', '<=', upTo)

@@ -85,7 +85,7 @@ describe('the watch of the event log', () => {
     const waiting = watch.wait({ until: () => false, signal: leaving.signal });
     leaving.abort();
     expect(await waiting).toBe(false);
-    // Nobody waits: nobody is asked.
+    // No follower, no query.
     const mark = vi.spyOn(app.services.db, 'commitMark');
     const own = logWatch(app.services.db, pino({ level: 'silent' }));
     const gone = new AbortController();

@@ -8,21 +8,21 @@ const tickMs = 50;
 interface Wait {
   /** Asked now and then whether it is there; must be quick. */
   readonly until: () => boolean;
-  /** How long it is waited for at most, in milliseconds of the monotonic clock. */
+  /** The longest wait, in milliseconds of the monotonic clock. */
   readonly msMax?: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Tells those who follow the event log that there is something new. It asks the store whether anybody has committed, at
- * short intervals and only while somebody waits: that sees the commits of other processes too, and costs writers nothing.
+ * Notifies those who follow the event log of new commits. Reads the data version at short intervals, and only while a
+ * follower waits: that sees the commits of other processes too, and costs writers nothing.
  */
 export interface LogWatch {
   /** The last event that has been seen; may be behind the store by some milliseconds. */
   readonly newest: number;
   /** Another number as soon as anything was committed. */
   readonly mark: number;
-  /** Waits until `until` is true, the time is over or `signal` is aborted; answers whether `until` was true. */
+  /** Waits until `until` is true, the time is over or `signal` is aborted; returns whether `until` was true. */
   wait(wait: Wait): Promise<boolean>;
   close(): void;
 }
@@ -49,7 +49,7 @@ export function logWatch(db: Pick<Database, 'read' | 'commitMark' | 'freshen'>, 
     try {
       await look();
     } catch (error) {
-      // The store's own troubles are told by whoever needs something of it.
+      // A failing store is reported by the requests that need it.
       log.debug({ err: error }, 'the event log could not be looked at');
     }
     for (const check of waiting) check();

@@ -3,7 +3,7 @@ import type { NewId } from '../base/ids.ts';
 import { takeNumbers } from '../db/counters.ts';
 import type { Tx } from '../db/database.ts';
 
-/** What happens to organizations and users, as consumers are told of it. Rules: EVENT-3 to EVENT-7. */
+/** Events of organizations and users, as consumers receive them. Rules: EVENT-3 to EVENT-7. */
 export type DomainEvent =
   | {
       readonly eventType: 'orgCreated';
@@ -16,7 +16,7 @@ export type DomainEvent =
         readonly userId: string;
         readonly email: string;
         readonly fullName?: string;
-        /** `none` for the first administrator, `immediate` for everybody after. */
+        /** `none` for the first administrator, `immediate` for all other users. */
         readonly syncAction: 'none' | 'immediate';
       };
     }

@@ -18,7 +18,7 @@ const sources: Readonly<Record<StreamName, EventSource>> = {
   [auditStream]: { newest: selectAuditEnd, read: (read, { after, limit }) => readAuditEvents(read, after, limit) },
 };
 
-/** What carries events out of this process. */
+/** Parts that send events out of this process. */
 interface Events {
   readonly eventWatch: LogWatch;
   readonly relays: Relays;
@@ -52,7 +52,7 @@ export function openEvents(
     ...parts,
     log,
     watch: eventWatch,
-    // The embedded store is held by one process: whoever held a relay before is gone.
+    // The embedded store has one process: an earlier owner of a lease is gone.
     holder: parts.db.isShared ? randomUUID() : 'embedded',
     outlets: async () => [...(await broker.outlets()), ...(await webhooks())],
   });

@@ -14,7 +14,7 @@ export async function openStore({ dataDir, databaseUrl }: Config, log: Logger): 
   return openPostgres(databaseUrl, log);
 }
 
-/** What makes pictures smaller, from the first picture on. */
+/** Returns a picture compressor that is loaded with the first picture. */
 export function openPictures(): PictureCompressor {
   let opened: Promise<PictureCompressor> | undefined;
   return {

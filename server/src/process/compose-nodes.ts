@@ -45,18 +45,18 @@ export async function openKeys({ db, encryption, clock, live, log }: Node): Prom
   if (encryptionKey === null) {
     log.warn('ENCRYPTION_KEY is not set: other nodes need the key in the DATA_DIR of this one as their ENCRYPTION_KEY');
   }
-  // Whoever signs with a shared secret has opened these only to see whether the node reads what others encrypt.
+  // A node that signs with a shared secret has opened these only to check that it can read what others encrypt.
   return sharedSecret === null ? own : openSigningKeys({ place, clock, sharedSecret });
 }
 
-/** Where limits are counted. Rule: NODE-4. */
+/** Returns the storage of rate limit counts. Rule: NODE-4. */
 export function limitCounts(db: Database): LimitCounts {
   return db.isShared ? countsInStore(db, allowanceOf) : countsInMemory();
 }
 
 /**
- * Begins what is done by itself, now and then: by one node for all, or by each for itself. Rules: NODE-5, NODE-6.
- * @returns what stops it
+ * Starts periodic jobs: by one node for all, or by each for itself. Rules: NODE-5, NODE-6.
+ * @returns a function that stops them
  */
 export async function startUpkeep(services: AllServices, live: LiveConfig): Promise<() => void> {
   const { db, clock, log } = services;

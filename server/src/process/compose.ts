@@ -45,9 +45,9 @@ interface Surroundings {
   readonly live: LiveConfig;
   readonly clock: Clock;
   readonly log: Logger;
-  /** What hashes of passwords take; the recommended cost unless it is given. */
+  /** Cost of password hashes; default: the recommended one. */
   readonly passwordCost?: PasswordCost;
-  /** How long requests may wait to be read before they are turned away; the usual time unless it is given. */
+  /** Milliseconds that requests may wait to be read before they are rejected; default: that of the load gate. */
   readonly waitMsMax?: number;
 }
 
@@ -55,7 +55,7 @@ interface Surroundings {
 export interface Service {
   readonly app: App;
   readonly services: AllServices;
-  /** Finishes requests in flight, writes what is still to be written and closes the store. May be called twice. */
+  /** Finishes requests in flight, writes pending data and closes the store. May be called twice. */
   close(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ interface Outgoing {
   readonly webhooks: WebhookSender;
 }
 
-/** What leaves this process behind requests. */
+/** Opens the parts that contact other systems behind requests. */
 function openOutgoing(
   { live, clock, log }: Surroundings,
   parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
@@ -82,14 +82,14 @@ function openOutgoing(
   };
 }
 
-/** Reads the configuration anew, for whoever asks over the API; the log says what is wrong with it. Rule: CONFIG-27. */
+/** Reloads the configuration for a request over the API; problems are logged. Rule: CONFIG-27. */
 function reload({ live, log }: Surroundings): Config {
   try {
     return live.reload();
   } catch (error) {
     if (!(error instanceof StartupError)) throw error;
     log.error({ reason: error.message }, 'the old configuration stays');
-    // The reason names files, which are nobody's business.
+    // The reason names files, which must not be disclosed.
     throw new RefusedError('configurationWrong', { params: { variable: error.variable ?? 'something' } });
   }
 }
@@ -147,7 +147,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
   }
 }
 
-/** What is kept in memory depends on the configuration too: another snapshot is like a commit. */
+/** Version for caches, which depend on the configuration too: another snapshot counts as a commit. */
 function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | 'freshen'> {
   return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
 }
@@ -179,7 +179,7 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
     await services.countedRefusals
       .write()
       .catch((error: unknown) => log.error({ err: error }, 'refused sign-ins were not recorded'));
-    // A mail server that hangs must not cost what is written behind requests.
+    // A hanging mail server must not prevent writes after responses.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
     await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);
     // After everything that may still write events.

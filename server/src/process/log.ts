@@ -2,8 +2,8 @@ import pino, { type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 
 /**
- * What may be a compact JWT, wherever it stands. Without the group it is none; it is matched all the same, so that no
- * character is looked at more than a few times.
+ * Form of a possible compact JWT, anywhere in a text. Without the group it is none; it is matched all the same, so that
+ * no character is scanned more than a few times.
  */
 const jwtForm = /eyJ[\w-]{8,}(\.[\w-]+\.[\w-]+)?/g;
 /** A password hash, up to where its text ends; a backslash begins an escape of JSON. */
@@ -27,8 +27,9 @@ async function prettyLines(out: NodeJS.WriteStream): Promise<DestinationStream> 
 }
 
 /**
- * The log: JSON lines, or pretty ones on a terminal. Fields that hold secrets are redacted by name, and whatever looks
- * like a credential is masked in the finished line, so that a mistake elsewhere doesn't become a leak. Rule: RUN-6.
+ * Creates the log: JSON lines, or pretty ones on a terminal. Secret fields are redacted by name, and everything that
+ * looks like a credential is masked in the finished line, so that a mistake elsewhere doesn't become a leak. Rule:
+ * RUN-6.
  */
 export async function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: NodeJS.WriteStream): Promise<Logger> {
   const lines: DestinationStream = out.isTTY ? await prettyLines(out) : out;

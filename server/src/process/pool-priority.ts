@@ -12,11 +12,14 @@ const sizeMax = 1_024;
 const probesMin = 8;
 const probeRounds = 5_000;
 const turnsMax = 10;
-/** So many times as long as any other thread those of the pool have had a core, and the busiest of them as the idlest. */
+/**
+ * Factor by which the pool's threads must have used more CPU time than any other thread, and the busiest of them than
+ * the idlest.
+ */
 const aheadMin = 4;
 const apartMax = 3;
 
-/** How many threads there are, as libuv reads the variable that says so. */
+/** Returns the number of threads, as libuv reads its variable. */
 function poolSize(given: string | undefined): number {
   if (given === undefined) return sizeDefault;
   return Math.min(Math.max(Number.parseInt(given, 10) || 1, 1), sizeMax);
@@ -31,7 +34,7 @@ function coreTimes(): Map<string, number> {
   return new Map(times);
 }
 
-/** For how long each thread but the one that answers has had a core since then, the busiest first. */
+/** Returns the CPU time of each thread but the main one since then, the busiest first. */
 function busiest(before: ReadonlyMap<string, number>): { readonly id: number; readonly time: number }[] {
   return [...coreTimes()]
     .map(([id, time]) => ({ id: Number(id), time: time - (before.get(id) ?? 0) }))
@@ -40,8 +43,8 @@ function busiest(before: ReadonlyMap<string, number>): { readonly id: number; re
 }
 
 /**
- * The threads that do the work of others: told by giving them some, since they bear no names. Where the machine is busy,
- * one may get none of it at first, and others have work of their own; so they get more until they are told apart.
+ * Finds the threads of the pool by giving them work, since they have no names. On a busy machine one may get none of it
+ * at first, and other threads have work of their own; so they get more until they can be distinguished.
  */
 async function poolThreads(size: number): Promise<number[]> {
   const before = coreTimes();
@@ -57,11 +60,11 @@ async function poolThreads(size: number): Promise<number[]> {
 }
 
 /**
- * Makes the threads that hash passwords and convert pictures give way to the one that answers requests: where there are
- * fewer cores than work, token checks feel uploads and sign-ins a third as much. Does nothing where the system has no
- * priority for each thread, as Linux has.
- * @param size what UV_THREADPOOL_SIZE says, if anything
- * @returns the threads that give way now, by the system's numbers
+ * Lowers the priority of the threads that hash passwords and convert pictures below the one that answers requests: with
+ * fewer cores than work, uploads and sign-ins slow token checks down a third as much. Does nothing where the system has
+ * no priority for each thread, as Linux has.
+ * @param size value of UV_THREADPOOL_SIZE, if set
+ * @returns the threads with lowered priority, by the system's numbers
  */
 export async function lowerPoolPriority(size: string | undefined): Promise<readonly number[]> {
   if (process.platform !== 'linux') return [];
@@ -71,7 +74,7 @@ export async function lowerPoolPriority(size: string | undefined): Promise<reado
     for (const id of threads) setPriority(id, priority);
     return threads;
   } catch {
-    // No such files, or a system that refuses: everything is as fast as it was.
+    // No such files, or no permission: everything runs with normal priority.
     return [];
   }
 }

@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
 import { hour, minute } from '../base/clock.ts';
 
-/** How long it is until what has ended is removed again. */
+/** Milliseconds between two removals of ended data. */
 export const pruneEveryMs = hour;
-/** How often a node looks whether that is due, where several share the work. */
+/** Milliseconds between checks whether a removal is due, where several nodes share the work. */
 const lookEveryMs = 10 * minute;
 const firstMs = minute;
 
 /**
- * Removes what ended long ago soon after the start and then now and then; what fails is tried again the next time.
- * @param removals by what they remove; each answers how much that was
- * @param claim takes the work of one time for this node alone; `null` where there is no other node. Rule: NODE-6.
- * @returns what stops it
+ * Removes data that ended long ago soon after the start and then periodically; a failure is retried the next time.
+ * @param removals by name; each returns how much it removed
+ * @param claim claims the work of one time for this node alone; `null` where there is no other node. Rule: NODE-6.
+ * @returns a function that stops it
  */
 export function startPruning(
   removals: Readonly<Record<string, () => Promise<number>>>,

@@ -13,7 +13,7 @@ import { lowerPoolPriority } from './pool-priority.ts';
 const backlog = 4_096;
 const drainMs = 10 * second;
 
-/** Says where the service is and what comes next: to a person in plain words, to a program as a line of the log. */
+/** Prints the address of the service and the next step: as text on a terminal, as a log line otherwise. */
 function announce(
   log: Logger,
   { address, baseUrl, isNew }: { address: string; baseUrl: string; isNew: boolean },
@@ -30,7 +30,7 @@ function announce(
 
 function stopOnSignals(service: Service, log: Logger): void {
   const stop = () => {
-    // What is still running after this long is given up; the store is safe at any moment.
+    // Work that still runs after this time is abandoned; the store is consistent at any time.
     setTimeout(() => process.exit(1), drainMs).unref();
     service.close().then(
       () => process.exit(0),
@@ -50,7 +50,7 @@ function stopOnSignals(service: Service, log: Logger): void {
   }
 }
 
-/** Reads the configuration anew; a wrong one is told and changes nothing. Rules: CONFIG-26, CONFIG-27. */
+/** Reloads the configuration; a wrong one is logged and changes nothing. Rules: CONFIG-26, CONFIG-27. */
 function reloadOnSignal(live: LiveConfig, log: Logger): void {
   try {
     live.reload();
@@ -84,15 +84,15 @@ function listenProblem(error: unknown, { host, port }: { host: string; port: num
  * @param environment the variables of the process
  */
 export async function serve(environment: Readonly<Record<string, string | undefined>>): Promise<void> {
-  // Whatever the service writes is its owner's alone.
+  // Files of the service are accessible to their owner only.
   process.umask(0o077);
   await lowerPoolPriority(environment['UV_THREADPOOL_SIZE']);
   const live = liveConfig((running) => loadConfig(environment, running));
   const config = live.current;
-  // Whoever read the log may go away; the service goes on.
+  // The reader of the log may go away; the service goes on.
   process.stdout.on('error', () => {});
   const log = await createLog(config, process.stdout);
-  // From here on: whoever asks for it while the service is still opening must not end it.
+  // From here on: a signal must not end a service that is still starting.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
   const service = await compose({ live, clock: systemClock, log });
   try {

@@ -1,11 +1,11 @@
-/** Letters of one case without what people put between words. */
+/** Returns the letters in one case, without separators. */
 function bare(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
 /**
- * How many letters have to be added, removed, replaced or exchanged with their neighbour to make one text of another (optimal
- * string alignment).
+ * Returns the number of letters that have to be added, removed, replaced or exchanged with their neighbour to turn one
+ * text into another (optimal string alignment).
  */
 function distance(one: string, other: string): number {
   let [before, last] = [[] as number[], Array.from({ length: other.length + 1 }, (_, column) => column)];
@@ -26,14 +26,14 @@ function distance(one: string, other: string): number {
   return last[other.length] ?? 0;
 }
 
-/** Of so many letters, one may be wrong. */
+/** Letters per allowed error. */
 const lettersPerFault = 3;
 /** The shortest beginning of a name that stands for it. */
 const beginningMin = 3;
 
 /**
- * Returns the known name that was probably meant by an unknown one: one of a few letters' difference (at most one in three),
- * another spelling (`expiry_days`), or one that begins alike (`expiry`). `null`: none is close.
+ * Returns the known name that was probably meant by an unknown one: one that differs in a few letters (at most one in
+ * three), another spelling (`expiry_days`), or one with the same beginning (`expiry`). `null`: none is close.
  */
 export function closestName(unknown: string, known: readonly string[]): string | null {
   const given = bare(unknown);
@@ -41,7 +41,7 @@ export function closestName(unknown: string, known: readonly string[]): string |
   for (const name of known) {
     const meant = bare(name);
     const allowed = Math.floor(Math.min(given.length, meant.length) / lettersPerFault);
-    // Whatever is much longer is not worth the comparison, however long it is.
+    // A much longer text is not compared, however long it is.
     if (Math.abs(given.length - meant.length) <= allowed) {
       const faults = distance(given, meant);
       if (faults <= allowed && faults < (best?.faults ?? Number.POSITIVE_INFINITY)) best = { name, faults };

@@ -15,8 +15,8 @@ function isDomain(domain: string): boolean {
 }
 
 /**
- * The one spelling of an e-mail address: trimmed, NFC, lower case, the domain in its IDNA form. `null` for whatever a
- * mail library might deliver to somebody else. Rules: USER-9, USER-11, USER-12.
+ * Returns the normal form of an e-mail address: trimmed, NFC, lower case, the domain in its IDNA form. `null` for any
+ * text that a mail library might deliver to another address. Rules: USER-9, USER-11, USER-12.
  */
 export function normalizeEmail(given: string): string | null {
   // Before anything whose time grows faster than the text.
@@ -33,9 +33,9 @@ export function normalizeEmail(given: string): string | null {
 }
 
 /**
- * The one spelling of an address that another system vouches for: only of one that is spelled so already, but for ASCII
- * capitals, or whose domain is the exact Unicode form. `null` for any other, since folding it could make it the address of
- * another person: U+212A is no `k` to a provider. Rule: ADDRESS-9.
+ * Returns the normal form of an address that another system vouches for: only if it is in that form already, except for
+ * ASCII capitals, or if its domain is the exact Unicode form. `null` for any other, since folding it could make it the
+ * address of another person: U+212A is no `k` to a provider. Rule: ADDRESS-9.
  */
 export function vouchedEmail(given: string): string | null {
   const email = normalizeEmail(given);
@@ -64,7 +64,7 @@ export const emailAddress = z
   })
   .meta({ ...form, examples: ['grace@example.com'] });
 
-/** An e-mail address in an answer. */
+/** An e-mail address in a response. */
 export const emailAnswer = z.string().meta(form);
 
 /** The domain part of a normalized address. */

@@ -6,14 +6,14 @@ export const textMax = 255;
 /** Control characters, and the marks that turn the reading direction of what follows. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
-/** How many code points a text has. */
+/** Returns the number of code points of a text. */
 function length(text: string): number {
   return [...text].length;
 }
 
 /**
- * Text as people write it, on one line: trimmed, NFC, of `min` to `max` code points, without control characters, lone
- * surrogates or direction overrides. Rule: USER-13.
+ * Text on one line: trimmed, NFC, of `min` to `max` code points, without control characters, lone surrogates or
+ * direction overrides. Rule: USER-13.
  */
 export function plainText({ min = 1, max = textMax }: { readonly min?: number; readonly max?: number } = {}) {
   return z
@@ -43,7 +43,7 @@ export function foldCase(text: string): string {
     .normalize('NFC');
 }
 
-/** What a list is searched for: plain text, folded; absent and empty both mean that everything is listed. Rule: USER-16. */
+/** Search text of a list: plain text, folded; absent and empty both mean that everything is listed. Rule: USER-16. */
 export const searchText = plainText({ min: 0 }).transform(foldCase).optional();
 
 /** A text that may be cleared: `null` and empty both mean that there is to be none. Rule: USER-29. */
@@ -88,7 +88,7 @@ export function storedAddress(given: z.output<typeof address> | null | undefined
 
 const lineAnswer = z.string().optional();
 
-/** A postal address in an answer. */
+/** A postal address in a response. */
 export const addressAnswer = z.object({
   addressLine1: lineAnswer,
   city: lineAnswer,

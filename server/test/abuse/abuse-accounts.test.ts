@@ -11,7 +11,7 @@ import { type Answer, type Client, type Json, TestApp } from '../support/test-ap
 const evilId = 'e'.repeat(24);
 const memberEmail = 'grace@example.com';
 
-/** What nobody may set, in the words of answers and in those of the store. */
+/** Fields that no caller may set, with the names of the API and those of the store. */
 const evil = {
   _id: evilId,
   id: evilId,
@@ -88,7 +88,7 @@ function table(name: string, key = 'id'): ReadonlyMap<string, Json> {
   return new Map(rows.map((row) => [row[key], row]));
 }
 
-/** What of the people and the organization only the service itself decides. */
+/** Returns the data of users and organization that only the service itself decides. */
 function governed(): Json {
   const users = [...table('users').values()].sort((one, other) => (one.id < other.id ? -1 : 1));
   const people = users.map((user) => {
@@ -101,7 +101,7 @@ function governed(): Json {
   const keys = ['id', 'org_id', 'user_id', 'owner_id'];
   const tables = kept.map((name, place) => {
     const rows = [...table(name, keys[place]).values()];
-    // Those that people make come and go; what nobody may set of them is looked at where that is tried.
+    // Groups that users create and delete; the fields that no caller may set are checked where that is tried.
     const own = rows.filter((row) => row.is_system !== 0);
     // Setting the same steps again is a change, too.
     return name === 'auth_configs' ? own.map((row) => ({ ...row, updated_at: null })) : own;
@@ -116,7 +116,9 @@ function governed(): Json {
   return { people, organization: rest, tables, members };
 }
 
-/** Whether a request that sets a password has set the one in its body; takes that password out of the states. */
+/**
+ * Returns whether a request that sets a password has set the one in its body; takes that password out of the states.
+ */
 async function hasSetPassword({ setsPasswordOf, caller }: GoodRequest, states: Json[]): Promise<boolean> {
   if (setsPasswordOf === undefined) return true;
   for (const state of states) {

@@ -31,7 +31,7 @@ const spellings: readonly (readonly [string, (path: string) => string])[] = [
   ['a fragment', (path) => `${path}#/org/exists`],
 ];
 
-/** What names beside an id lead to: the status for nobody, a member, an administrator and a service. */
+/** Addresses that could clash with an id: the status for no credential, a member, an administrator and a service. */
 const clashes: readonly (readonly [string, string, string])[] = [
   ['GET', 'dp', '401 200 200 401'],
   ['PUT', 'dp', '401 415 415 401'],
@@ -101,7 +101,7 @@ describe('A4: no spelling of an address gets past its check', () => {
       const headers = ['Host: x', `Authorization: Bearer ${credential}`];
       const { answers } = await sendRaw(app, requestText(`${method} ${spell(path)} HTTP/1.1`, headers));
       const status = answers[0]?.status ?? 0;
-      // The two token-administration endpoints say 400 to whoever is no administrator.
+      // The two token-administration endpoints answer 400 to callers who are no administrators.
       expect([method, path, [400, 403, 404, 405].includes(status)]).toEqual([method, path, true]);
     }
     expect((await admin.get('/org')).body.isDeleted).toBe(false);

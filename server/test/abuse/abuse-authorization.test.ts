@@ -35,7 +35,7 @@ describe('abuse of authorization', () => {
   describe('A1: a member on every administrator route learns and changes nothing (HTTP-4)', () => {
     const administrators = routes.filter(({ policy }) => policy.who === 'admin');
     const targets = administrators.map((route) => [route.method, addressOf(route), route] as const);
-    /** Good for one route or another, or for none. */
+    /** Valid for one route or another, or for none. */
     const bodies = [
       undefined,
       '{}',
@@ -162,7 +162,7 @@ describe('abuse of authorization', () => {
       await empty.close();
     });
 
-    /** What differs between two rows. */
+    /** Returns the differences between two rows. */
     const changed = (before: Json, after: Json) => Object.keys(after).filter((key) => after[key] !== before[key]);
     const rowOf = (table: string, id: string) => wholeStore(app)[table].find((row: Json) => row.id === id);
     // What an administrator sets in a session is verified by that (ADDRESS-1).

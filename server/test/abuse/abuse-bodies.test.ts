@@ -27,7 +27,7 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
     await app.close();
   });
 
-  /** Sends a half of so many and answers the statuses of those that were answered. */
+  /** Sends halves of requests and returns the statuses of those that got a response. */
   async function hold(count: number, bytes: Buffer): Promise<number[]> {
     const connections = Array.from({ length: count }, () => new RawConnection(app));
     open.push(...connections);

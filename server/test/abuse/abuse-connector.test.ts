@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const lists = ['/users/graph/list', '/users/teams/list', '/teams/user/teams'];
 
-/** What the backend was sent last. */
+/** Returns the last request to the backend. */
 function sent() {
   const request = backend.requests.at(-1);
   if (!request) throw new Error('the backend was not asked');
@@ -234,7 +234,7 @@ describe('what comes back', () => {
   });
 });
 
-/** What the caller is told, and what is in the log of it. */
+/** Returns the response of the caller, and the log lines of it. */
 async function outcome(call: () => Promise<Answer>) {
   app.logLines.length = 0;
   const { status, body } = await call();

@@ -19,7 +19,7 @@ const same: readonly (readonly [string, string])[] = [
   ['with mathematical letters in the domain', 'kate.fisk@𝐞xample.com'],
 ];
 
-/** What some software takes for the address, and ours for none. */
+/** Text that some software takes for the address, and ours rejects. */
 const none: readonly (readonly [string, string])[] = [
   ['a full-width local part', 'ｋａｔｅ.fisk@example.com'],
   ['a full-width at', 'kate.fisk＠example.com'],
@@ -66,7 +66,7 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
   });
   afterAll(() => app.close());
 
-  /** All the ways to give somebody else than the holder the address. */
+  /** All requests that would give the address to another user. */
   const ways = (given: string): Promise<Answer>[] => {
     count += 1;
     return [

@@ -4,7 +4,7 @@ import { routes } from '../../src/routes.gen.ts';
 import { attemptSignIn } from '../support/sign-in.ts';
 import { type Client, password, TestApp } from '../support/test-app.ts';
 
-/** What somebody in between, or somebody who pretends to be, may add. */
+/** Headers that a proxy, or an impostor, may add. */
 const forged: Record<string, string> = {
   'x-forwarded-for': '203.0.113.9',
   'x-forwarded-host': 'evil.example',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 beforeEach(async () => {
   [held, isHolding] = [[], true];
-  // Takes mails, and answers to them when it is told to.
+  // Accepts mails, and responds to them when it is told to.
   old = await RawMailServer.start(
     except('.', (socket) => {
       if (isHolding) held.push(socket);
@@ -85,7 +85,7 @@ describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
     goOn();
     expect((await answer).status).toBe(200);
     expect(asked().toSorted()).toEqual(wanted.toSorted());
-    // Nobody sends mail any more, so that nobody replaces the mailer: its connections end by themselves.
+    // No mail is sent any more, so that nothing replaces the mailer: its connections end when they are idle.
     await vi.waitUntil(() => old.sockets.size === 0, { timeout: 10_000 });
   });
 

@@ -70,8 +70,8 @@ describe('what nobody can make mail do', () => {
     await start({ SMTP_URL: mails.url });
     const member = await app.member(admin, 'grace@example.com');
     const statements = new Set<string>();
-    // What carries events out looks at the few webhooks by itself, now and then; who is deleted may have made one of the few
-    // webhooks and service clients.
+    // The relays read the few webhooks periodically; a deleted user may have created one of the few webhooks and
+    // service clients.
     const isOurs = (text: string) =>
       /users|one_time_links/.test(text) && !/from "(?:webhooks|service_clients)"/.test(text);
     const stop = watchStatements((text) => void (isOurs(text) && statements.add(text)));

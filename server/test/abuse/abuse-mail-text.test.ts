@@ -12,7 +12,7 @@ const shown = markup
   .replaceAll('"', '&quot;')
   .replaceAll("'", '&#39;');
 const header = 'Bcc: eve@evil.example';
-/** What no route takes, and an earlier release or another program may have stored. */
+/** Text that no route accepts, and that an earlier release or another program may have stored. */
 const injected = `Ann\r\n${header}\r\n\r\n<script>\u2028${header}\u2029${header}\n=?utf-8?Q?=0D=0A${header}?=\u202e`;
 
 let server: MailServer;
@@ -39,7 +39,7 @@ async function store(sql: string, ...values: readonly unknown[]): Promise<void> 
   await nextTurn();
 }
 
-/** One mail of each kind that goes to a person, with the organization and the person called like that. */
+/** Returns one mail of each kind, with the organization and the user named like that. */
 async function everyMail(
   prefix: string,
   callThem: (userId: string) => Promise<void>,
@@ -145,7 +145,7 @@ describe('M1: a stored address that leads to another mailbox (MAIL-3)', () => {
     const { body } = await admin.post('/users', { fullName: 'Ann', email: 'ann@example.com' });
     await store('UPDATE users SET email = ? WHERE id = ?', address, body._id);
     expect(await resend(body._id)).toEqual([502, [address]]);
-    // The mail to the earlier address of somebody who moves is one of those that nobody waits for.
+    // The mail to the earlier address of a user is one of those that no request waits for.
     app.logLines.length = 0;
     expect((await admin.patch(`/users/${body._id}/email`, { email: 'ann@example.com' })).status).toBe(200);
     await vi.waitUntil(() => app.logLines.some((line) => line.includes('"kind":"address"')));

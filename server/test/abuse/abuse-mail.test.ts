@@ -30,13 +30,13 @@ async function set(port = server.port, security = 'none'): Promise<void> {
   expect((await admin.put('/settings/smtp', wish)).status).toBe(200);
 }
 
-/** Addresses that nobody has. */
+/** Addresses without a user. */
 function fresh(length: number): string[] {
   count += 1;
   return Array.from({ length }, (_, place) => `guest-${count}-${place}@example.com`);
 }
 
-/** Somebody who is here and has never signed in. */
+/** Creates a user who has never signed in. */
 async function newcomer(): Promise<{ id: string; email: string }> {
   const [email = ''] = fresh(1);
   const { body } = await admin.post('/users', { fullName: 'Ann', email });
@@ -46,7 +46,7 @@ async function newcomer(): Promise<{ id: string; email: string }> {
 const invite = (emails: readonly string[]) => admin.post('/users/bulk/invite', { emails });
 const reached = () => server.mails.flatMap(({ to }) => to);
 
-/** How many accounts and how many events there are of these addresses. */
+/** Returns the number of accounts and of events of these addresses. */
 async function madeOf(emails: readonly string[]): Promise<{ accounts: number; events: number }> {
   const wanted = new Set(emails);
   const users = await app.services.db.read.selectFrom('users').where('is_deleted', '=', 0).select('email').execute();
@@ -57,7 +57,9 @@ async function madeOf(emails: readonly string[]): Promise<{ accounts: number; ev
   };
 }
 
-/** Every call that sends mail, each about somebody else; the answers that are documented for a mail that fails. */
+/**
+ * Makes every call that sends mail, each about another user; returns the documented responses for a mail that fails.
+ */
 async function allCalls() {
   const [again, forgetful, moving] = [await newcomer(), await newcomer(), await newcomer()];
   const emails = fresh(3);
@@ -118,7 +120,8 @@ describe('M2: a mail server that', () => {
       await misbehave();
       app.logLines.length = 0;
       expect(await answers(calls)).toEqual(expected);
-      // What nobody waits for has failed too, before anything is mended: a link, and a notice to either address.
+      // Mails that no request waits for have failed too, before anything is repaired: a link, and a notice to either
+      // address.
       await vi.waitUntil(() => app.logLines.filter((line) => line.includes('a mail did not go out')).length === 3);
       expect(await madeOf(emails)).toEqual({ accounts: 3, events: 3 });
       server.faults = {};

@@ -9,7 +9,7 @@ const inside = 'nothing answers there as it should, at an address that is not pu
 const forbidden = 'the address is not public, and not in OUTBOUND_NETWORKS';
 const clientSecret = 'the-secret-of-the-client-4711';
 
-/** What listens, and how it behaves. */
+/** Listeners, by their behaviour. */
 const behaviours: Readonly<Record<string, (socket: Socket) => void>> = {
   'an open port that hangs up': (socket) => socket.destroy(),
   'an open port that speaks something else': (socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'),
@@ -19,7 +19,7 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
   let app: TestApp;
   let admin: Client;
   const servers: Server[] = [];
-  /** What has been connected to, and what was read there. */
+  /** Connections that were made, and the data received. */
   let connections: string[] = [];
 
   beforeAll(async () => {
@@ -64,7 +64,10 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
     smtp: (host: string, port: number) => ({ host, port, security: 'none', from: 'no-reply@example.com' }),
   } as const;
 
-  /** What an administrator is told who stores settings and tries them; what is stored stays when the networks change. */
+  /**
+   * Returns the response to an administrator who stores settings and tests them; stored settings stay when the networks
+   * change.
+   */
   async function tried(kind: keyof typeof kinds, port: number, networks: string): Promise<string> {
     const { status, text } = await admin.put(`/settings/${kind}`, kinds[kind]('127.0.0.1', port));
     expect(status, text).toBe(200);

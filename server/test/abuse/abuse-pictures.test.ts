@@ -44,7 +44,7 @@ function upload(bytes: Buffer, client = member): Promise<Answer> {
   return client.call('PUT', '/users/dp', { form });
 }
 
-/** What a refusal says, which never is what the library says. */
+/** Returns the text of an error, which is never that of the library. */
 function told({ status, body }: Answer): string {
   expect(body.message).not.toMatch(/vips|sharp|libpng|buffer|VipsJpeg|\n/i);
   return `${status} ${body.error.code}`;

@@ -55,7 +55,7 @@ describe('limits of services (ERR-24)', () => {
     expect(countOf(beyond, 429)).toBe(10);
     for (const answer of beyond) expectLimited(answer);
     expect((await askToken(app, other)).status).toBe(200);
-    // What it has goes on working, and it can end it.
+    // Its tokens stay valid, and it can revoke them.
     expect((await introspect(app, busy, 'x')).status).toBe(200);
     app.clock.advance(59_999);
     expect((await askToken(app, busy)).status).toBe(429);
@@ -76,7 +76,7 @@ describe('limits of services (ERR-24)', () => {
     for (const attempt of tries) expectLimited(await attempt());
     expect((await askToken(app, service)).status).toBe(200);
     expect((await introspect(app, service, 'x')).body).toEqual({ active: false });
-    // Inactive tokens are no bad credentials of whoever asks about them.
+    // Inactive tokens are no bad credentials of the service that introspects them.
     expect(countOf(await calls(20, () => introspect(app, service, 'x')), 200)).toBe(20);
   });
 });

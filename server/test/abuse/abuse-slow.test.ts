@@ -8,7 +8,7 @@ const create = 'POST /api/v1/users HTTP/1.1';
 /** A tenth of the limits that hold in use, which are asserted below: that they fire is seen sooner so. */
 const headersMs = 1_000;
 const bodyMs = 3_000;
-/** How long a busy machine may take to notice. */
+/** Milliseconds that a busy machine may take to react. */
 const patienceMs = 20_000;
 /** Timers and the clock that connections are judged by round differently. */
 const roundingMs = 50;

@@ -24,7 +24,7 @@ const texts = fc.oneof(
     .map(([one, count]) => one.repeat(count)),
 );
 
-/** What a name is stored as; `null` when it is refused. Said anew here, from the rule. Rule: USER-13. */
+/** Returns the stored form of a name; `null` when it is rejected. Stated again here, from the rule. Rule: USER-13. */
 function storedForm(given: string): string | null {
   const text = given.trim().normalize('NFC');
   const points = [...text].map((point) => point.codePointAt(0) ?? 0);

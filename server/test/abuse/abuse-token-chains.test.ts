@@ -118,7 +118,7 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
     if (one.kind === 'revoke' && target) await revoke(by, target, one);
   }
 
-  /** What every credential ever obtained must be, in the service's own words: no wider and no longer than all before it. */
+  /** Checks every credential obtained, by the service's own responses: no wider and no longer than all before it. */
   async function check(all: readonly Held[]): Promise<void> {
     for (const held of all) {
       for (let above = held.parent; above; above = above.parent) {

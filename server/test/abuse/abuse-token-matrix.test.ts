@@ -6,10 +6,10 @@ import { type Answer, type Client, TestApp, type TokenClient } from '../support/
 
 const scopeNames = catalogue.map(({ name }) => name);
 const inviting = /^\/users(\/bulk\/invite|\/:\w+\/(resend-invite|invite-link|restore))?$/;
-/** What an administrator ends of somebody's: SESSION-8 to SESSION-10. */
+/** Routes by which an administrator ends sessions and tokens of a user: SESSION-8 to SESSION-10. */
 const overseeing = /^\/users\/:\w+\/(sessions(\/:\w+)?|personal-access-tokens|unblock)$/;
 
-/** The scope of a route as the rules SCOPE-10 to SCOPE-20 have it, told independently of what the route declares. */
+/** Returns the scope of a route by the rules SCOPE-10 to SCOPE-20, independently of the route's declaration. */
 function ruledScope(method: string, path: string): string {
   const [, area = ''] = path.split('/');
   const verb = method === 'GET' ? 'read' : 'write';
@@ -36,7 +36,7 @@ const address = (endpoint: AnyEndpoint) => {
   const url = addressOf(endpoint).replace(/:\w+/g, 'f'.repeat(24));
   return url.startsWith('/api/v1/') ? url.slice('/api/v1'.length) : `/${url}`;
 };
-/** Calls a route so that whoever is admitted changes nothing: what is sent is no JSON. */
+/** Calls a route so that an admitted caller changes nothing: the body is not JSON. */
 const knock = (caller: Client, endpoint: AnyEndpoint) =>
   endpoint.method === 'GET'
     ? caller.get(address(endpoint))
@@ -48,7 +48,7 @@ const title = ({ method, path }: AnyEndpoint) => `${method} ${path}`;
 
 const personal = routes.filter(({ policy }) => !['anyone', 'holder', 'service'].includes(policy.who));
 const internal = routes.filter(({ policy }) => policy.who === 'service');
-/** The scope of each internal route, told independently of what the route declares. */
+/** Scope of each internal route, independently of the route's declaration. */
 const ruledServiceScopes: Readonly<Record<string, string>> = {
   '/users/email/exists': 'USER_LOOKUP',
   '/users/internal/:id': 'USER_LOOKUP',
@@ -56,7 +56,7 @@ const ruledServiceScopes: Readonly<Record<string, string>> = {
   '/userAccount/internal/password/check': 'FETCH_CONFIG',
 };
 const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];
-/** Routes that take services besides people. */
+/** Routes for services besides users. */
 const forBoth = personal.filter(({ policy }) => 'orService' in policy);
 const scoped = personal.filter(({ policy }) => 'scope' in policy);
 const sessionOnly = personal.filter(({ policy }) => 'sessionOnly' in policy);
@@ -163,7 +163,7 @@ describe('K10: every route and every single scope', () => {
 
   it('no personal route is opened by a service, whatever its scopes are called (SERVICE-2)', async () => {
     const callers = [app.service(), app.service([...serviceScopes, ...scopeNames, '*', 'admin'])];
-    // Claims do not make a person of a service.
+    // Claims do not turn a service into a user.
     const { userId } = admin;
     callers.push(app.service(['USER_LOOKUP'], { userId, sub: userId, tokenType: 'session', isAdmin: true }));
     for (const endpoint of personal.filter((one) => !forBoth.includes(one))) {
@@ -182,7 +182,7 @@ describe('K10: every route and every single scope', () => {
         expect([scopes, status, body.message]).toEqual([scopes, 403, 'Insufficient scope. Required: EVENTS_READ']);
         expect(headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="EVENTS_READ"');
       }
-      // Claims do not make a person of a service.
+      // Claims do not turn a service into a user.
       const { userId } = admin;
       const person = { userId, sub: userId, tokenType: 'session', isAdmin: true };
       expect(verdict(await knock(app.service(['USER_LOOKUP'], person), endpoint))).toBe('403 INSUFFICIENT_SCOPE');

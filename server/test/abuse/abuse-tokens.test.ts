@@ -14,7 +14,7 @@ const otherSecret = 'Zq9Ty2Wm5Xk8Nb1Vc4Jh7Rf0Lg3Ds6Pa';
 let app: TestApp;
 let admin: Client;
 let token: TokenClient;
-/** What answers at sign-in, and what stands in the two other places for credentials. */
+/** Token of a sign-in, and values in the two other places for credentials. */
 let signInToken: string;
 let refreshToken: string;
 

@@ -38,7 +38,7 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     readonly type?: string | null;
     readonly headers?: readonly string[];
     readonly body?: Buffer;
-    /** How many bytes are announced; `null`: the body comes in chunks. */
+    /** Announced bytes; `null`: the body is chunked. */
     readonly announced?: number | null;
   }
 
@@ -116,7 +116,7 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     expect(await send(sent)).toBe(expected);
   });
 
-  /** What HTTP itself says no to is judged before anything else. */
+  /** Requests that HTTP itself rejects before anything else. */
   const isForHttp = ([, { headers, body }]: (typeof cases)[number]) =>
     headers !== undefined || (body?.length ?? 0) > bodyBytesMax;
 

@@ -66,7 +66,10 @@ describe('access matrix', () => {
     await mails.stop();
   });
 
-  /** What a caller gets. Bodies are empty: whoever is let through meets validation, or changes nothing of what others ask for. */
+  /**
+   * Returns the status for a caller. Bodies are empty: an admitted caller gets a validation error, or changes nothing
+   * that others need.
+   */
   async function statusFor(endpoint: AnyEndpoint, client: Client, id = nobodysId): Promise<string> {
     const hasBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE';
     const { status, body } = await client.call(endpoint.method, targetOf(endpoint, id), hasBody ? { body: {} } : {});
@@ -95,14 +98,14 @@ describe('access matrix', () => {
     return summary(statuses);
   }
 
-  /** What a member gets where the id in the address is the member's own. */
+  /** Returns the status for a member where the id in the address is the member's own. */
   async function onSelf(endpoint: AnyEndpoint): Promise<string> {
     if (!endpoint.path.includes('/:id')) return '–';
     const { userId } = member;
     return `${await statusFor(endpoint, member, userId)} / ${await byScope(endpoint, tokens.ofMember, userId)}`;
   }
 
-  /** Who may put users into the group of the administrators; no one is made one: the user does not exist. */
+  /** Returns the rows for promotions to administrator; no one is promoted: the user does not exist. */
   async function rowsOfPromotions(): Promise<readonly string[]> {
     const groups = (await admin.get('/userGroups')).body.groups;
     const groupIds = groups.filter(({ type }: Json) => type === 'admin').map(({ _id }: Json) => _id);

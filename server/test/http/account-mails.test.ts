@@ -117,7 +117,7 @@ describe('mails about an account', () => {
       if (mail) expectFacts(mail, ['Example Ltd', moved]);
       expect(mail?.text).not.toMatch(/https?:/);
       mails.clear();
-      // An unverified address is nobody’s: it gets no notice.
+      // An unverified address belongs to no one: it gets no notice.
       const token = await member.token({ scopes: ['user:write'] });
       await move(token, 'third@example.com');
       await settled();
@@ -174,7 +174,7 @@ describe('mails about an account', () => {
 
   describe('the warning of a stolen session (MAIL-10)', () => {
     const refresh = (token: string) => app.with(token).post('/userAccount/refresh/token');
-    /** A refresh token that was exchanged, so long ago that it works no longer. */
+    /** Returns a refresh token that was exchanged so long ago that it is no longer valid. */
     async function rotated(person = email): Promise<string> {
       const { refreshToken } = (await app.signInTokens(person)).body;
       expect((await refresh(refreshToken)).status).toBe(200);

@@ -75,8 +75,8 @@ const outcome = async (proof: Promise<unknown>) => {
 };
 
 /**
- * A look-up is held between reading and answering; meanwhile the token is revoked and somebody else calls. Answers what
- * the call that was under way and the next one got.
+ * Holds a look-up between reading and caching; meanwhile the token is revoked and another call is made. Returns the
+ * results of the held call and of the next one.
  */
 async function staleFill(make: Make): Promise<unknown[]> {
   let release = nothing;

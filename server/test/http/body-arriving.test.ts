@@ -21,7 +21,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
   /** An administrator who need not stay one. */
   let caller: Client;
   let calls: readonly WritingCall[];
-  /** How much of what finds out who calls is under way. */
+  /** Number of running credential checks. */
   let asked = 0;
 
   function counted<T>(answer: Promise<T>): Promise<T> {

@@ -17,7 +17,7 @@ describe('what is broken off in the middle', () => {
 
   it('a revocation whose caller hangs up without waiting is carried out all the same (PAT-16, AUDIT-1)', async () => {
     const token = await admin.token();
-    // Somebody else is writing, so that the caller is gone when its turn comes.
+    // Another transaction is writing, so that the caller is gone when its turn comes.
     const other = secondConnection(app);
     other.exec('BEGIN IMMEDIATE');
     const headers = ['Host: x', `Authorization: Bearer ${admin.credential}`];

@@ -16,7 +16,7 @@ const { startConnectorBackend } = (await import(script)) as { startConnectorBack
 
 const sharedSecret = 'kX9vQ2mZ7pL4wR8tB1nC6yD3sF5gH0jA';
 
-/** A service whose teams are in a connector backend, which is told who there is. */
+/** Starts a service whose teams are in a connector backend, which knows the users. */
 async function behindBackend(environment: Readonly<Record<string, string>>): Promise<DirectoryUnderTest> {
   const clock = new TestClock();
   let serviceUrl = '';

@@ -153,7 +153,7 @@ describe('a credential of one kind where another belongs', () => {
     const byPeoples = compactJwt({ alg: 'HS256' }, { ...claims, exp }, hmac(peoples));
     expect((await both.with(byPeoples).get(route)).status).toBe(401);
     expect((await owner.get(route)).status).toBe(401);
-    // A person's claims make no person of a service.
+    // A user's claims do not turn a service into a user.
     const service = both.service(['USER_LOOKUP'], claims);
     expect([(await service.get(route)).status, (await service.get('/org')).status]).toEqual([200, 401]);
     expect((await both.service().get(route)).status).toBe(200);

@@ -108,9 +108,9 @@ const internalUser = () => `/users/internal/${admin.userId}`;
 
 interface Door {
   readonly name: string;
-  /** What each kind gets that is not plainly refused. */
+  /** Statuses for each kind that is not plainly rejected. */
   readonly open: Statuses;
-  /** What the others get: 401, unless they are not even of the form that is looked at there. */
+  /** Status of the others: 401, unless they don't have the form that is checked there. */
   readonly others?: (value: string) => number;
   readonly knock: (kind: Kind) => Promise<number>;
 }
@@ -177,7 +177,7 @@ const doors: readonly Door[] = [
   },
 ];
 
-/** Doors where whoever gets in is used up. */
+/** Entry points that consume the credential. */
 const usingUp: readonly Door[] = [
   {
     name: 'the refresh route',

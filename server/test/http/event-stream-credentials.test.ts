@@ -12,7 +12,7 @@ let app: TestApp;
 let admin: Client;
 let monotonic: MonotonicClock;
 const readers: EventReader[] = [];
-/** How many streams wait for what comes next: until when, by the monotonic clock, is settled for them. */
+/** Number of streams that wait for the next event: their deadline by the monotonic clock is fixed. */
 let waiting = 0;
 
 beforeAll(async () => {
@@ -58,13 +58,13 @@ async function pass(ms: number): Promise<void> {
   monotonic.advance(ms);
 }
 
-/** Somebody who may read events, and what takes that away. */
+/** A reader of events, and the change that ends the right to read. */
 interface Ending {
   readonly client: Client;
   readonly end: () => Promise<unknown>;
 }
 
-/** Another administrator, and how to sign in as the same person once more. */
+/** Creates another administrator, and a function that signs the same user in once more. */
 async function boss(): Promise<{ client: Client; signIn: () => Promise<Client> }> {
   const email = freshEmail();
   const client = await app.member(admin, email);
@@ -162,7 +162,7 @@ const endings: Readonly<Record<string, () => Promise<Ending>>> = {
   },
 };
 
-/** Writes an event whatever became of everybody, as a service that goes on. */
+/** Writes an event with a service that continues, whatever happened to the others. */
 async function writeEvent(): Promise<void> {
   const { status } = await (await app.signIn('ada@example.com')).post('/users', {
     fullName: 'Late',
@@ -199,7 +199,7 @@ describe.each(Object.entries(endings))('a stream ends when %s (EVENT-14)', (_, m
     await pass(beatMs);
     expect(await reader.over()).toBe('orderly');
     expect(reader.text).toBe(told);
-    // Whoever comes back is told why.
+    // The reader gets the reason when it reconnects.
     const again = await EventReader.open(app, client);
     expect([401, 403]).toContain(again.status);
     await again.leave();

@@ -43,7 +43,7 @@ function addLarge(count: number): void {
   store.close();
 }
 
-/** Somebody who asks for the stream and then reads nothing. */
+/** Opens a stream that is never read. */
 async function openDeaf(): Promise<{ connection: RawConnection; served: Socket }> {
   const arrived = once(app.app.server, 'connection') as Promise<[Socket]>;
   const connection = new RawConnection(app);
@@ -65,7 +65,7 @@ describe('whoever does not read (EVENT-13)', () => {
     const { served } = await openDeaf();
     addLarge(2_500);
     await vi.waitUntil(() => served.writableNeedDrain, { timeout: 10_000 });
-    // What waits is taken away by nobody: the store is not asked for more.
+    // Waiting events are not consumed by anyone: the store gets no further queries.
     let seen = -1;
     await vi.waitUntil(
       () => {
@@ -78,7 +78,7 @@ describe('whoever does not read (EVENT-13)', () => {
     stop();
     expect(reads).toBeLessThan(20);
     expect(served.writableLength).toBeLessThan(1_000_000);
-    // Writers write, readers read, and the whole log goes to somebody else meanwhile.
+    // Writers write, readers read, and another reader gets the whole log meanwhile.
     await addEvents(admin, 3);
     const other = await open(admin);
     await other.take(2_505);
@@ -111,7 +111,7 @@ describe('how many streams there are (EVENT-13)', () => {
       expect(refused.headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(JSON.parse(refused.text)).toMatchObject({ message: 'Too many requests: try again in 10 s' });
     }
-    // Pages, other people and services are none the worse.
+    // Pages, other users and services are not affected.
     expect((await admin.get('/events')).status).toBe(200);
     const colleague = await app.member(admin, 'grace@example.com');
     await app.promote(colleague.userId);

@@ -25,7 +25,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
   let app: TestApp;
   let admin: Client;
   let before: ReadonlyMap<string, number>;
-  /** What the service has open. */
+  /** Open sockets of the service. */
   const served = new Set<Socket>();
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
   });
   afterAll(() => app.close());
 
-  /** What is held more than at the beginning, by what it is. */
+  /** Returns the counters that exceed their value at the beginning, by kind. */
   function held(): Readonly<Record<string, number>> {
     const more = [...heldNow()].map(([what, amount]) => [what, amount - (before.get(what) ?? 0)] as const);
     return Object.fromEntries(more.filter(([, amount]) => amount !== 0));
@@ -53,7 +53,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
     expect((await admin.post('/users/by-ids', body)).status).toBe(200);
   }
 
-  /** Sends something and waits until so many requests of it were read. */
+  /** Sends bytes and waits until a number of requests in them were read. */
   async function send(bytes: Uint8Array, requests = 1): Promise<RawConnection> {
     let seen = 0;
     const count = () => {

@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 const addresses = [0, 1, 2, 3];
-/** The people of whom one is deleted, one is active and one moves about when a script begins; nobody else is there. */
+/** Users of whom one is deleted, one is active and one changes addresses when a script begins; there are no others. */
 const people = [0, 1, 2];
 
 type Command =
@@ -93,7 +93,7 @@ function send(act: Command, client: Client, { ids, domain }: Cast): Promise<Answ
   return act.does === 'delete' ? client.delete(path) : client.post(`${path}/restore`);
 }
 
-/** What is wrong with the links and mails of the people of a run: one mail and one link for each that an invitation brought in. */
+/** Returns the faults of links and mails of a run: one mail and one link for each user that an invitation added. */
 function invitationFaults(since: ReturnType<typeof now>, domain: string): string[] {
   const all = (sql: string): Json[] => store.prepare(sql).all(since.user);
   const links = all(
@@ -117,7 +117,7 @@ function invitationFaults(since: ReturnType<typeof now>, domain: string): string
   ];
 }
 
-/** Plays a script on people of its own; answers everything that was wrong. */
+/** Plays a script on users of its own; returns all faults. */
 async function play({ lanes, picks }: Script, isLoose = false): Promise<readonly string[]> {
   const { db } = it1.app.services;
   const { transaction } = db;

@@ -35,7 +35,9 @@ class Life {
     return (await it1.idOf(this.email(guest))) || 'f'.repeat(24);
   }
 
-  /** Has the server refuse the mail to some people while something is done; notes the links in what it took. */
+  /**
+   * Makes the server reject the mail to some users during an action; records the links in the mails that it accepted.
+   */
   async #mailing(unreached: readonly Guest[], act: () => Promise<Answer>): Promise<Answer> {
     const refused = unreached.map((guest) => this.email(guest));
     it1.mail.faults = { refuse: (address) => (refused.includes(address) ? 550 : null) };
@@ -112,7 +114,7 @@ class Life {
     return [status, this.model.single(does, guest, this.#nowMs)] as const;
   }
 
-  /** What can be seen of everything: each link, the list, mails. */
+  /** Returns the observable state: each link, the list, mails. */
   async seen(): Promise<Json> {
     this.#collect();
     const shown = ({ email, status, isReturning, delivery }: Json) => ({ email, status, isReturning, delivery });

@@ -33,7 +33,7 @@ describe('an administrator who leaves', () => {
   const clientsOf = async (): Promise<Json[]> => (await admin.get('/service-clients')).body.clients;
   const webhooksOf = async (): Promise<Json[]> => (await admin.get('/webhooks')).body.webhooks;
   const nothing = { serviceClients: [], webhooks: [], settings: [] };
-  /** The notices to somebody about a leaver, once there are so many. */
+  /** Returns the notices to a user about a leaver, once there is a number of them. */
   async function notices(to: string, about: string, expected: number): Promise<readonly string[]> {
     const all = () => office.mail.mailsTo(to).flatMap(({ raw }) => (raw.includes(`(${about}`) ? [raw] : []));
     await expect.poll(() => all().length, { timeout: 10_000 }).toBe(expected);

@@ -18,7 +18,7 @@ import { type Answer, type Client, password, type TestApp } from '../support/tes
 
 const another = 'Another-Horse-9';
 
-/** Somebody with a password, a session and a link. */
+/** A user with a password, a session and a link. */
 interface Person {
   readonly email: string;
   readonly session: Client;
@@ -53,13 +53,13 @@ describe('links and passwords, at the same moment', () => {
   const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort((a, b) => a - b);
   const choices = (many: number) => Array.from({ length: many }, (_, place) => `Choice-Number-${place}!`);
 
-  /** Which of some passwords open. */
+  /** Returns those of some passwords that are accepted. */
   async function opening(email: string, passwords: readonly string[]): Promise<readonly string[]> {
     const opened = await Promise.all(passwords.map((given) => opens(app, email, given)));
     return passwords.filter((_, place) => opened[place]);
   }
 
-  /** Has everybody use one link at once, each ahead of a transaction of its own until all are there. */
+  /** Uses one link in several requests at once, each held ahead of its transaction until all are there. */
   async function allAtOnce(link: string, passwords: readonly string[]): Promise<readonly Answer[]> {
     holdUntil(app.services.db, 'transaction', passwords.length);
     return Promise.all(passwords.map((given) => resetWith(app, link, given)));

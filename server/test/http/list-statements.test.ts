@@ -16,8 +16,8 @@ const few = 10;
 const many = 2_000;
 
 /**
- * What every request does: whether anybody wrote, who calls, whether the organization of a service is deleted, and when a
- * token was last used.
+ * Statements of every request: data version, credential, whether the organization of a service is deleted, and last use
+ * of a token.
  */
 const verification =
   /data_version|where "?[st]"?\."?hash|^select "id" from "organizations" where "is_deleted" = \S+$|"last_used_at" = |^(begin|commit)/i;
@@ -56,7 +56,7 @@ const lists: readonly List[] = [
   { name: 'GET /users/fetch/with-groups', call: () => ({ path: '/users/fetch/with-groups' }) },
   {
     name: 'POST /users/by-ids',
-    // For each 500 ids that somebody sends there is one look-up, however many users there are.
+    // One query for each 500 ids sent, however many users there are.
     call: (_, userIds) => ({ path: '/users/by-ids', body: { userIds: userIds.slice(0, 500) } }),
   },
   { name: 'GET /users/email/exists', call: () => ({ path: '/users/email/exists?email=ada@example.com' }) },
@@ -189,7 +189,7 @@ describe('statements of the list routes (STORE-14)', () => {
     });
   }
 
-  /** Invites everybody who was not yet: a row in the store, as after a mail that leads to the sign-in page. */
+  /** Invites all users who were not yet: a row in the store, as after a mail that leads to the sign-in page. */
   async function inviteAll(): Promise<void> {
     const { db, newId } = app.services;
     const invited = db.read.selectFrom('one_time_links').select('user_id');

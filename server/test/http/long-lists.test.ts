@@ -176,7 +176,7 @@ describe('long lists and what goes wrong', () => {
       expect(await released(app)).toBe(true);
     }
     expect((await admin.get('/users?limit=1')).status).toBe(200);
-    // Somebody who goes away is no fault of ours.
+    // A client that leaves is no fault of ours.
     expect(linesOf(/broke off/)).toEqual([]);
   });
 

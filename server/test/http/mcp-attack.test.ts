@@ -331,7 +331,7 @@ describe('credentials at the endpoint of agents', () => {
 
   const metadata = 'resource_metadata="http://localhost:0/.well-known/oauth-protected-resource/mcp"';
 
-  /** The codes with which somebody is refused, whatever the message. */
+  /** Returns the codes of a caller's errors, whatever the message. */
   async function codesFor(client: Client): Promise<string> {
     const codes = new Set<string>();
     for (const message of [ping, [ping], {}, 'nonsense']) {

@@ -9,7 +9,7 @@ import { type Client, type Json, TestApp } from '../support/test-app.ts';
 
 const scopes = catalogue.map(({ name }) => name);
 const tools = makeTools(routes);
-/** Ends what calls, and mails that nobody sends: whether those go out is another matter. */
+/** Tools that end the run, and mails that are not sent in it: their delivery is another matter. */
 const left = new Set(['revoke_my_token', 'invite_users', 'resend_invite']);
 const names = [...tools.keys()].filter((name) => !left.has(name));
 /** Ends what a user calls by: the user who calls here is spared. */
@@ -101,7 +101,7 @@ describe('random tokens call random tools with random arguments', () => {
     return typeof value !== 'object' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
   }
 
-  /** How the same is asked for in a request of its own; `null` where an address cannot say it. */
+  /** Returns the HTTP request for a tool call; `null` where an address cannot express it. */
   function requestOf(tool: Tool, given: Json): { path: string; body: Json } | null {
     const { partOf, nullable, declaration, bodyIsOptional } = tool;
     const said = Object.entries<Json>(given).filter(([name, value]) => value !== null || nullable.has(name));
@@ -123,7 +123,7 @@ describe('random tokens call random tools with random arguments', () => {
     return JSON.parse(text);
   }
 
-  /** What the route answers, where it can be asked: what changed something is asked for once only. */
+  /** Returns the response of the route, where it can be repeated: a change is requested only once. */
   async function answeredBy(
     client: Client,
     { tool, given, result }: { tool: Tool; given: Json; result: Json },

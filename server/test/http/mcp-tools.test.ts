@@ -10,10 +10,10 @@ import { MailServer } from '../support/mail-server.ts';
 import { storedRows } from '../support/second-connection.ts';
 import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
 
-/** Listed for everybody: nobody can do harm with them. */
+/** Listed for all callers: they are harmless. */
 const always = ['explain_access', 'revoke_my_token', 'whoami'];
 
-/** What each scope alone shows to any member, and what it shows to administrators besides. */
+/** Tools that each scope alone shows to any member, and those that it shows to administrators besides. */
 const byScope: Readonly<Record<string, { readonly member?: string[]; readonly admin?: string[] }>> = {
   'org:read': { member: ['get_organization'] },
   'org:write': { admin: ['update_organization'] },
@@ -72,7 +72,7 @@ const fresh = (what = 'agent') => {
   return `${what}-${count}`;
 };
 
-/** What differs between two things that are the same otherwise. */
+/** Removes the differences between two results that are the same otherwise. */
 function alike(value: Json): Json {
   const text = JSON.stringify(value, (key, one) => (key === 'lastUsedAt' ? undefined : one));
   return JSON.parse(
@@ -316,7 +316,7 @@ describe('the tools of agents', () => {
     expect(seen(structuredContent)).toEqual(seen(answered));
   });
 
-  /** That a hidden tool says why it is refused. */
+  /** Expects that a hidden tool returns the reason. */
   function expectRefused(result: Json, { name, endpoint: { policy } }: Tool, isAdmin: boolean): void {
     expect([name, result.isError]).toEqual([name, true]);
     const needed = 'scope' in policy ? policy.scope : '';

@@ -14,7 +14,7 @@ import { type Answer, type Client, TestApp } from '../support/test-app.ts';
 const paths = ['/oauth2/token', '/oauth2/introspect', '/oauth2/revoke'] as const;
 const good = 'grant_type=client_credentials&token=x';
 
-/** What there is to see of a refusal. */
+/** Returns the visible parts of an error. */
 function seen({ status, body, headers }: Answer) {
   return {
     status,
@@ -27,7 +27,7 @@ function seen({ status, body, headers }: Answer) {
   };
 }
 
-/** How a refusal looks by RFC 6749, section 5.2. */
+/** Returns an error in the form of RFC 6749, section 5.2. */
 function refusal(status: number, error: string) {
   return {
     status,

@@ -28,14 +28,14 @@ describe('the ticket of single sign-on', () => {
   });
 
   let people = 0;
-  /** Somebody new with a ticket. */
+  /** Creates a new user with a ticket. */
   async function arrive() {
     people += 1;
     const email = `p${people}@example.com`;
     const outcome = outcomeOf(await provider.walk(app, { sub: email, email, email_verified: true }));
     return { ...outcome, email, oidc: outcome['oidc'] ?? '' };
   }
-  /** Whoever has come before, with another ticket; `token` is of the sign-in that it is for. */
+  /** A user who has come before, with another ticket; `token` is of the sign-in that it is for. */
   const again = async ({ email }: { email: string }, visit: { token?: string } = {}) =>
     outcomeOf(await provider.walk(app, { sub: email, email, email_verified: true }, visit));
   const idOf = (email: string) => {

@@ -10,7 +10,7 @@ import type { Json } from '../support/test-app.ts';
 const file = '../../../docs/openapi.gen.json';
 const document: Json = JSON.parse(JSON.stringify(openApiDocument(routes)));
 
-/** What is sent piece by piece, by its address. */
+/** Media types of streamed responses, by address. */
 const streamedTypes: Readonly<Record<string, readonly string[]>> = {
   '/events': ['text/event-stream'],
   '/audit/export': ['application/jsonl', 'text/csv'],
@@ -23,7 +23,7 @@ function operationOf(endpoint: AnyEndpoint): Json {
   return document.paths[address]?.[endpoint.method.toLowerCase()];
 }
 
-/** What the viewer suggests to send. */
+/** Returns the example that the viewer suggests. */
 function exampleOf(schema: Json): unknown {
   if (schema.examples) return schema.examples[0];
   if (schema.anyOf) return exampleOf(schema.anyOf[0]);
@@ -120,7 +120,7 @@ describe('OpenAPI document', () => {
     // A client may be named in the body, too.
     if (isOAuth) return [{ client: [] }, {}];
     if (who === 'anyone') return [];
-    // Of the event log people read their own organization's, and services all of it.
+    // Users read the events of their own organization, and services all of them.
     if ('orService' in policy) return [{ bearer: [] }, { service: [] }];
     return [{ [who === 'service' ? 'service' : 'bearer']: [] }];
   }

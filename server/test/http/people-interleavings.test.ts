@@ -52,7 +52,7 @@ afterAll(async () => {
   await app.close();
 });
 
-/** New people, each with a session and a token; in two transactions, for there are thousands of them. */
+/** Creates users, each with a session and a token; in two transactions, for there are thousands of them. */
 async function newcomers(domain: string) {
   const { services } = app;
   const { clock, db, keys, newId } = services;
@@ -99,7 +99,7 @@ async function newcomers(domain: string) {
   }));
 }
 
-/** Whether anything that somebody had before being deleted still lets anybody in. */
+/** Returns whether any credential from before a deletion is still accepted. */
 async function isLetIn({ session, token, refresh }: Person): Promise<boolean> {
   const tried = [session.get('/org'), token.get('/org'), refresh.post('/userAccount/refresh/token')];
   return (await Promise.all(tried)).some(({ status }) => status !== 401);
@@ -116,7 +116,7 @@ function committed(act: () => void): () => void {
   };
 }
 
-/** Plays a script on people of its own; answers everything that was wrong after any of its moves. */
+/** Plays a script on users of its own; returns all faults after any of its moves. */
 async function play({ lanes, picks }: Script, isLoose: boolean): Promise<readonly string[]> {
   const { db } = app.services;
   const { transaction } = db;
@@ -174,7 +174,7 @@ const telling: readonly Script[] = [
     lanes: [[{ does: 'fullname', whom: 0, to: 'Grace' }], [{ does: 'designation', whom: 1, to: 'Ada' }]],
     picks: zeros,
   },
-  // Somebody is let in, deleted, restored, and then goes on.
+  // A user is admitted, deleted, restored, and then continues.
   ...[[0], [2]].map((picks) => ({
     lanes: [
       [{ does: 'delete', whom: 0 } as const],
@@ -183,7 +183,7 @@ const telling: readonly Script[] = [
     ],
     picks: [...picks, ...zeros],
   })),
-  // Somebody is read, deleted and then written as before.
+  // A user is read, deleted and then written as before.
   { lanes: [[{ does: 'delete', whom: 0 }], [{ does: 'firstName', whom: 0, to: 'Ada' }]], picks: [1, 1, ...zeros] },
 ];
 

@@ -9,7 +9,7 @@ import { type Answer, type Client, type Json, password, TestApp } from '../suppo
 
 const picture = new Uint8Array(onePixel());
 
-/** Somebody with every kind of credential. */
+/** A user with every kind of credential. */
 interface Person {
   readonly email: string;
   readonly id: string;
@@ -18,7 +18,7 @@ interface Person {
   readonly refreshToken: string;
 }
 
-/** What somebody does to make or change something of one's own. */
+/** An action by which a user creates or changes something of their own. */
 interface Doing {
   readonly name: string;
   readonly by: readonly ('session' | 'token')[];
@@ -51,7 +51,7 @@ describe('N7: a user is deleted while that user does something', () => {
     return { email, id: user._id, session, token: await session.token(), refreshToken: body.refreshToken };
   }
 
-  /** Everything that is stored of somebody, but for when tokens were used. */
+  /** Returns everything that is stored of a user, except the last use of tokens. */
   function theirs(id: string): Json {
     const store = secondConnection(app);
     const all = (sql: string, ...args: unknown[]) => store.prepare(sql).all(...args);
@@ -109,7 +109,7 @@ describe('N7: a user is deleted while that user does something', () => {
   ];
   const cases = doings.flatMap((doing) => doing.by.map((kind) => [`${doing.name}, by ${kind}`, kind, doing] as const));
 
-  /** Where the request waits: ahead of its transaction, or of what takes long before it. */
+  /** Places where the request is held: ahead of its transaction, or of slow work before it. */
   const gates: readonly (readonly [string, (name: string) => boolean, () => Gate])[] = [
     ['ahead of the transaction', () => true, () => holdNext(app.services.db, 'transaction')],
     [
@@ -129,7 +129,7 @@ describe('N7: a user is deleted while that user does something', () => {
     ],
   ];
 
-  /** Holds what somebody does, acts meanwhile, and lets it go on; answers what it made after that. */
+  /** Holds a user's action, acts meanwhile, and lets it continue; returns what it created afterwards. */
   async function around(
     hold: () => Gate,
     { doing, kind }: { doing: Doing; kind: 'session' | 'token' },

@@ -33,7 +33,7 @@ function atOnce(sends: readonly (() => Promise<Answer>)[]): Promise<Answer[]> {
   return Promise.all(sends.map((send) => send()));
 }
 
-/** The ways to get an address, each for somebody of its own. */
+/** Returns the requests that could get an address, each for a user of its own. */
 async function waysTo(email: string, each: number) {
   const spellings = [email, email.toUpperCase(), ` ${email}`, email.replace('example', 'ｅｘａｍｐｌｅ')];
   const people = await Promise.all(Array.from({ length: each * 2 }, () => somebody()));
@@ -49,7 +49,7 @@ async function waysTo(email: string, each: number) {
   }).flat();
 }
 
-/** Everybody who has an address, in whatever spelling, deleted or not. */
+/** Returns all users who have an address, in whatever spelling, deleted or not. */
 async function holders(email: string): Promise<readonly string[]> {
   const rows = await app.services.db.read.selectFrom('users').select(['id', 'email']).execute();
   return rows.filter((row) => row.email.toLowerCase() === email).map(({ id }) => id);

@@ -24,7 +24,7 @@ describe('an address that an account holds unverified', () => {
     await provider.stop();
   });
 
-  /** How a member puts a claim to an address. */
+  /** Requests by which a member claims an address. */
   const claims: readonly ((member: Client, email: string) => Promise<unknown>)[] = [
     (member, email) => member.patch(`/users/${member.userId}/email`, { email }),
     (member, email) => member.put(`/users/${member.userId}`, { email, currentPassword: password }),
@@ -65,7 +65,7 @@ describe('an address that an account holds unverified', () => {
     (await admin.get(`/users?search=${encodeURIComponent(email)}`)).body.users[0]?._id;
   const code = ({ status, body }: Answer) => [status, body.error?.code];
 
-  /** What the member is left with, and that the owner has another account. */
+  /** Expects the member's remaining state, and that the owner has another account. */
   async function expectGivenBack({ member, own, claimed }: Claim, since: number, isHere = true): Promise<void> {
     const { body } = await admin.get(`/users/${member.userId}`);
     expect(body).toMatchObject({ email: own, emailVerifiedAt: expect.any(String) });
@@ -148,7 +148,7 @@ describe('an address that an account holds unverified', () => {
     expect((await admin.post('/users', { fullName: 'N', email: own })).body.message).toContain('restore');
     const again = await claim();
     await app.deleteUser(again.member.userId);
-    // The person of the verified address comes back, and not with the one that was only claimed.
+    // The owner of the verified address comes back, and not with the one that was only claimed.
     expect((await admin.post('/users/bulk/invite', { emails: [again.own] })).status).toBe(200);
     expect((await admin.get(`/users/${again.member.userId}`)).body.email).toBe(again.own);
     expect((await admin.post(`/users/${member.userId}/restore`)).body).toMatchObject({ email: own });
@@ -168,7 +168,7 @@ describe('an address that an account holds unverified', () => {
     expect(codeOf(tool)).toBe('CONFLICT');
     expect(await walk(claimed, { email_verified: false })).toEqual({ error: 'email_not_verified' });
     expect(await walk(claimed.replace('e', '\u212e'))).toEqual({ error: 'email_not_verified' });
-    // Nor is the last verified address anybody else’s meanwhile.
+    // Nor does the last verified address belong to anyone else meanwhile.
     expect((await admin.post('/users', { fullName: 'N', email: own })).status).toBe(409);
     expect((await app.audit()).slice(rows).some(({ action }) => action === 'user.email-given-back')).toBe(false);
     expect(await userOf(await walk(own))).toBe(member.userId);

@@ -96,14 +96,14 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     return { status, body, header: (name) => headers.get(name) ?? undefined };
   }
 
-  /** Calls as somebody whose token something happened to. */
+  /** Calls with a token that something happened to. */
   async function ended(spoil: (client: Client, tokenId: string) => Promise<unknown>): Promise<Refused> {
     const client = await member.token({ expiryDays: 30 });
     await spoil(client, client.tokenId);
     return call(client, 'GET', '/users');
   }
 
-  /** Invites somebody by mail. */
+  /** Invites a user by mail. */
   const invite = (email: string, client = inviter) =>
     call(client, 'POST', '/users/bulk/invite', { body: { emails: [email] } });
 

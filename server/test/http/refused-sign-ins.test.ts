@@ -15,7 +15,7 @@ describe('refused sign-ins in the audit log (AUDIT-9)', () => {
     member = await app.member(admin, email);
     return admin;
   }
-  /** Waits for so many records behind the answers, and answers them. */
+  /** Waits for a number of records written after responses, and returns them. */
   async function refusals(count: number): Promise<Json[]> {
     const found = async () => (await app.audit()).filter(({ action }) => action === 'sign-in.refused');
     await vi.waitUntil(async () => (await found()).length >= count, { timeout: 20_000 });

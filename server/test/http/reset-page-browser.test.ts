@@ -10,7 +10,7 @@ const route = '/api/v1/userAccount/password/reset/token';
 const started = 'http.server.request.start';
 const ownFiles = ['GET /reset-password', 'GET /reset-password/page.css', 'GET /reset-password/page.js'];
 
-/** What the most eager scanner runs in a page that it opened. */
+/** Script of the most eager scanner in a page that it opened. */
 const scanner = `addEventListener('load', () => {
   for (const field of document.querySelectorAll('input[type=password]')) field.value = 'Scanners-Choice-9';
   document.querySelector('button').click();
@@ -30,7 +30,7 @@ describe('the page behind links in mails, in a browser', () => {
   let admin: Client;
   let browser: Browser;
   let visited: VisitedPage | null = null;
-  /** What the service was asked, by whomever. */
+  /** Requests to the service, by any client. */
   let arrived: Arrived[] = [];
   const links: string[] = [];
 
@@ -62,7 +62,7 @@ describe('the page behind links in mails, in a browser', () => {
     await app.close();
   });
 
-  /** Where a secret is that it must not be: all that arrived but the credential of a request, and the log. */
+  /** Returns the places where a secret must not be: all requests except their credentials, and the log. */
   function placesOf(secret: string): string[] {
     const requests = arrived.filter(({ what, rawHeaders }) => {
       const others = rawHeaders.filter((_, index) => rawHeaders[index - 1]?.toLowerCase() !== 'authorization');
@@ -76,7 +76,7 @@ describe('the page behind links in mails, in a browser', () => {
   const asked = () => arrived.map(({ what }) => what).sort();
   const sent = () => arrived.filter(({ what }) => what.startsWith('POST'));
 
-  /** Somebody new, and the fragment of a link to choose the first password with. */
+  /** Invites a user; returns the fragment of a link to set the first password. */
   async function invited(email: string): Promise<string> {
     const made = await admin.post('/users', { fullName: 'Grace Hopper', email });
     const { status, body, text } = await admin.post(`/users/${made.body._id}/invite-link`);

@@ -20,7 +20,9 @@ describe('a service client that a personal access token made', () => {
   });
   afterAll(() => app.close());
 
-  /** Whether a service is there: listed, given tokens, and with one that is good by verification and by introspection. */
+  /**
+   * Returns whether a service is active: listed, given tokens, and with one that verification and introspection accept.
+   */
   async function signsOfLife(service: RegisteredService, holder: Client) {
     const owner = await app.signIn('ada@example.com');
     const { clients } = (await owner.get('/service-clients')).body;
@@ -73,7 +75,7 @@ describe('a service client that a personal access token made', () => {
     const [byToken, bySession] = [await madeBy(await owner.token()), await madeBy(owner)];
     await app.demote(owner.userId);
     await app.deleteUser(owner.userId);
-    // What a person registers in a session is the organization's.
+    // A client that a user registers in a session belongs to the organization.
     expect([await byToken(), await bySession()]).toEqual([dead, alive]);
     expect((await admin.post(`/users/${owner.userId}/restore`)).status).toBe(200);
     expect(await byToken()).toEqual(dead);

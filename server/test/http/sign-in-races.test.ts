@@ -31,7 +31,7 @@ async function sessions(): Promise<number> {
   return (await rows.execute()).length;
 }
 
-/** Signs in so many times with one code, each held once it has proved the code, until all have. */
+/** Signs in several times with one code, each held once it has proved the code, until all have. */
 async function signInAtOnce(code: string): Promise<{ answers: Answer[]; made: number }> {
   const before = await sessions();
   const tokens = await Promise.all(Array.from({ length: atOnce }, () => desk.begin(email)));

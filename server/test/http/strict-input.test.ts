@@ -39,7 +39,7 @@ const protective = [
   'POST /webhooks/:webhookId/replay',
 ];
 
-/** What answers an array and is no list: one thing with an array in it, or what others wrote the form of. */
+/** Endpoints that return an array and are no list: one thing with an array in it, or a form that others define. */
 const noLists = [
   'GET /.well-known/jwks.json',
   'GET /.well-known/oauth-protected-resource',

@@ -34,7 +34,7 @@ async function throughout(clients: readonly Client[], act: () => Promise<void> |
   return { calls, doneMs };
 }
 
-/** Who still got what among the requests begun after `act` was over, and whether there was anything to cut. */
+/** Returns the requests begun after `act` was over that still succeeded, and whether there was anything to cut. */
 function cut({ calls, doneMs }: Awaited<ReturnType<typeof throughout>>) {
   const after = calls.filter(({ startedMs }) => startedMs > doneMs);
   return {

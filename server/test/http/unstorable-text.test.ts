@@ -39,7 +39,7 @@ it.each(asked)(
     for (const text of texts) {
       const inPath = place.replace(/\{\w+\}/g, text);
       const inQuery = names.map((name) => `${place.replace(/\{\w+\}/g, 'a'.repeat(24))}?${name}=${text}`);
-      // Of what deletes, only what names nobody is asked.
+      // Of deletions, only those of an unknown id are sent.
       const addresses =
         method === 'GET' || path.includes('{') ? [...(inPath === place ? [] : [inPath]), ...inQuery] : [];
       for (const address of addresses) {

@@ -209,7 +209,7 @@ describe('a webhook that is unwell (EVENT-23, EVENT-26)', () => {
     const first = await addUser(app, admin);
     await vi.waitUntil(async () => (await stateOf(id)).state === 'off');
     expect(await stateOf(id)).toMatchObject({ offReason: 'gone' });
-    // What is off is not behind, and nobody is to be told so.
+    // A webhook that is off is not behind, and has no metrics.
     await vi.waitUntil(async () => !(await app.services.metrics.expose()).text.includes(id), { timeout: 5_000 });
     await addUser(app, admin);
     expect(sequencesAt(receiver)).toEqual([first]);

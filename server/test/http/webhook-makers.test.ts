@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 describe('a webhook that a personal access token made (SCOPE-26)', () => {
-  /** Whether it is there, and gets what happens. */
+  /** Returns whether it exists, and gets events. */
   async function isAlive({ id }: Json): Promise<boolean> {
     const owner = await app.signIn('ada@example.com');
     const { webhooks } = (await owner.get('/webhooks')).body;
@@ -28,7 +28,7 @@ describe('a webhook that a personal access token made (SCOPE-26)', () => {
     const sequence = await addUser(app, owner);
     const expected = isListed ? 2 : 1;
     await arrived(receiver, expected);
-    // Whoever came later would be a message too many.
+    // A later event would be a message too many.
     await owner.post(`/webhooks/${witness.id}/test`);
     await owner.delete(`/webhooks/${witness.id}`);
     expect(sequencesAt(receiver).filter((one) => one === sequence)).toHaveLength(expected);

@@ -43,9 +43,9 @@ describe('two nodes: what is done behind requests', () => {
     const taken = async (atMs: number) => (await ask(atMs)).filter(Boolean).length;
     expect(await taken(nowMs)).toBe(1);
     expect(await taken(nowMs + hour - 1)).toBe(0);
-    // Whoever took it may have died: nobody has to tell that it was done.
+    // The node that took it may have died: no one has to confirm that it was done.
     expect(await taken(nowMs + hour)).toBe(1);
-    // A clock that was set back keeps nobody from it for long.
+    // A clock that was set back blocks no one for long.
     expect(await taken(nowMs - hour)).toBe(1);
   });
 
@@ -85,7 +85,7 @@ describe('two nodes: what is done behind requests', () => {
     expect(await upTo()).toEqual(sent());
     expect(sent().length).toBeGreaterThan(39);
 
-    // As a node that died leaves it: somebody else's, until the hold is over.
+    // As a node that died leaves it: another node's, until the lease ends.
     const holder = (await relayOf(b, id)).holder;
     await a.stop();
     const heldUntil = a.clock.now() + minute;

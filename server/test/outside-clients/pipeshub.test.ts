@@ -7,7 +7,7 @@ import { ensureOutsideClients, installMsMax, outsideFile } from './outside-clien
 
 const program = outsideFile('@pipeshub-ai/mcp/bin/mcp-server.js');
 
-/** A local MCP server that nobody here wrote, talked to over its standard input and output, as an agent does. */
+/** A third-party local MCP server, used over its standard input and output, as an agent does. */
 class StdioServer {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #waiting = new Map<number, (message: Json) => void>();
@@ -69,7 +69,7 @@ describe('a stdio MCP client from npm, with a personal access token (PAT-27, USE
     await app.close();
   });
 
-  /** What a call of its directory tool shows the agent. */
+  /** Returns the result of a call of its directory tool. */
   async function directory(args: Json): Promise<Json> {
     const { result } = await server.request('tools/call', { name: 'pipeshub_directory', arguments: args });
     const [{ text }] = result.content;

@@ -123,7 +123,7 @@ describe('a data directory', () => {
     expect(await refusal()).toMatch(/^The store .* is damaged: restore it from a backup$/);
     writeFileSync(store, 'a text that was put in its place\n'.repeat(500));
     expect(await refusal()).toMatch(/^The store .* is damaged: restore it from a backup$/);
-    // Anybody could found an organization in what would be made of it.
+    // Anyone could create an organization in the resulting store.
     writeFileSync(store, '');
     expect(await refusal()).toBe(
       `The store ${store} is empty: restore it from a backup, or remove the file to begin anew`,

@@ -13,7 +13,7 @@ const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toStr
 const linkSecret = `lkl_${'Ab3-_'.repeat(8)}xyz`;
 const hash = '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$RdescudvJCsgt3ub+b/dWRWJTmaaJObG';
 
-/** What a log writes while `use` has it. */
+/** Returns what a log writes while `use` runs. */
 async function written(
   use: (log: Logger) => void,
   options: { isTTY?: boolean; logLevel?: 'info' | 'silent' } = {},

@@ -13,7 +13,7 @@ describe('the sender of mail', () => {
   });
   afterEach(() => mails.stop());
 
-  /** Who the welcome mail comes from, in the envelope and for people. */
+  /** Returns the sender of the welcome mail, in the envelope and in the header. */
   async function senderWith(environment: Readonly<Record<string, string>>): Promise<readonly [string, string]> {
     const app = await TestApp.start({ SMTP_URL: mails.url, ...environment });
     expect((await app.nobody.post('/org', { ...organization, sendEmail: true })).status).toBe(200);

@@ -67,7 +67,7 @@ describe('kill -9 in the middle of an invitation', () => {
 
         const mail = await MailServer.start();
         server = await start(mail.port);
-        // Nobody knows yet whether the mails are still on their way.
+        // It is not known yet whether the mails were sent.
         expect((await server.call('POST', '/users/bulk/invite', call)).status).toBe(409);
         const pending = await server.call('GET', '/users/invitations?status=pending', { token });
         expect(pending.body.pagination.totalCount).toBe(emails.length);

@@ -11,7 +11,7 @@ const timeoutMs = 120_000;
 
 beforeAll(ensureServerIsBuilt);
 
-/** Kills a server the moment an answer is there, and starts the next one on what it left. */
+/** Kills a server as soon as there is a response, and starts the next one on the same data. */
 async function restart(server: ServerProcess, dataDir: string): Promise<ServerProcess> {
   const { signal } = await server.end('SIGKILL');
   expect(signal).toBe('SIGKILL');

@@ -56,7 +56,7 @@ describe('SIGTERM', () => {
         `content-length: ${body.length}`,
       ];
       socket.write(`${head.join('\r\n')}\r\n\r\n${body.slice(0, 20)}`);
-      // An answer to somebody else shows that the server has read what was sent before.
+      // A response to another client shows that the server has read the earlier bytes.
       await server.call('GET', '/org/exists');
       server.signal('SIGTERM');
       for (let tries = 0; tries < 200; tries += 1) {

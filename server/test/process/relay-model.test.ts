@@ -57,7 +57,7 @@ async function playAll(acts: readonly Act[], twin: Twin = {}): Promise<readonly 
 
 const few = [change('create'), change('rename'), change('organization'), change('delete')];
 const fewWithPoison = [change('create'), change('poison'), change('organization')];
-/** What can happen to a few events on their way out. */
+/** Possible fates of a few events. */
 const ways: readonly (readonly [string, readonly Change[], readonly Outcome[]])[] = [
   ['all is well', few, []],
   ['an answer is lost', few, [outcomes.lost]],

@@ -14,7 +14,7 @@ import { TestClock } from '../support/test-clock.ts';
 
 type MakeLive = (read: () => Config) => LiveConfig;
 
-/** The broken twin: one object whose parts are exchanged, so that whoever has taken it sees them change. */
+/** The mutant: one object whose parts are replaced, so that holders see them change. */
 const mixing: MakeLive = (read) => {
   const current = { ...read() };
   let generation = 0;
@@ -105,7 +105,9 @@ describe('an answer that is under way when the configuration changes (CONFIG-26)
   });
 });
 
-/** What a token may do at three calls: before a reload that narrows it, across it, and after it. */
+/**
+ * Returns the statuses of three calls with a token: before a reload that narrows its scopes, across it, and after it.
+ */
 async function statusesAcross(makeLive: MakeLive): Promise<readonly number[]> {
   const { call, reload, session, db } = await start(makeLive);
   const made = await call('POST', '/personal-access-tokens', { token: session, body: { name: 'used' } });

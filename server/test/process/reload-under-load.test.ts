@@ -13,7 +13,7 @@ beforeAll(ensureServerIsBuilt);
 vi.setConfig({ testTimeout: 120_000 });
 
 const reloads = 200;
-/** How often each kind of request is to have been made while there were reloads. */
+/** Minimum number of requests of each kind during reloads. */
 const callsMin = 10;
 const names = ['one', 'two'] as const;
 type Name = (typeof names)[number];
@@ -107,7 +107,7 @@ class Reloader {
   }
 }
 
-/** Everything that people do while there are reloads; each throws for an answer that is not right. */
+/** Requests that users make during reloads; each throws for a wrong response. */
 function kindsOf(server: ServerProcess, session: string, token: string): Record<string, () => Promise<void>> {
   let guests = 0;
   const called = async (
@@ -147,7 +147,7 @@ function kindsOf(server: ServerProcess, session: string, token: string): Record<
   };
 }
 
-/** Whether all mails of one request came from one server, with one sender and one address in their links. */
+/** Expects that all mails of one request came from one server, with one sender and one address in their links. */
 function expectWholeMails(): void {
   const byGuestList = new Map<string, Set<string>>();
   let count = 0;

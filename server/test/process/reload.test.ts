@@ -12,7 +12,7 @@ import { attemptSignIn, claimsOf } from '../support/sign-in.ts';
 import { type Client, type Json, organization, TestApp, type TokenClient } from '../support/test-app.ts';
 
 const { contactEmail } = organization;
-/** What the service runs with when a test begins. */
+/** Configuration at the beginning of a test. */
 const first = { BASE_URL: 'https://one.example.net', PAT_PREFIX: 'one' };
 
 let app: TestApp;
@@ -35,7 +35,7 @@ async function reload(changes: Readonly<Record<string, string>>): Promise<void> 
   expect([status, text]).toEqual([200, expect.any(String)]);
 }
 
-/** What a service that signs its own tokens with a secret gets. */
+/** Returns the status for a service that signs its own tokens with a secret. */
 async function signedWith(secret: string): Promise<number> {
   const exp = Math.floor(app.clock.now() / 1_000) + 60;
   const token = compactJwt({ alg: 'HS256' }, { scopes: ['FETCH_CONFIG'], exp }, hmac(secret));

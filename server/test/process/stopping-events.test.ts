@@ -81,14 +81,14 @@ describe.each(brokers)('a service that stops, with %s behind it (RUN-7)', (_, be
     await app.stop();
     // Below the ten seconds after which the process gives up.
     expect(performance.now() - startedMs).toBeLessThan(9_000);
-    // Everything has ended that could still want something of the store: nobody holds a relay.
+    // Everything has ended that could still use the store: there is no lease.
     const store = secondConnection(app);
     expect(store.prepare('SELECT DISTINCT holder FROM relays').pluck().all()).toEqual([null]);
     store.close();
     await nextTurn();
     expect(faults()).toEqual([]);
     broker.resume();
-    // What did not arrive is tried again after a moment.
+    // Failed events are retried after a while.
     app.clock.advance(second);
     const again = await TestApp.start({ EVENTS_URL: broker.url, DATA_DIR: app.dataDir }, app.clock);
     await vi.waitUntil(async () => new Set(await sequences(broker)).size === 5, { timeout: 10_000 });

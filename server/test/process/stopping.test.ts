@@ -80,7 +80,7 @@ describe('a service that stops (RUN-7)', () => {
     const stopped = app.stop();
     expect((await silent.closed()).closed).toBe(true);
     expect((await idle.closed()).closed).toBe(true);
-    // Somebody who is in the middle of a request is waited for.
+    // A client in the middle of a request is waited for.
     half.send(exists.slice(20));
     expect(await answerOn(half)).toEqual([200]);
     await stopped;

@@ -96,7 +96,7 @@ describe('what a service has written, once it is closed (PASSWORD-6)', () => {
     const { app, code, secrets } = await withSignIns();
     await app.stop();
     for (const secret of secrets) expect([secret.length > 20, written(app).includes(secret)]).toEqual([true, false]);
-    // Six digits alone: within a hash or a moment they may stand by chance.
+    // Six digits alone: within a hash or a time they may occur by chance.
     const alone = new RegExp(`(?<![\\w.-])${code}(?![\\w.-])`);
     expect(alone.test(written(app))).toBe(false);
     app.logLines.push(JSON.stringify({ msg: `mailed ${code}` }));

@@ -19,11 +19,11 @@ interface Step {
   readonly status: number | null;
 }
 
-/** What a pasted block printed, and how its last command ended. */
+/** Output of a pasted block, and the end of its last command. */
 interface Outcome {
   readonly exitCode: number;
   readonly output: string;
-  /** What it printed on the standard error. */
+  /** Output on the standard error. */
   readonly errors: string;
 }
 
@@ -60,8 +60,8 @@ function readBlocks(printed: string): Omit<Outcome, 'errors'>[] {
 }
 
 /**
- * Runs the blocks as they are printed in one shell. A person takes a moment between them; here one moment is needed, for
- * the last use of the token to be written before the list is asked for it.
+ * Runs the printed blocks in one shell. A user pauses between them; here one pause is needed, for the last use of the
+ * token to be written before it is listed.
  */
 async function paste(steps: readonly Step[], environment: Readonly<Record<string, string>>): Promise<Outcome[]> {
   const home = mkdtempSync(join(tmpdir(), 'latchkey-walk-'));
@@ -102,7 +102,7 @@ function shapeOfText(answer: string): unknown {
   return /^[[{]/.test(answer) ? shapeOf(JSON.parse(answer)) : answer;
 }
 
-/** A block's output, taken apart: the answer, and the status below it where curl was told to print it. */
+/** Splits a block's output: the response, and the status below it where curl prints it. */
 function readOutput(output: string): { readonly text: string; readonly status: number | null } {
   const match = /^([\s\S]*)\n(\d{3})$/.exec(output);
   return match ? { text: match[1] ?? '', status: Number(match[2]) } : { text: output, status: null };

@@ -6,10 +6,10 @@ const root = join(import.meta.dirname, '../../..');
 const text = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const rules = readFileSync(join(root, 'docs/rules.md'), 'utf8');
 
-/** How many requirement groups each chapter of ASVS 5.0 has, V1 to V17. */
+/** Requirement groups in each chapter of ASVS 5.0, V1 to V17. */
 const groupsOf = [5, 4, 7, 4, 4, 8, 6, 4, 2, 7, 7, 3, 4, 3, 4, 5, 3];
 
-/** What the first cells of table rows begin with, by a form. */
+/** Returns the beginnings of first cells of table rows that match a form. */
 const rowsOf = (form: RegExp) => [...text.matchAll(form)].map((match) => match[1]);
 
 describe('docs/security.md (SECURITY-1)', () => {

@@ -1,6 +1,6 @@
 import type { Answer, Client, Json } from './test-app.ts';
 
-/** What every client of the protocol takes. */
+/** Media types that every client of the protocol accepts. */
 export const accept = 'application/json, text/event-stream';
 /** The newest revision, and the one before it. */
 export const newest = '2026-07-28';
@@ -42,7 +42,7 @@ export function askNewest(client: Client, method: string, params: Json = {}): Pr
   return send(client, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, { headers });
 }
 
-/** The names of the tools that are listed for somebody, in their order. */
+/** Returns the names of the tools that are listed for a caller, in their order. */
 export async function toolNames(client: Client): Promise<string[]> {
   const { result } = await ask(client, 'tools/list');
   return result.tools.map(({ name }: Json) => name);

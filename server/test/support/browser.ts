@@ -11,7 +11,7 @@ interface Cookie {
 /** A page as it came, no redirect followed. */
 export interface Page {
   readonly status: number;
-  /** Where it leads, absolute; `null` for nowhere. */
+  /** Absolute address of the redirect; `null` for none. */
   readonly location: string | null;
   readonly headers: Headers;
   readonly text: string;
@@ -36,7 +36,7 @@ export class Browser {
     this.app = app;
   }
 
-  /** What it would send of its cookies. */
+  /** Returns the cookies that it would send. */
   cookiesFor(address: string): string {
     const { hostname, pathname, protocol } = new URL(address);
     return this.#cookies
@@ -83,7 +83,7 @@ function lower(text: string): string {
   return text.toLowerCase();
 }
 
-/** What the sign-in page is told, behind the # of its address. */
+/** Returns the fragment of the sign-in page's address, parsed. */
 export function outcomeOf(signInPage: string | null): Readonly<Record<string, string>> {
   return Object.fromEntries(new URLSearchParams(new URL(signInPage ?? '').hash.slice(1)));
 }

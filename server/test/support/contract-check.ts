@@ -32,7 +32,7 @@ function templateOf(path: string): string | undefined {
 interface CheckedAnswer {
   readonly status: number;
   readonly body: unknown;
-  /** Whether there is a connector backend: the body of a success is its own then, where it may be passed on. */
+  /** There is a connector backend: the body of a success is its own then, where it may be passed on. */
   readonly hasBackend?: boolean;
 }
 

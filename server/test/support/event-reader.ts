@@ -25,11 +25,11 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Somebody who reads GET /events as it comes. */
+/** Reader of GET /events as a stream. */
 export class EventReader {
   readonly status: number;
   readonly headers: Headers;
-  /** Those that came whole. */
+  /** Complete events. */
   readonly events: ReadEvent[] = [];
   comments = 0;
   retryMs: number | null = null;
@@ -90,12 +90,12 @@ export class EventReader {
     return this.events.map(({ id }) => Number(id));
   }
 
-  /** How it ended: by the end of the answer, or broken off; `null` while it goes on. */
+  /** End of the stream: by the end of the response, or broken off; `null` while it continues. */
   get ended(): 'orderly' | 'broken' | null {
     return this.#ended;
   }
 
-  /** Waits for so many events in all and answers them. */
+  /** Waits for a total number of events and returns them. */
   async take(count: number): Promise<ReadEvent[]> {
     await vi.waitUntil(() => this.events.length >= count || this.#ended, { timeout: 15_000, interval: 10 });
     return this.events;
@@ -114,7 +114,7 @@ export class EventReader {
   }
 }
 
-/** Has events written, as many as people are added. */
+/** Writes events by adding users. */
 export async function addEvents(admin: Client, count: number, name = 'person'): Promise<void> {
   for (let made = 0; made < count; made += 1) {
     const email = `${name}-${made}@example.com`;
@@ -128,7 +128,7 @@ export class MonotonicClock {
   #aheadMs = 0;
   readonly #spy;
 
-  /** @param options.stands it goes on by `advance` alone, however long anything takes */
+  /** @param options.stands advances by `advance` alone, however long anything takes */
   constructor({ stands = false } = {}) {
     const original = performance.now.bind(performance);
     // Whole milliseconds: with fractions, what is advanced by a second may differ by less than one.

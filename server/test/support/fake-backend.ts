@@ -10,7 +10,7 @@ export interface WireRequest {
   readonly body: string;
 }
 
-/** What a backend does with a request: anything that a socket can do. */
+/** Behaviour of a backend for a request: anything that a socket can do. */
 export type Behaviour = (socket: Socket, request: WireRequest) => void;
 
 function splitRequest(received: string): WireRequest | null {
@@ -37,13 +37,13 @@ export function answering(status: number, body: string | Buffer = '{}', headers:
 /** A behaviour that accepts and says nothing. */
 export const silent: Behaviour = () => {};
 
-/** A backend on a socket of its own, which behaves as badly as it is told to. */
+/** A backend on a socket of its own that misbehaves as a test wants. */
 export class FakeBackend {
-  /** What it does with requests to come. */
+  /** Behaviour for later requests. */
   behave: Behaviour = answering(200);
   readonly requests: WireRequest[] = [];
   readonly sockets = new Set<Socket>();
-  /** Those of the sockets that a request came over. */
+  /** Sockets that a request arrived on. */
   readonly asked = new Set<Socket>();
   connections = 0;
   readonly #server: Server;
@@ -96,7 +96,7 @@ export class FakeBackend {
     });
   }
 
-  /** Cuts off everybody and listens no more. */
+  /** Closes all connections and stops listening. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     for (const socket of this.sockets) socket.destroy();

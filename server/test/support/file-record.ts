@@ -6,7 +6,7 @@ import { afterAll } from 'vitest';
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** What a test file took and reached; on the file alone. */
+    /** CPU time and statements of a test file; on the file alone. */
     record?: {
       /** Milliseconds of CPU, of this process and of those that it started and that have ended (where the system tells). */
       readonly cpuMs: number;
@@ -20,7 +20,7 @@ declare module 'vitest' {
 }
 
 const root = resolve(import.meta.dirname, '../../..');
-/** What runs the statements of others, and so is never where one comes from. */
+/** Functions that run the statements of others, and so are never their origin. */
 const carriers =
   /^server\/src\/db\/(?:(?:statement|database|batches|kept|write-health)|sqlite\/(?:batch-reader|sqlite)|postgres\/[\w-]+)\.ts$/;
 
@@ -82,7 +82,7 @@ function origin(): string | null {
   return null;
 }
 
-/** What separates the parts of a statement. */
+/** Separators of the parts of a statement. */
 const separators =
   /\b(?:select|from|(?:inner |left )?join|on|where|and|or|order by|group by|having|limit|offset|set|values|returning|union)\b|, /;
 /** A part that every engine reads alike: names, parameters, equality, membership of a list. */

@@ -26,7 +26,7 @@ export const idOf = (number: number) => number.toString(16).padStart(24, '0');
 export const orgId = idOf(1);
 const groupIds = { admin: idOf(2), everyone: idOf(3), standard: idOf(4) };
 
-/** Names of every kind, and how somebody looks for them. */
+/** Names of every kind, and search texts for them. */
 export const people = [
   ['Ada Lovelace', 'LOVE'],
   ['Åsa ÅKESSON', 'åkesson'],
@@ -42,15 +42,15 @@ export const people = [
 ] as const;
 export const userIds = people.map((_, place) => idOf(100 + place));
 export const [adaId = '', asaId = ''] = userIds;
-/** The last of the people: the only one who has never logged in. */
+/** The last user: the only one who has never logged in. */
 export const newcomerId = userIds.at(-1) ?? '';
 const goneId = idOf(200);
 export const emailOf = (place: number) => (place === 0 ? 'ada@example.com' : `person-${place}@example.com`);
 
-/** So many more tokens that are past their time: they are brought up to date in several pages. */
+/** Expired tokens in addition: they are migrated in several pages. */
 export const manyTokens = 2_500;
 
-/** Three that the first release signed. The others are told by their hash alone, and are any text. */
+/** Three that the first release signed. The others are known by their hash alone, and are any text. */
 export const raw = {
   forever: signed.token,
   child: 'eyJ.child.x',

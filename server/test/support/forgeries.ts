@@ -109,7 +109,7 @@ function extended(key: ServiceKey): [string, JwtPart, Signer][] {
 }
 
 /**
- * Tokens with these claims that nobody may accept, by what is wrong with them.
+ * Tokens with these claims that must be rejected, by what is wrong with them.
  * @param good a token of the service, whose signature is misused
  * @param trapUrl where a verifier that follows addresses in a token would go
  */

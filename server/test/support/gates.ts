@@ -8,7 +8,7 @@ export interface Gate {
   open(): void;
 }
 
-/** What is written behind requests is nobody's call: it may come at any moment, and passes every gate. */
+/** Returns whether a call runs behind requests: it may come at any time, and passes every gate. */
 function isBehindRequests(): boolean {
   return new Error('where').stack?.includes('storeLastUsed') ?? false;
 }
@@ -34,7 +34,7 @@ export function holdNext<K extends string>(target: Held<K>, name: K): Gate {
   return { arrived, open };
 }
 
-/** Holds calls of a method until there are so many of them; then all go on, and calls after them pass. */
+/** Holds calls of a method until there is a number of them; then all continue, and later calls pass. */
 export function holdUntil<K extends string>(target: Held<K>, name: K, count: number): void {
   const original = target[name];
   let calls = 0;

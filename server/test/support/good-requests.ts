@@ -9,7 +9,7 @@ import { addRelay, unserved } from './stored-relays.ts';
 import { type Answer, Client, type Json, password, type TestApp } from './test-app.ts';
 import { registerWebhook } from './webhooks.ts';
 
-/** Who and what requests are made with. */
+/** Clients and data that requests are made with. */
 export interface World {
   /** Has a mail server. */
   readonly app: TestApp;
@@ -27,7 +27,7 @@ export interface GoodRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whose password it sets, to the one in the body. */
   readonly setsPasswordOf?: string;
-  /** Whether it verifies the address of the user of the client. */
+  /** It verifies the address of the client's user. */
   readonly verifiesAddress?: true;
 }
 
@@ -63,10 +63,10 @@ function changeOfMembers(change: 'add-users' | 'remove-users'): readonly [string
   return [`POST /userGroups/${change}`, make];
 }
 
-/** What people choose in place of the password of tests. */
+/** A new password in place of the password of tests. */
 export const newPassword = 'Brand-New-Horse-8';
 
-/** Somebody new and the secret of a link for them. */
+/** Invites a new user; returns the user and the secret of a link. */
 async function invited({ app, admin }: World): Promise<{ readonly holder: Client; readonly email: string }> {
   const email = fresh();
   const { _id } = (await admin.post('/users', { fullName: 'Good', email })).body;
@@ -74,7 +74,7 @@ async function invited({ app, admin }: World): Promise<{ readonly holder: Client
   return { holder: new Client(app, link.split('#token=')[1], _id), email };
 }
 
-/** What a service sends that names itself in the body. */
+/** Returns a request of a service that names itself in the body. */
 function ofService(path: string, more: Readonly<Record<string, string>>): readonly [string, Make] {
   const make: Make = async ({ app, admin }) => {
     const { clientId, clientSecret } = await registerService(admin);

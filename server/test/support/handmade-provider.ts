@@ -9,7 +9,7 @@ type Answer = (response: ServerResponse) => void;
 type Place = 'discovery' | 'jwks' | 'token' | 'userinfo';
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** What the provider does otherwise than a good one. */
+/** Deviations of the provider from a correct one. */
 interface Faults {
   /** Other claims in the ID token; `undefined` leaves one out. */
   readonly claims?: Claims;
@@ -30,7 +30,7 @@ export function says(status: number, body: string, headers: Readonly<Record<stri
   return (response) => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
 }
 
-/** Answers JSON that ends after so many bytes; `sent` is told how many went out so far. */
+/** Responds with JSON that ends after a number of bytes; `sent` is called with the bytes sent so far. */
 export function saysMuch(bytes: number, sent: (bytes: number) => void): Answer {
   return (response) => {
     const part = Buffer.alloc(65_536, ' ');
@@ -62,15 +62,15 @@ export function drips(everyMs: number): Answer {
 /** Accepts and says nothing. */
 export const saysNothing: Answer = () => {};
 
-/** A provider of OpenID Connect by hand, which is as bad as it is told to be. */
+/** A provider of OpenID Connect that misbehaves as a test wants. */
 export class HandmadeProvider {
-  /** What it does from now on. */
+  /** Faults from now on. */
   faults: Faults = {};
   /** The places that were asked for, in order. */
   readonly asked: Place[] = [];
   /** The last request for tokens. */
   tokenRequest: { readonly authorization: string | undefined; readonly body: URLSearchParams } | undefined;
-  /** Set by the test: what the service sent along when it sent somebody here. */
+  /** Set by the test: the nonce that the service sent with the browser. */
   nonce = '';
   readonly path: string;
   readonly #keys: KeyPair;
@@ -113,7 +113,7 @@ export class HandmadeProvider {
     return `http://127.0.0.1:${this.#port}${this.path}`;
   }
 
-  /** What it says of itself. */
+  /** Its metadata. */
   get #description(): Claims {
     const below = this.issuer.replace(/\/$/, '');
     return {

@@ -10,15 +10,15 @@ import { isOnPostgres } from './test-store.ts';
 type Transaction = Database['transaction'];
 
 /**
- * Runs requests in lanes of which exactly one moves at a time. A lane stops ahead of every transaction; who goes on is
- * picked from outside, so that a run can be repeated.
+ * Runs requests in lanes of which exactly one moves at a time. A lane stops ahead of every transaction; the next lane
+ * is picked from outside, so that a run can be repeated.
  */
 export class Interleaver {
   readonly #parked = new Map<number, () => void>();
   #current: number | null = null;
   #stopped = () => {};
 
-  /** Stops the lane that moves until it is picked again. Whoever belongs to no lane passes. */
+  /** Stops the lane that moves until it is picked again. Work that belongs to no lane passes. */
   pass(): Promise<void> {
     const lane = this.#current;
     if (lane === null || this.#parked.has(lane)) return Promise.resolve();
@@ -41,7 +41,7 @@ export class Interleaver {
 
   /**
    * Runs all lanes to their end.
-   * @param pick chooses among as many lanes as it is told
+   * @param pick chooses among a number of lanes
    * @param afterMove called whenever a lane has stopped or ended
    */
   async run(
@@ -78,7 +78,7 @@ export function pickedTransactions(interleaver: Interleaver, transaction: Transa
   };
 }
 
-/** A broken twin of the store: each statement for itself, and between two of them everybody else may have a turn. */
+/** A mutant of the store: each statement commits alone, and other lanes may move between two of them. */
 export function looseTransactions(interleaver: Interleaver, app: TestApp): Transaction {
   const turns: KyselyPlugin = {
     transformQuery: ({ node }) => node,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** How many people a life is about. */
+/** Number of users in a life. */
 const guestCount = 3;
 
 const minute = 60_000;
@@ -57,7 +57,7 @@ interface Invitation {
   readonly isReturning: boolean;
 }
 
-/** Somebody, as the rules have it. */
+/** A user, as the rules have it. */
 export class Guest {
   state: 'unknown' | 'active' | 'deleted' = 'unknown';
   isMoved = false;
@@ -65,7 +65,7 @@ export class Guest {
   hasSignedIn = false;
   /** The last one in this life of the account. */
   invitation: Invitation | null = null;
-  /** How many mails with an invitation went out. */
+  /** Number of invitation mails that were sent. */
   mails = 0;
   events = 0;
   readonly links: IssuedLink[] = [];
@@ -98,7 +98,7 @@ export class Guest {
     return this.hasPassword || this.hasSignedIn;
   }
 
-  /** What the list says became of the invitation. Rule: INVITE-24. */
+  /** Returns the status of the invitation in the list. Rule: INVITE-24. */
   status(nowMs: number): string {
     if (this.isAccepted) return 'accepted';
     const { invitation } = this;
@@ -115,12 +115,12 @@ export function verdict({ owner, expiresMs, endedMs }: IssuedLink, nowMs: number
   return nowMs < endMs + 30 * day ? 410 : 401;
 }
 
-/** Everybody and every link, as the rules have it. */
+/** All users and links, as the rules have them. */
 export class Model {
   readonly guests = Array.from({ length: guestCount }, () => new Guest());
   /** Every link that went out, in order. */
   readonly known: IssuedLink[] = [];
-  /** The people with a current invitation, the last one first. */
+  /** Users with a current invitation, the last one first. */
   order: Guest[] = [];
 
   guest(number: number): Guest {
@@ -181,7 +181,7 @@ export class Model {
     return 200;
   }
 
-  /** Does what is done to one person; answers the status. */
+  /** Applies an action to one user; returns the status. */
   single(does: 'sign in' | 'move' | 'delete' | 'restore' | 'revoke', guest: Guest, nowMs: number): number {
     if (does === 'restore') {
       if (guest.state !== 'deleted') return guest.state === 'active' ? 409 : 404;

@@ -2,7 +2,7 @@ import { MailServer, type ReceivedMail, tokenIn } from './mail-server.ts';
 import { secondConnection } from './second-connection.ts';
 import { type Answer, type Client, type Json, password, TestApp } from './test-app.ts';
 
-/** Where the links of mails lead in tests. */
+/** Address of the front end that links in mails lead to in tests. */
 export const frontendUrl = 'https://people.example/console';
 
 /** A service with a mail server, and what is often done with invitations. */
@@ -25,7 +25,7 @@ export class Inviting {
     return new Inviting(app, await app.setUp(), mail);
   }
 
-  /** Addresses that nobody has yet. */
+  /** Returns unused addresses. */
   fresh(count: number): string[] {
     return Array.from({ length: count }, () => {
       this.#count += 1;
@@ -41,7 +41,7 @@ export class Inviting {
     return client.post(`/users/${userId}/resend-invite`);
   }
 
-  /** Invites somebody new; answers who it is, and the token that came by mail. */
+  /** Invites a new user; returns the user, and the token of the mail. */
   async guest(): Promise<{ readonly email: string; readonly userId: string; readonly token: string }> {
     const [email = ''] = this.fresh(1);
     const { status, text } = await this.invite([email]);
@@ -49,7 +49,7 @@ export class Inviting {
     return { email, userId: await this.idOf(email), token: tokenIn(this.mailTo(email)) };
   }
 
-  /** Invites somebody new who then sets the password of tests. */
+  /** Invites a new user who then sets the password of tests. */
   async settled(): Promise<{ readonly email: string; readonly userId: string }> {
     const guest = await this.guest();
     const { status, text } = await this.use(guest.token);
@@ -62,12 +62,12 @@ export class Inviting {
     return this.app.with(token).post('/userAccount/password/reset/token', { password: chosen });
   }
 
-  /** What a link is still good for, found out without using it up: a password that is too short is refused last. */
+  /** Returns the status of a link without using it up: a password that is too short is rejected last. */
   async verdict(token: string): Promise<number> {
     return (await this.use(token, 'short')).status;
   }
 
-  /** The last mail to somebody, which has to be there already. */
+  /** Returns the last mail to an address, which has to be there already. */
   mailTo(email: string): ReceivedMail {
     const mail = this.mail.mailsTo(email).at(-1);
     if (!mail) throw new Error(`no mail to ${email}`);
@@ -78,7 +78,7 @@ export class Inviting {
     return (await this.admin.get(`/users/invitations${query}`)).body.invitations;
   }
 
-  /** The invitation of one person in the list; `undefined` for none. */
+  /** Returns the invitation of one user in the list; `undefined` for none. */
   async listed(email: string): Promise<Json> {
     return (await this.list(`?search=${encodeURIComponent(email)}`)).find((one) => one.email === email);
   }
@@ -109,13 +109,13 @@ export class Inviting {
     }
   }
 
-  /** Sets whether the people of the organization sign in by password. */
+  /** Sets whether the organization's users sign in by password. */
   signInByPassword(isSo: boolean): void {
     const allowedMethods = isSo ? [{ type: 'password' }] : [];
     this.write('UPDATE auth_configs SET steps = ?', JSON.stringify([{ order: 1, allowedMethods }]));
   }
 
-  /** How many events and audit rows there are, and everything of them after so many. */
+  /** Records the number of events and audit records; returns a function that returns the later ones. */
   async mark(): Promise<() => Promise<{ readonly events: readonly Json[]; readonly audit: readonly Json[] }>> {
     const { app } = this;
     const [events, audit] = [(await app.events()).length, (await app.audit()).length];

@@ -1,10 +1,10 @@
-/** What the forms of tests are separated by. */
+/** Boundary of the forms in tests. */
 export const boundary = 'edge';
 /** The content type of those forms. */
 export const formType = `multipart/form-data; boundary=${boundary}`;
 /** The header of a part that is the file of an upload. */
 export const disposition = 'Content-Disposition: form-data; name="file"; filename="p.png"';
-/** How a form ends. */
+/** End of a form. */
 export const formEnd = `--${boundary}--\r\n`;
 
 /** Text as bytes, a byte for each character. */

@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 
-/** What a PNG holds; 8-bit grey unless it says otherwise. */
+/** Content of a PNG; 8-bit grey by default. */
 interface PngForm {
   /** The rows as zlib data; nothing has to fit the header. */
   readonly rows: Buffer;
@@ -52,7 +52,7 @@ export function madePng(width: number, height: number, form: PngForm): Buffer {
   ]);
 }
 
-/** That many zero bytes as zlib data, made without holding them: for rows that are valid and enormous. */
+/** Returns that many zero bytes as zlib data, made without holding them: for rows that are valid and enormous. */
 export function compressedZeros(length: number): Buffer {
   const part = 1_048_576;
   const zeros = (bytes: number) => deflateRawSync(Buffer.alloc(bytes), { finishFlush: constants.Z_FULL_FLUSH });

@@ -15,11 +15,11 @@ const waitMsMax = 10_000;
 
 /** A mail as the server got it. */
 export interface ReceivedMail {
-  /** Who gets it: the recipients of the envelope, whatever the header says. */
+  /** Recipients of the envelope, whatever the header says. */
   readonly to: readonly string[];
   /** The sender of the envelope. */
   readonly sender: string;
-  /** The From header, as people see it. */
+  /** The From header. */
   readonly from: string;
   readonly subject: string;
   readonly text: string;
@@ -28,11 +28,11 @@ export interface ReceivedMail {
   readonly headers: readonly string[];
   readonly raw: string;
   readonly isEncrypted: boolean;
-  /** Who has signed in; `null` for nobody. */
+  /** Login of the connection; `null` for none. */
   readonly username: string | null;
 }
 
-/** What the server is. */
+/** Options of the server. */
 export interface MailServerOptions {
   /** Without it the server knows no sign-in. */
   readonly login?: { readonly username: string; readonly password: string };
@@ -40,7 +40,7 @@ export interface MailServerOptions {
   readonly security?: 'none' | 'offered' | 'required' | 'tls';
 }
 
-/** What the server does wrong, by recipient. */
+/** Faults of the server, by recipient. */
 export interface MailFaults {
   /** The status it refuses a recipient with, 400 to 599; `null` for none. */
   readonly refuse?: (address: string) => number | null;
@@ -71,15 +71,15 @@ function onWire(address: string): string {
 const noticeSubject =
   /^(?:Your password at|A personal access token was created at|The sign-in steps of|An administrator of .* ended your sessions)/;
 
-/** A real mail server on 127.0.0.1, which behaves as badly as it is told to. */
+/** A real mail server on 127.0.0.1 that misbehaves as a test wants. */
 export class MailServer {
-  /** What it does wrong from now on. */
+  /** Faults from now on. */
   faults: MailFaults = {};
   /** Every mail that it has taken, in order. */
   readonly mails: ReceivedMail[] = [];
   /** Notices about an account are kept apart: they come by themselves, between the mails that a test asks for. */
   readonly notices: ReceivedMail[] = [];
-  /** How many connections there were, and how many at once at most. */
+  /** Connections so far, and the maximum at once. */
   connections = 0;
   openMost = 0;
   /** Recipients that were asked for, refused ones too. */
@@ -127,12 +127,12 @@ export class MailServer {
     this.#port = (smtp.server.address() as AddressInfo).port;
   }
 
-  /** How many connections are open now. */
+  /** Number of open connections. */
   get open(): number {
     return this.#open;
   }
 
-  /** How many mails it never answered to. */
+  /** Number of mails without a response. */
   get hanging(): number {
     return this.#hanging;
   }
@@ -215,21 +215,21 @@ export class MailServer {
     }
   }
 
-  /** The last mail to somebody, as soon as there is one; `clear()` before another is expected. */
+  /** Returns the last mail to an address, as soon as there is one; `clear()` before another is expected. */
   async mailTo(address: string): Promise<ReceivedMail> {
     const find = () => this.mails.findLast(({ to }) => to.includes(address));
     await this.until(() => find() !== undefined, `a mail to ${address}`);
     return find() as ReceivedMail;
   }
 
-  /** The last notice to somebody, as soon as there is one; `clear()` before another is expected. */
+  /** Returns the last notice to an address, as soon as there is one; `clear()` before another is expected. */
   async noticeTo(address: string): Promise<ReceivedMail> {
     const find = () => this.notices.findLast(({ to }) => to.includes(address));
     await this.until(() => find() !== undefined, `a notice to ${address}`);
     return find() as ReceivedMail;
   }
 
-  /** Every mail to somebody so far. */
+  /** Returns every mail to an address so far. */
   mailsTo(address: string): readonly ReceivedMail[] {
     return this.mails.filter(({ to }) => to.includes(address));
   }
@@ -241,7 +241,7 @@ export class MailServer {
     this.asked.length = 0;
   }
 
-  /** Cuts off everybody and refuses connections until it listens again. */
+  /** Closes all connections and refuses new ones until it listens again. */
   async stop(): Promise<void> {
     const smtp = this.#smtp;
     if (!smtp) return;

@@ -9,8 +9,8 @@ interface Made {
 const numbered = (number: number): Made => ({ email: `user${number}@example.com`, fullName: `User ${number}` });
 
 /**
- * Adds many people in one transaction, each in the group `everyone`; answers their ids in order.
- * @param newcomer makes a person of a number that nobody else has
+ * Adds many users in one transaction, each in the group `everyone`; returns their ids in order.
+ * @param newcomer makes a user from a unique number
  */
 export async function addManyUsers(app: TestApp, count: number, newcomer = numbered): Promise<string[]> {
   const { db } = app.services;

@@ -7,13 +7,13 @@ import { hangUp } from './raw-http.ts';
 import { running } from './running.ts';
 
 /**
- * Test files share a process. Whoever leaves something behind, or under way, is told so here: else whoever comes next
- * would meet it.
+ * Test files share a process. A file that leaves something behind, or running, is named here: else the next file would
+ * meet it.
  */
 const settleMsMax = 5_000;
 
 const statements: object = Object.getPrototypeOf(new Sqlite(':memory:').prepare('SELECT 1'));
-/** What tests put something else in place of. */
+/** Functions and objects that tests replace. */
 const places: readonly (readonly [object, string])[] = [
   ...['run', 'all', 'get', 'iterate'].map((name) => [statements, name] as const),
   [Sqlite.prototype, 'prepare'],
@@ -27,7 +27,7 @@ const places: readonly (readonly [object, string])[] = [
   [Date, 'now'],
 ];
 
-/** What keeps a process alive, by its kind: sockets, servers, timers, other processes. */
+/** Returns what keeps a process alive, by kind: sockets, servers, timers, other processes. */
 function resources(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);

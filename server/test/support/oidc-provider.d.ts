@@ -1,4 +1,4 @@
-/** What tests use of the provider, which brings no types of its own. */
+/** Parts of the provider that tests use; it has no types of its own. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 

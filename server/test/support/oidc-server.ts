@@ -9,21 +9,21 @@ import { beginSignIn, claimsOf } from './sign-in.ts';
 import type { Answer, Client, TestApp } from './test-app.ts';
 import { TestClock } from './test-clock.ts';
 
-/** The public address of services that sign people in by the provider. */
+/** Public address of services that use the provider. */
 export const publicUrl = 'https://keys.example.com';
 export const clientId = 'latchkey';
 export const clientSecret = 'hcQ2vTrW-client-secret-of-tests';
-/** Where the provider sends people back to. */
+/** Address that the provider sends users back to. */
 export const callbackUrl = `${publicUrl}/api/v1/userAccount/oidc/callback`;
 const scopes = 'openid email profile';
 const lifeSeconds = 3_600;
 
-/** Where a sign-in goes to the provider. */
+/** Returns the address where a sign-in goes to the provider. */
 export function startUrlOf(signInToken: string): string {
   return `${publicUrl}/api/v1/userAccount/oidc/start?signIn=${claimsOf(signInToken).jti}`;
 }
 
-/** Somebody whom the provider knows, and what it tells of them. */
+/** A user of the provider, and the claims about them. */
 export interface OidcPerson {
   readonly sub: string;
   readonly email?: unknown;
@@ -31,18 +31,18 @@ export interface OidcPerson {
   readonly name?: unknown;
 }
 
-/** What somebody does at the provider, and what it tells then. */
+/** Actions of a user at the provider, and the resulting claims. */
 interface Visit {
   /** Says no when asked whether to go on. */
   readonly denies?: boolean;
-  /** The ID token says nothing but who it is: the rest is told at the provider's own place only. */
+  /** The ID token contains the subject only: the rest is at the userinfo endpoint. */
   readonly atUserinfo?: boolean;
   readonly browser?: Browser;
   /** The `x-session-token` of the sign-in that it is for; without it one is begun. */
   readonly token?: string;
 }
 
-/** A clock that goes on like the provider's, and that tests move as well. */
+/** A clock that runs like the provider's, and that tests move as well. */
 export class RunningClock extends TestClock {
   #aheadMs = 0;
 
@@ -61,7 +61,7 @@ export class RunningClock extends TestClock {
 
 type Payload = Record<string, unknown> & { grantId?: string; uid?: string; consumed?: number };
 
-/** Where one provider keeps what it has to remember: in memory. */
+/** In-memory storage of one provider. */
 function memory() {
   const stored = new Map<string, Payload>();
   return class {
@@ -103,12 +103,12 @@ async function signingKey() {
   return { ...(await exportJWK(privateKey)), kid: 'of-tests', alg: 'RS256', use: 'sig' };
 }
 
-/** A real provider of OpenID Connect on 127.0.0.1, at which people sign in by saying who they are. */
+/** A real provider of OpenID Connect on 127.0.0.1, where users sign in without a password. */
 export class OidcServer {
   readonly #server: Server;
   readonly #people = new Map<string, OidcPerson & Visit>();
   #provider: Provider | undefined;
-  /** How many requests there were, of the service and of browsers. */
+  /** Number of requests, of the service and of browsers. */
   requests = 0;
   #port = 0;
 
@@ -168,7 +168,7 @@ export class OidcServer {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Cuts off everybody and listens no more. */
+  /** Closes all connections and stops listening. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.closeAllConnections();
@@ -180,7 +180,7 @@ export class OidcServer {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** What a service is configured with. */
+  /** Configuration of the service for it. */
   get environment(): Record<string, string> {
     return {
       BASE_URL: publicUrl,
@@ -232,7 +232,7 @@ export class OidcServer {
   }
 }
 
-/** Lets people sign in by the provider as well as by password, or in the steps that are named. */
+/** Allows sign-in by the provider as well as by password, or the given steps. */
 export async function allowOidc(admin: Client, steps: readonly string[][] = [['password', 'oidc']]): Promise<void> {
   const authMethod = steps.map((types, at) => ({ order: at + 1, allowedMethods: types.map((type) => ({ type })) }));
   const { status, text } = await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod });

@@ -1,8 +1,8 @@
 import { vi } from 'vitest';
 
 /**
- * How long a test waits for what will happen, where it says nothing else. One second, as it is by itself, is not enough
- * where the other store's tests run beside on a small machine.
+ * Default wait of tests. Vitest's default of one second is not enough where the other store's tests run at the same
+ * time on a small machine.
  */
 const patience = { timeout: 10_000, interval: 15 };
 

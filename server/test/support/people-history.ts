@@ -1,7 +1,7 @@
 import type { StoreConnection, StoreStatement } from './store-connection.ts';
 import type { Json } from './test-app.ts';
 
-/** Where the rows of a run begin. */
+/** First rows of a run. */
 interface Since {
   /** An id: they count up. */
   readonly user: string;
@@ -33,7 +33,7 @@ interface Known {
   readonly isDeleted: boolean;
 }
 
-/** What a consumer knows of somebody after an event; throws where the event cannot follow what it knew. */
+/** Returns what a consumer knows of a user after an event; throws where the event cannot follow. */
 function afterEvent(known: Known | undefined, eventType: string, told: Told): Known {
   const isActive = known !== undefined && !known.isDeleted;
   if (eventType === 'userAdded') {
@@ -60,14 +60,14 @@ function rowsOf(store: StoreConnection, sql: string, ...args: readonly unknown[]
   return statement.all(...args);
 }
 
-/** What a query counts, as `n`. */
+/** Returns the count of a query, as `n`. */
 function countOf(store: StoreConnection, sql: string, ...args: readonly unknown[]): number {
   return Number(rowsOf(store, sql, ...args)[0]?.n ?? 0);
 }
 
 type Rebuilt = ReturnType<typeof rebuilt>;
 
-/** Everybody as a consumer of the events knows them, and who was ever deleted. */
+/** Rebuilds all users as a consumer of the events knows them, and those who were ever deleted. */
 function rebuilt(store: StoreConnection, since: Since) {
   const people = new Map<string, Known>();
   const wereDeleted = new Set<string>();
@@ -112,7 +112,7 @@ function groupFaults(store: StoreConnection, users: readonly Json[]): string[] {
   });
 }
 
-/** Nothing that somebody had before being deleted may count now, or ever again. */
+/** Returns credentials of deleted users that are valid, which they must never be again. */
 function credentialFaults(store: StoreConnection, wereDeleted: ReadonlySet<string>, users: readonly Json[]): string[] {
   return users.flatMap(({ id, is_deleted }) => {
     if (!wereDeleted.has(id)) return [];
@@ -127,7 +127,7 @@ function credentialFaults(store: StoreConnection, wereDeleted: ReadonlySet<strin
   });
 }
 
-/** Everything that is wrong with the people of a run, and with what was told of them; each begins with its kind. */
+/** Returns all faults of the users of a run, and of their events; each begins with its kind. */
 export function faultsIn(store: StoreConnection, since: Since): string[] {
   const users = rowsOf(store, 'SELECT * FROM users WHERE id > ? ORDER BY id', since.user);
   const addresses = new Set(users.map(({ email }) => String(email).toLowerCase()));

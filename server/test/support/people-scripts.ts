@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import type { Answer, Client } from './test-app.ts';
 
-/** How many people a script is about; there is one more address than people. */
+/** Number of users in a script; there is one more address than users. */
 export const peopleCount = 3;
 
 const fields = ['firstName', 'lastName', 'fullname', 'designation'] as const;
 
-/** What an administrator does to one of the people, or somebody to oneself. */
+/** An act of an administrator on a user, or of a user on themselves. */
 type Command =
   | { readonly does: 'delete' | 'restore'; readonly whom: number }
   | { readonly does: (typeof fields)[number]; readonly whom: number; readonly to: string }
@@ -14,9 +14,9 @@ type Command =
   | { readonly does: 'create'; readonly to: number }
   | { readonly does: 'mint' | 'own designation' };
 
-/** Who does what, and who goes on when more than one could. */
+/** Acts, and the order of moves when more than one lane could move. */
 export interface Script {
-  /** One list for each of two administrators, and one for the person with number 0. */
+  /** One list for each of two administrators, and one for user number 0. */
   readonly lanes: readonly (readonly Command[])[];
   readonly picks: readonly number[];
 }
@@ -82,7 +82,7 @@ interface ExpectedPerson {
   wasDeleted: boolean;
 }
 
-/** Who is there, as the rules have it: what each answer has to be. */
+/** Expected users, as the rules have it: each response follows from them. */
 export class Expected {
   readonly people: readonly ExpectedPerson[] = Array.from({ length: peopleCount }, (_, address) => {
     return { address, isDeleted: false, wasDeleted: false };

@@ -7,7 +7,7 @@ import { TestClock } from './test-clock.ts';
 
 const template = 'latchkey_template';
 
-/** What a server need not do that is gone in minutes, with hundreds of databases that live for seconds. */
+/** Settings for a server that is gone in minutes, with hundreds of databases that live for seconds. */
 const ofShortLife = ['autovacuum=off', 'checkpoint_timeout=1d', 'max_wal_size=4GB', 'bgwriter_lru_maxpages=0'];
 
 declare module 'vitest' {

@@ -41,7 +41,7 @@ async function ask(url: string, sql: string): Promise<Record<string, unknown>[]>
   }
 }
 
-/** A database of its own, the nodes that have it open, and whoever else does something to it. */
+/** A database of its own, the nodes that have it open, and other connections to it. */
 export class PostgresPlace {
   readonly url: string;
   readonly name: string;
@@ -97,7 +97,7 @@ export class PostgresPlace {
     return rows.length;
   }
 
-  /** How many sessions of the nodes are in a state. */
+  /** Returns the number of sessions of the nodes in a state. */
   async count(condition = 'true'): Promise<number> {
     const [row] = await this.run(
       `select count(*)::int as count from pg_stat_activity

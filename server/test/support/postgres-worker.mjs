@@ -18,7 +18,7 @@ const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
 types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
-/** Whoever writes leaves another mark, as the service itself does, so that no node goes on with what it kept. */
+/** A writer leaves another number, as the service itself does, so that no node uses its cache any longer. */
 const marking = 'update writer set mark = floor(random() * 281474976710655)::bigint where id = 1';
 
 async function connect(/** @type {string} */ connectionString) {
@@ -43,7 +43,7 @@ async function open(/** @type {number} */ number, /** @type {string} */ url) {
   clients.set(number, { url, client, isIn: false, isChanged: false });
 }
 
-/** Keeps a connection for whoever opens the next one, unless that would find it in another state than a new one. */
+/** Keeps a connection for reuse, unless its state differs from that of a new one. */
 async function close(/** @type {number} */ number) {
   const entry = clients.get(number);
   clients.delete(number);

@@ -14,11 +14,11 @@ export interface RawAnswer {
   readonly body: Json;
 }
 
-/** What became of a connection. */
+/** Outcome of a connection. */
 export interface RawOutcome {
   readonly answers: readonly RawAnswer[];
   readonly text: string;
-  /** Whether the service closed the connection. */
+  /** The service closed the connection. */
   readonly closed: boolean;
   /** Milliseconds from the start until then. */
   readonly ms: number;

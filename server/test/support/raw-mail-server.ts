@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 
-/** What is said to a line of a client, and at first, to none: `''`. */
+/** Reply to a line of a client, and at first, to none: `''`. */
 export type Script = (socket: Socket, line: string) => void;
 
 const steps: Readonly<Record<string, string>> = {
@@ -84,7 +84,7 @@ export class RawMailServer {
     script(socket, '');
   }
 
-  /** Cuts off everybody. */
+  /** Closes all connections. */
   async stop(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
     this.#server.close();

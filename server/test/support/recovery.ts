@@ -1,7 +1,7 @@
 import { type MailServer, tokenIn } from './mail-server.ts';
 import { type Answer, TestApp } from './test-app.ts';
 
-/** What people choose in place of the password of tests. */
+/** A new password in place of the password of tests. */
 export const chosen = 'Brand-New-Horse-8';
 
 /** Starts a service whose mail goes to a server of the test. */
@@ -40,7 +40,7 @@ export function resetWith(app: TestApp, token: string, password: unknown = chose
   return app.with(token).post('/userAccount/password/reset/token', { password });
 }
 
-/** Whether somebody gets in with a password. */
+/** Returns whether a password is accepted. */
 export async function opens(app: TestApp, email: string, password: string): Promise<boolean> {
   return (await app.signInTokens(email, password)).status === 200;
 }

@@ -2,7 +2,7 @@ import type { StreamedEvent } from '../../src/outbox/envelope.ts';
 import { isPoison, type Receiver } from './relay-world.ts';
 import type { Json } from './test-app.ts';
 
-/** What a consumer has to learn of. */
+/** An event that a consumer has to get. */
 export interface Told {
   readonly eventType: string;
   readonly payload: Readonly<Record<string, unknown>>;
@@ -13,11 +13,11 @@ export interface Asked {
   readonly after: number;
   /** The last event that had arrived, or was set aside, by then. */
   readonly upTo: number;
-  /** Where the arrivals begin that count. */
+  /** Start of the arrivals that count. */
   readonly since: number;
 }
 
-/** The log holds what is to be told, and nothing else, in the order in which it happened. */
+/** Faults of the log: it contains the expected events, and nothing else, in the order in which they happened. */
 export function faultsOfLog(log: readonly Json[], told: readonly Told[], from: number): string[] {
   const held = log.map(({ eventType, payload }) => ({ eventType, payload }));
   const isRight = JSON.stringify(held) === JSON.stringify(told);
@@ -28,7 +28,10 @@ export function faultsOfLog(log: readonly Json[], told: readonly Told[], from: n
   ];
 }
 
-/** What arrived is what the log holds, each with the same id and content every time, and in order but for what was refused. */
+/**
+ * Faults of the arrivals: they are the events of the log, each with the same id and content every time, and in order
+ * except for refused ones.
+ */
 export function faultsOfArrivals(log: readonly Json[], { arrivals, refused }: Receiver): string[] {
   const known = new Map(log.map((envelope) => [envelope.id, JSON.stringify(envelope)]));
   const first = new Map<string, StreamedEvent>();
@@ -50,7 +53,10 @@ function arrivedSince({ arrivals }: Receiver, since: number): ReadonlySet<number
   return new Set(arrivals.slice(since).map(({ envelope }) => envelope.sequence));
 }
 
-/** Each event has arrived or is a dead letter, and only what was refused often enough is one. */
+/**
+ * Faults of dead letters: each event has arrived or is a dead letter, and only those are that were refused often
+ * enough.
+ */
 export function faultsOfDead(log: readonly Json[], dead: ReadonlySet<number>, receiver: Receiver): string[] {
   const arrived = arrivedSince(receiver, 0);
   return log.flatMap(({ sequence }) => {
@@ -60,7 +66,7 @@ export function faultsOfDead(log: readonly Json[], dead: ReadonlySet<number>, re
   });
 }
 
-/** What was asked for again came again. */
+/** Faults of replays: requested events arrived again. */
 export function faultsOfReplays(asked: readonly Asked[], receiver: Receiver): string[] {
   return asked.flatMap(({ after, upTo, since }) => {
     const arrived = arrivedSince(receiver, since);

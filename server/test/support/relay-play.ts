@@ -8,12 +8,12 @@ import type { Answer, Client, Json, TestApp } from './test-app.ts';
 /** Something that an administrator does; it may break off half way. */
 export interface Change {
   readonly does: 'create' | 'rename' | 'poison' | 'move' | 'delete' | 'restore' | 'organization' | 'group' | 'nonsense';
-  /** Which of the people, where it is about one. */
+  /** Index of the user, where it is about one. */
   readonly whom: number;
   readonly breaks: Break | null;
 }
 
-/** Where changes are made. */
+/** Clients that make changes. */
 interface Place {
   readonly app: TestApp;
   readonly admin: Client;
@@ -31,7 +31,7 @@ const setOf = ({ orgId, _id, email, fullName, firstName, middleName, lastName, d
   ...(designation === undefined ? {} : { designation }),
 });
 
-/** What is told of a user's change, by the record of the user afterwards. */
+/** Returns the expected event of a user's change, by the record of the user afterwards. */
 function toldOf(does: Change['does'], record: Json): Told {
   const { orgId, _id: userId, email, fullName } = record;
   if (does === 'delete') return { eventType: 'userDeleted', payload: { orgId, userId, email } };
@@ -41,7 +41,10 @@ function toldOf(does: Change['does'], record: Json): Told {
   return { eventType: 'userUpdated', payload: setOf(record) };
 }
 
-/** Changes made over the API and relayed by a way out of their own. What has to be told follows from the answers alone. */
+/**
+ * Changes made over the API and relayed by a subscription of their own. The expected events follow from the responses
+ * alone.
+ */
 export class Play {
   readonly receiver = new Receiver();
   readonly name = `entity-events/play-${randomUUID()}`;
@@ -49,7 +52,7 @@ export class Play {
   readonly #admin: Client;
   readonly #twin: Twin;
   readonly #domain = `${randomUUID()}.example`;
-  /** The record of each of the people, as it was answered last. */
+  /** The last returned record of each user. */
   readonly #people = new Map<number, Json>();
   readonly #told: Told[] = [];
   readonly #asked: Asked[] = [];
@@ -71,7 +74,7 @@ export class Play {
     return play;
   }
 
-  /** The same changes on another way out. */
+  /** The same changes on another subscription. */
   static async again(play: Play): Promise<Play> {
     const again = new Play({ app: play.#app, admin: play.#admin }, play.#twin, play.#from);
     again.#told.push(...play.#told);
@@ -134,7 +137,7 @@ export class Play {
     }
   }
 
-  /** Makes a change, and learns from the answer, or where there is no good one from looking, what is to be told. */
+  /** Makes a change, and derives the expected event from the response, or from a query where there is none. */
   async change(change: Change): Promise<void> {
     const { db } = this.#app.services;
     const { transaction } = db;
@@ -249,7 +252,7 @@ export class Play {
   }
 }
 
-/** What the receiver does with deliveries. */
+/** Behaviour of the receiver. */
 export const outcomes = {
   lost: { kind: 'unwell', arrive: 3, told: 0 },
   part: { kind: 'unwell', arrive: 2, told: 2 },

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type Change, outcomes } from './relay-play.ts';
 import type { Outcome } from './relay-world.ts';
 
-/** Something that happens in the life of a way out. */
+/** An act in the life of a subscription. */
 export type Act =
   | Change
   | {
@@ -17,7 +17,7 @@ export type Act =
 
 /** So late a point that it is never reached. */
 export const never = 1_000_000;
-/** A change that concerns the first of the people, and does not break off. */
+/** A change to the first user that does not break off. */
 export const change = (does: Change['does']): Change => ({ does, whom: 0, breaks: null });
 
 const crashAts = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: 1, max: 40 }) }, fc.constant(never));
@@ -46,7 +46,7 @@ const asking = fc.oneof(
   fc.record({ does: fc.constant('replay' as const), back: fc.nat({ max: 6 }) }),
   fc.record({ does: fc.constantFrom('requeue' as const, 'mend' as const) }),
 );
-/** Long lives of one way out: what happens, one after the other. */
+/** Long lives of one subscription: a sequence of acts. */
 export const lives: fc.Arbitrary<readonly Act[]> = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: changing },
@@ -62,7 +62,7 @@ interface Turn {
   readonly moves: number;
 }
 
-/** What happens at once: changes, the relays of two nodes, and who has how many moves. */
+/** Concurrent acts: changes, the relays of two nodes, and the number of moves of each. */
 export interface Together {
   readonly changes: readonly Act[];
   readonly relays: readonly Extract<Act, { does: 'relay' }>[];

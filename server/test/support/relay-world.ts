@@ -11,12 +11,12 @@ import type { Delivery, Sink } from '../../src/outbox/relay/sink.ts';
 import type { TestApp } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';
 
-/** Thrown in place of everything that a process would have gone on with after its end. */
+/** Thrown in place of everything that a process would have done after its end. */
 export class Crash extends Error {}
 
 /** One life of a process that relays: it may end at any point, and then nothing of it happens any more. */
 export class Life {
-  /** How many points it has come to. */
+  /** Points that it has passed. */
   points = 0;
   #hasEnded = false;
   readonly #crashAt: number;
@@ -31,7 +31,7 @@ export class Life {
     this.#turn = turn;
   }
 
-  /** Comes to a point. Inside a transaction nobody else has a turn: the store has one writer. */
+  /** Passes a point. Inside a transaction no other lane can move: the store has one writer. */
   async pass({ isAlone = false } = {}): Promise<void> {
     this.points += 1;
     if (this.points >= this.#crashAt) this.#hasEnded = true;
@@ -51,8 +51,8 @@ function pointsAfterStatements(life: Life, isAlone: boolean): KyselyPlugin {
 }
 
 /**
- * Whoever waits after a statement holds the connection that it ran on: of the embedded store, which has one for all, it is
- * another one.
+ * A lane that waits after a statement holds the connection that it ran on: for the embedded store, which has one for
+ * all, another one is used.
  */
 function readerOf({ dataDir, services }: TestApp): {
   readonly read: Kysely<Tables>;
@@ -81,12 +81,12 @@ function storeOf(db: Database, read: Kysely<Tables>, { life, twin = {} }: Beginn
   return { ...db, read, transaction: pointed(db.transaction), note: pointed(db.note) };
 }
 
-/** What the sink does with a delivery. */
+/** Behaviour of the sink for a delivery. */
 export interface Outcome {
   readonly kind: 'fine' | 'unwell' | 'refused';
-  /** How many arrive at most. */
+  /** Maximum number of arriving events. */
   readonly arrive: number;
-  /** How many of those are told to have arrived, where it is unwell. */
+  /** Number of events reported as delivered, where it is unavailable. */
   readonly told: number;
 }
 
@@ -102,22 +102,22 @@ export interface Twin {
   readonly change?: (transaction: Database['transaction'], receiver: Receiver) => Database['transaction'];
 }
 
-/** Whether an event is one that the sink refuses until it is mended. */
+/** Returns whether the sink refuses an event until it is repaired. */
 export function isPoison({ envelope }: Pick<StreamedEvent, 'envelope'>): boolean {
   return envelope.payload['designation'] === 'poison';
 }
 
-/** Where events are relayed to: it keeps what arrived, and behaves as it is told. */
+/** Destination of events: it records the arrivals, and misbehaves as a test wants. */
 export class Receiver {
   /** In the order in which they came, however often. */
   readonly arrivals: StreamedEvent[] = [];
-  /** How often each was refused, by sequence. */
+  /** Number of refusals, by sequence. */
   readonly refused = new Map<number, number>();
-  /** How many had arrived when each delivery began that is under way. */
+  /** Number of arrivals at the beginning of each running delivery. */
   readonly #begun = new Set<number>();
-  /** What it does next; after that it does what it should. */
+  /** Its next outcomes; after those it behaves correctly. */
   outcomes: Outcome[] = [];
-  /** Whether it takes what it refused before. */
+  /** It accepts what it refused before. */
   isMended = false;
 
   /** From where on arrivals come of what is asked for now: deliveries under way may have begun before. */
@@ -170,7 +170,7 @@ const source: EventSource = { newest: readNewest, read: readEvents };
 /** Pauses that move the clock as little as can be. */
 const retry = { pauseMs: () => 10, pauseMsMax: 20, giveUpAfterMs: Number.POSITIVE_INFINITY };
 
-/** How a relay begins. */
+/** Beginning of a relay. */
 interface Beginning {
   readonly name: string;
   readonly holder: string;
@@ -208,7 +208,9 @@ export async function withRelay(
 const isOutboxInsert = (node: RootOperationNode) =>
   node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === 'outbox';
 
-/** Where a change breaks off: ahead of its event, with its event and before the commit, or once it is committed. */
+/**
+ * Place where a change breaks off: ahead of its event, with its event and before the commit, or once it is committed.
+ */
 export type Break = 'before the event' | 'before the commit' | 'after the commit';
 
 /** Transactions that break off, if they write events; all others are as ever. */

@@ -40,12 +40,15 @@ export function storedRows(app: Pick<TestApp, 'dataDir'>): Readonly<Record<strin
   }
 }
 
-/** What differs as soon as somebody else has committed anything. */
+/** Returns a value that changes with every commit of another connection. */
 export function commitCount(store: StoreConnection): StoreStatement {
   return store.prepare(isOnPostgres ? 'SELECT mark FROM writer' : 'PRAGMA data_version').pluck();
 }
 
-/** Whether a transaction waits until another one ends; on the embedded store, whether one had all the time to begin. */
+/**
+ * Returns whether a transaction waits until another one ends; on the embedded store, whether one had all the time to
+ * begin.
+ */
 export async function somebodyWaits(app: TestApp): Promise<boolean> {
   if (!isOnPostgres) {
     for (let turn = 0; turn < 50; turn += 1) await setImmediate();
@@ -54,7 +57,7 @@ export async function somebodyWaits(app: TestApp): Promise<boolean> {
   return count(app, "wait_event_type = 'Lock'") > 0;
 }
 
-/** How many of the connections that a service has to PostgreSQL are in a state. */
+/** Returns the number of the service's connections to PostgreSQL in a state. */
 function count(app: Pick<TestApp, 'dataDir'>, condition: string): number {
   const store = secondConnection(app);
   try {
@@ -65,7 +68,7 @@ function count(app: Pick<TestApp, 'dataDir'>, condition: string): number {
   }
 }
 
-/** Whether the service holds on to a moment of the store: then what was written since stays, although nobody needs it. */
+/** Returns whether the service keeps a snapshot of the store open: then data written since cannot be removed. */
 export function isMomentHeld(app: Pick<TestApp, 'dataDir'>): boolean {
   if (isOnPostgres) return count(app, 'backend_xmin IS NOT NULL') > 0;
   const other = new Sqlite(join(app.dataDir, 'latchkey.db'));
@@ -79,7 +82,7 @@ export function isMomentHeld(app: Pick<TestApp, 'dataDir'>): boolean {
   }
 }
 
-/** Whether nobody has the store open any more. */
+/** Returns whether no connection has the store open any more. */
 export function isStoreLeft(app: Pick<TestApp, 'dataDir'>): boolean {
   // The last connection to close takes the log with it.
   return isOnPostgres ? count(app, 'true') === 0 : !existsSync(join(app.dataDir, 'latchkey.db-wal'));

@@ -18,7 +18,7 @@ export function ensureServerIsBuilt(): void {
   execFileSync(process.execPath, ['--input-type=module', '--eval', build], { cwd: root });
 }
 
-/** How a process ended, and all that it said. */
+/** End of a process, with its output. */
 interface End {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -57,7 +57,7 @@ export class ServerProcess extends ServiceProcess {
     return server;
   }
 
-  /** Starts a server that is expected to end by itself. */
+  /** Starts a server that is expected to end. */
   static async startAndEnd(environment: Environment, cwd = tmpdir()): Promise<End> {
     const server = new ServerProcess(await withStore(environment), cwd);
     const giveUp = setTimeout(() => server.signal('SIGKILL'), startMsMax);

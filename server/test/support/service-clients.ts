@@ -23,7 +23,7 @@ export function basic({ clientId, clientSecret }: RegisteredService): Readonly<R
   return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** What posts forms, as they are or made of fields. */
+/** Returns a function that posts forms, as they are or made of fields. */
 export function formTo(app: TestApp) {
   return (
     path: string,
@@ -56,10 +56,10 @@ export async function issuedTo(
   return app.with(body.access_token) as Client & { readonly credential: string };
 }
 
-/** Asks what a token is good for: a form, the client by HTTP Basic. */
+/** Introspects a token: a form, the client by HTTP Basic. */
 export function introspect(app: TestApp, service: RegisteredService, token: string): Promise<Answer> {
   return formTo(app)('/oauth2/introspect', { token }, basic(service));
 }
 
-/** What RFC 6749, section 5.2, allows in a description. */
+/** Characters that RFC 6749, section 5.2, allows in a description. */
 export const describable = /^[ !#-[\]-~]+$/;

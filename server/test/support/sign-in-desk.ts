@@ -13,7 +13,7 @@ export function stepsOf(...steps: readonly (readonly Method[])[]) {
   return steps.map((methods, place) => ({ order: place + 1, allowedMethods: methods.map((type) => ({ type })) }));
 }
 
-/** A whole service with a mail server, where people sign in by a password or a code until `setSteps` changes it. */
+/** A whole service with a mail server, where users sign in by a password or a code until `setSteps` changes it. */
 export class SignInDesk {
   readonly app: TestApp;
   readonly mail: MailServer;

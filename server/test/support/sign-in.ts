@@ -4,7 +4,7 @@ interface Attempt {
   readonly email?: string;
   readonly password?: string;
   readonly method?: string;
-  /** Named when sign-in begins; without it only when it goes on. */
+  /** Given when sign-in begins; default: only when it continues. */
   readonly begunWith?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A way to a server of this machine whose connections can go silent: nothing comes through, and nobody says so. */
+/** A proxy to a server of this machine whose connections can go silent: nothing passes, and no error is reported. */
 export class SilentLines {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();

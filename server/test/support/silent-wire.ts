@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class SilentWire {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
-  /** What was said since it is silent, and to whom. */
+  /** Data sent since it is silent, and the receiver. */
   #held: (readonly [Socket, Buffer])[] = [];
   #isSilent = false;
 
@@ -25,12 +25,12 @@ export class SilentWire {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Whether somebody has said something that was not passed on. */
+  /** Returns whether it holds data that was not passed on. */
   get isHolding(): boolean {
     return this.#held.length > 0;
   }
 
-  /** From now on it passes on nothing, neither what is said nor that somebody has gone. */
+  /** From now on it passes on nothing, neither data nor the end of a connection. */
   hush(): void {
     this.#isSilent = true;
   }

@@ -37,7 +37,7 @@ export function watchSqlite(before: (sql: string, connection: Sqlite.Database) =
   };
 }
 
-/** What the store asks for itself: whose turn it is, whether anything was committed, whether the server takes writes. */
+/** Statements of the store itself: locks, data version, whether the server accepts writes. */
 const ofTheStore =
   /^(update writer set mark|select mark from writer|show transaction_read_only)|from "(jobs|compatible_schemas)"/;
 
@@ -65,13 +65,13 @@ interface Asked {
   readonly values?: readonly unknown[] | null;
 }
 
-/** What the driver is asked, in whichever of its forms. */
+/** Returns the statement that the driver got, in either of its forms. */
 function askedIn([first, values]: readonly unknown[]): Asked {
   if (typeof first !== 'string') return first as Asked;
   return { text: first, values: (values as readonly unknown[] | undefined) ?? null };
 }
 
-/** Whether a node asks it by itself, now and then: for its store, or whether it shall read its configuration anew. */
+/** Returns whether a node runs it periodically: for its store, or to check for reloads. */
 function isBehindRequests({ text, values }: Asked): boolean {
   return ofTheStore.test(text) || values?.[0] === 'reload';
 }
@@ -120,7 +120,7 @@ const diskErrors = {
   'read-only': ['SQLITE_READONLY', '25006'],
 } as const;
 
-/** What the store says when its disk cannot be written. */
+/** Returns the store's error when its disk cannot be written. */
 export function diskError(kind: keyof typeof diskErrors): Error {
   const [ofSqlite, ofPostgres] = diskErrors[kind];
   if (!isOnPostgres) return new Sqlite.SqliteError('injected', ofSqlite);

@@ -2,7 +2,7 @@ import type { StoreConnection } from './store-connection.ts';
 import type { Json } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';
 
-/** How a store answers a statement. */
+/** Plan of a statement. */
 export interface Plan {
   /** All steps, one a line, with the names of the indexes. */
   readonly text: string;

@@ -3,7 +3,7 @@ import { isOnPostgres } from './test-store.ts';
 
 interface Trigger {
   readonly name: string;
-  /** When and on which table, as in `AFTER UPDATE OF ended_at ON sessions`. */
+  /** Time and table, as in `AFTER UPDATE OF ended_at ON sessions`. */
   readonly on: string;
   /** A statement, to which the row is known as `new`. */
   readonly does: string;
@@ -19,7 +19,7 @@ export function addTrigger(store: StoreConnection, { name, on, does }: Trigger):
   store.exec(`CREATE TRIGGER ${name} ${on} FOR EACH ROW EXECUTE FUNCTION ${name}()`);
 }
 
-/** What a trigger does in order to refuse a change, with a message. */
+/** Returns the body of a trigger that rejects a change, with a message. */
 export function refusing(message: string): string {
   return isOnPostgres ? `RAISE EXCEPTION '${message}'` : `SELECT RAISE(ABORT, '${message}')`;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A wire between a node and PostgreSQL, which may be cut at a chosen moment. */
+/** A proxy between a node and PostgreSQL, which may be cut at a chosen time. */
 export class StoreWire {
   readonly #server: Server;
   readonly #target: URL;
@@ -29,7 +29,7 @@ export class StoreWire {
     return url.href;
   }
 
-  /** How often it was cut. */
+  /** Number of cuts. */
   get cuts(): number {
     return this.#cuts;
   }

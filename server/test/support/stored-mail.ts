@@ -11,7 +11,7 @@ const stored = {
   from: 'Stored <stored@example.com>',
 };
 
-/** What a service makes of what is stored. */
+/** Parses stored settings as a service does. */
 export const asStored = {
   host: 'smtp.example.com',
   port: 2525,
@@ -20,7 +20,7 @@ export const asStored = {
   from: { name: 'Stored', address: 'stored@example.com' },
 };
 
-/** Where mail goes out, its password in clear; `null` where it is not configured. */
+/** Returns the mail server, its password in clear; `null` where it is not configured. */
 export async function settingsOf(app: TestApp) {
   const settings = await app.services.mail.settings();
   if (!settings) return null;
@@ -56,7 +56,7 @@ export class StoredMail {
     return settingsOf(this.app);
   }
 
-  /** What an administrator is told. */
+  /** Returns the response for an administrator. */
   async told(): Promise<unknown> {
     return (await (await this.app.signIn(email)).get('/settings/smtp')).body;
   }

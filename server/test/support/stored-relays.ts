@@ -1,15 +1,15 @@
 import { insertRelay, upsertLetter } from '../../src/outbox/relay/relay-store.ts';
 import type { TestApp } from './test-app.ts';
 
-/** A way out that nobody serves: nothing of it changes by itself. */
+/** A subscription that is not served: nothing of it changes. */
 export const unserved = 'entity-events/webhook/0123456789abcdef01234567';
 
-/** Puts a way out into the store that stands at a position. */
+/** Inserts a subscription at a position. */
 export async function addRelay(app: TestApp, name = unserved, position = 0): Promise<void> {
   await app.services.db.transaction((tx) => insertRelay(tx, name, position));
 }
 
-/** Puts a dead letter into the store and answers its id. */
+/** Inserts a dead letter and returns its id. */
 export async function addLetter(
   app: TestApp,
   sequence: number,

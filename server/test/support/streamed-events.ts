@@ -30,7 +30,7 @@ export function streamedRange(from: number, to: number): readonly StreamedEvent[
   return Array.from({ length: to - from + 1 }, (_, place) => streamed(from + place));
 }
 
-/** Those of a list that are its first of their kind: what a consumer keeps that has seen others of them before. */
+/** Returns the first occurrences in a list: what a consumer keeps that drops duplicates. */
 export function firstOnes<T>(list: readonly T[]): readonly T[] {
   return [...new Set(list)];
 }

@@ -4,7 +4,7 @@ import { type Client, type Json, TestApp } from './test-app.ts';
 /** A service whose team directory is to be tried, wherever it keeps its teams. */
 export interface DirectoryUnderTest {
   readonly app: TestApp;
-  /** Comes back when the directory knows everybody whom the service knows. */
+  /** Resolves when the directory knows all users of the service. */
   readonly settled: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -22,7 +22,7 @@ const id = expect.stringMatching(/^[a-f0-9]{24}$/);
 const namesOf = (items: readonly Json[]): string[] => items.map(({ name }) => name);
 const search = (path: string, text: string) => `${path}?search=${encodeURIComponent(text)}`;
 
-/** What every team directory has to do, tried over HTTP and through the service alone. */
+/** Requirements for every team directory, tested over HTTP and through the service alone. */
 export function teamDirectoryConformance(name: string, open: () => Promise<DirectoryUnderTest>): void {
   describe(`the team directory, ${name}`, () => {
     let under: DirectoryUnderTest;
@@ -55,7 +55,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       return answer.body.team;
     }
 
-    /** Somebody who is in no team yet. */
+    /** Creates a user who is in no team yet. */
     async function newcomer(): Promise<Client> {
       const client = await under.app.member(admin, `new-${crypto.randomUUID()}@example.com`, 'Nora Newcomer');
       await under.settled();

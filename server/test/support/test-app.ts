@@ -15,10 +15,10 @@ import { running } from './running.ts';
 import { TestClock } from './test-clock.ts';
 import { dropTestStore, newDataDir, testStore } from './test-store.ts';
 
-/** The password of everybody in tests. */
+/** Password of all users in tests. */
 export const password = 'Marble-Kettle-7';
 const adminEmail = 'ada@example.com';
-/** What tests share with trusted services. */
+/** Secret that tests share with trusted services. */
 const scopedSecret = 'tests-share-this-with-services-4711';
 
 export const organization = {
@@ -49,7 +49,7 @@ interface CallOptions {
   readonly form?: FormData;
 }
 
-/** Somebody who calls the service, with or without a credential. */
+/** A caller of the service, with or without a credential. */
 export class Client {
   readonly #app: TestApp;
   readonly credential: string | null;
@@ -137,13 +137,15 @@ export class TokenClient extends Client {
 
 type Environment = Readonly<Record<string, string>>;
 
-/** Hashes that take next to nothing: tests sign somebody in at every turn, and few are about the hash. */
+/** Hashes that cost next to nothing: tests sign users in all the time, and few are about the hash. */
 const cheap = { memoryCost: 8, timeCost: 1 };
 
 interface StartOptions {
   /** Hashes passwords at the cost that they have in use. */
   readonly isHashDear?: boolean;
-  /** How long requests may wait before they are turned away; for ever unless it is given: a busy machine is no fault. */
+  /**
+   * Milliseconds that requests may wait before they are rejected; default: for ever, since a busy machine is no fault.
+   */
   readonly waitMsMax?: number;
 }
 
@@ -154,7 +156,7 @@ export class TestApp {
   readonly url: string;
   /** Every line that was logged, at the most talkative level, before masking. */
   readonly logLines: string[];
-  /** What the next reload of the configuration reads. */
+  /** Environment that the next reload of the configuration reads. */
   readonly environment: Record<string, string>;
   readonly #service: Service;
   readonly #secrets = new Set<string>([password, scopedSecret]);
@@ -209,12 +211,15 @@ export class TestApp {
     return this.#service.app;
   }
 
-  /** Somebody without a credential. */
+  /** A caller without a credential. */
   get nobody(): Client {
     return new Client(this, null);
   }
 
-  /** A service with a scoped token that it signed itself, as trusted services do; claims beside `scopes` and `exp` at will. */
+  /**
+   * Returns a service with a scoped token that it signed itself, as trusted services do; with any claims besides
+   * `scopes` and `exp`.
+   */
   service(scopes: unknown = ['USER_LOOKUP'], claims: Readonly<Record<string, unknown>> = {}): Client {
     const exp = Math.floor(this.clock.now() / 1_000) + 3_600;
     const token = compactJwt({ alg: 'HS256' }, { scopes, exp, ...claims }, hmac(scopedSecret));
@@ -234,14 +239,14 @@ export class TestApp {
     return this.signIn(adminEmail);
   }
 
-  /** Signs somebody in over the API. */
+  /** Signs a user in over the API. */
   async signIn(email: string): Promise<Client> {
     const { body } = await this.signInTokens(email);
     const claims = JSON.parse(Buffer.from(body.accessToken.split('.')[1], 'base64url').toString());
     return new Client(this, body.accessToken, claims.userId);
   }
 
-  /** Signs somebody in over the API and answers the last call's answer. */
+  /** Signs a user in over the API and returns the last response. */
   async signInTokens(email: string, secret: string = password): Promise<Answer> {
     const begun = await this.nobody.post('/userAccount/initAuth', { email });
     const token = begun.headers.get('x-session-token') ?? '';
@@ -249,7 +254,7 @@ export class TestApp {
     return this.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
   }
 
-  /** Creates somebody who is no administrator, gives the password of tests and signs in. */
+  /** Creates a user who is no administrator, sets the password of tests and signs in. */
   async member(admin: Client, email: string, fullName = 'Grace Hopper'): Promise<Client> {
     const { status, body, text } = await admin.post('/users', { fullName, email });
     if (status !== 201) throw new Error(`no user: ${status} ${text}`);
@@ -271,7 +276,7 @@ export class TestApp {
     if (status !== 200) throw new Error(`not deleted: ${status} ${text}`);
   }
 
-  /** Takes the administrator's role from somebody, in the store. */
+  /** Removes the administrator's role of a user, in the store. */
   async demote(userId: string): Promise<void> {
     await this.services.db.transaction((tx) =>
       tx
@@ -282,7 +287,7 @@ export class TestApp {
     );
   }
 
-  /** Gives somebody the administrator's role, in the store. */
+  /** Gives a user the administrator's role, in the store. */
   async promote(userId: string): Promise<void> {
     await this.services.db.transaction(async (tx) => {
       const groups = tx.selectFrom('user_groups').where('type', '=', 'admin').select('id');

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.ts';
 export class TestClock implements Clock {
   #nowMs: number;
 
-  /** @param nowMs where it starts; a fixed moment, so that nothing depends on the day of the run */
+  /** @param nowMs start; a fixed time, so that nothing depends on the day of the run */
   constructor(nowMs = Date.UTC(2026, 10, 27, 20, 17, 0, 123)) {
     this.#nowMs = nowMs;
   }

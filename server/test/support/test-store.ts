@@ -6,7 +6,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { storeFile } from '../../src/db/files/data-dir.ts';
 
-/** Where the tests' PostgreSQL is; unset, they run on the embedded store. */
+/** Address of the tests' PostgreSQL; unset, they run on the embedded store. */
 const server = process.env['LATCHKEY_TEST_POSTGRES'] ?? inject('postgres');
 const template = inject('postgresTemplate');
 const embeddedTemplate = inject('embeddedTemplate');
@@ -14,7 +14,7 @@ const embeddedTemplate = inject('embeddedTemplate');
 /** Nodes that share a store are given the key that they encrypt with. */
 const encryptionKey = createHash('sha256').update('what the nodes of the tests encrypt with').digest('hex');
 
-/** Whether the tests run on PostgreSQL. */
+/** The tests run on PostgreSQL. */
 export const isOnPostgres = server !== undefined;
 
 /** The address of the tests' PostgreSQL, as its owner, for tests that are about PostgreSQL itself. */
@@ -41,7 +41,7 @@ async function asOwner(text: string): Promise<void> {
   }
 }
 
-/** Makes a data directory; with an embedded store that is migrated already, unless the store is told to be elsewhere. */
+/** Makes a data directory; with an embedded store that is migrated already, unless the store is elsewhere. */
 export function newDataDir(isElsewhere: boolean): string {
   const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
   if (!isElsewhere && embeddedTemplate) copyFileSync(embeddedTemplate, join(dataDir, storeFile));

@@ -38,7 +38,7 @@ export class TwoNodes {
     return [this.a, this.b];
   }
 
-  /** Whoever calls one node, as a caller of the other. */
+  /** Returns the caller of one node as a caller of the other. */
   atB({ credential }: Client): Client {
     return this.b.with(credential);
   }

@@ -11,7 +11,7 @@ import { TestClock } from './test-clock.ts';
 
 const fixture = (name: string) => readFileSync(join(import.meta.dirname, 'fixtures/mail-server', name), 'utf8');
 
-/** What the receiver's certificate is trusted by; it names 127.0.0.1 alone. */
+/** Certificate that the receiver is trusted by; it names 127.0.0.1 alone. */
 export const receiverCertificate = fixture('certificate.pem');
 
 /** A message as the receiver got it. */
@@ -25,7 +25,7 @@ export interface ReceivedMessage {
   readonly connection: number;
 }
 
-/** Answers a message; what it does not end goes on for as long as the sender lets it. */
+/** Responds to a message; a response that it does not end stays open as long as the sender lets it. */
 export type Answering = (response: ServerResponse, message: ReceivedMessage) => void;
 
 /** Answers with a status, and perhaps headers, and an empty body. */
@@ -33,10 +33,10 @@ export function answer(status: number, headers: Readonly<Record<string, string>>
   return (response) => void response.writeHead(status, headers).end();
 }
 
-/** Whoever gets the messages of a webhook: a real server on loopback, which can be told to behave badly. */
+/** Receiver of a webhook's messages: a real server on loopback, which can be told to misbehave. */
 export class WebhookReceiver {
   readonly messages: ReceivedMessage[] = [];
-  /** How many connections were made, whether or not anything came by them. */
+  /** Connections so far, with or without messages. */
   connections = 0;
   answering: Answering = answer(204);
   readonly #server: ReturnType<typeof createServer>;
@@ -76,7 +76,7 @@ export class WebhookReceiver {
     return `${this.#protocol}://${host}:${this.port}/hook/a-secret-path?of=the-receiver`;
   }
 
-  /** How many connections are open. */
+  /** Number of open connections. */
   get open(): number {
     return this.#sockets.size;
   }
@@ -102,7 +102,9 @@ export class WebhookReceiver {
   }
 }
 
-/** A clock that starts at the present moment: receivers refuse what was signed minutes ago by their own. */
+/**
+ * Returns a clock that starts at the present time: receivers reject messages that were signed minutes ago by their own.
+ */
 export function presentClock(): TestClock {
   return new TestClock(systemClock.now());
 }

@@ -27,18 +27,18 @@ export function sequencesAt(receiver: WebhookReceiver): number[] {
   return receiver.messages.map(({ body }) => body.sequence);
 }
 
-/** Waits until a receiver has got so many messages. */
+/** Waits until a receiver has got a number of messages. */
 export async function arrived(receiver: WebhookReceiver, number: number): Promise<void> {
   await vi.waitUntil(() => receiver.messages.length === number, { timeout: 5_000 });
 }
 
-/** How far a webhook has got, as the store has it; `undefined` for one that is not there. */
+/** Returns the stored position of a webhook; `undefined` for an unknown one. */
 export async function relayOf(app: TestApp, id: string): Promise<Json> {
   const name = `entity-events/webhook/${id}`;
   return app.services.db.read.selectFrom('relays').where('name', '=', name).selectAll().executeTakeFirst();
 }
 
-/** Waits until so many attempts in a row have failed. */
+/** Waits until a number of attempts in a row have failed. */
 export async function failed(app: TestApp, id: string, attempts: number): Promise<void> {
   await vi.waitUntil(async () => (await relayOf(app, id))?.attempts === attempts, { timeout: 5_000 });
 }

@@ -6,7 +6,7 @@ import type { Progress } from './store-copy.ts';
 /** Marks a store as a back-up: `LKBK`. */
 const applicationId = 0x4c4b424b;
 
-/** What a back-up tells of itself. */
+/** The facts that a back-up holds about itself. */
 export interface BackupFacts {
   /** ISO 8601 in UTC with milliseconds. */
   readonly madeAt: string;
@@ -18,7 +18,7 @@ export interface BackupFacts {
   readonly auditRecords: number;
 }
 
-/** Files of the data directory beside the store, by name. Their contents are secrets. */
+/** Files of the data directory other than the store, by name. Their contents are secrets. */
 export type BackupKeys = ReadonlyMap<string, string>;
 
 const tableOf = { users: 'users', tokens: 'personal_access_tokens', events: 'outbox', auditRecords: 'audit_log' };
@@ -65,7 +65,7 @@ export function finishBackup(file: string, keys: BackupKeys, madeAt: string): Ba
   return facts;
 }
 
-/** What is in a back-up: what it tells of itself, and the keys. */
+/** The contents of a back-up: its facts, and the keys. */
 export interface UnpackedBackup {
   readonly facts: BackupFacts;
   readonly keys: BackupKeys;
@@ -89,8 +89,8 @@ function takeApart(store: Sqlite.Database, from: string): UnpackedBackup {
 }
 
 /**
- * Takes a back-up apart: the store becomes the new file `to`, as it was. The back-up itself stays as it is. Throws
- * StartupError for what is no back-up, is cut short or damaged; what is at `to` then is worth nothing.
+ * Unpacks a back-up: the store becomes the new file `to`, unchanged. The back-up itself stays as it is. Throws
+ * StartupError for a file that is no back-up, incomplete or damaged; the content of `to` is useless then.
  */
 export function unpackBackup(from: string, to: string, progress: Progress): UnpackedBackup {
   copySealed(from, to, progress);

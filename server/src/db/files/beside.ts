@@ -4,9 +4,10 @@ import type { Tx } from '../database.ts';
 import type { Tables } from '../schema/tables.ts';
 
 /**
- * Runs one transaction on a store that nobody else uses. With another store beside it, SQL finds the tables of that one
- * in the schema `present`. References between tables count at the end alone: throws where one leads nowhere then.
- * @param present the file of the other store; `null`: none
+ * Runs one transaction on a store that no other connection uses. With another store attached, SQL finds the tables of
+ * that one in the schema `present`. References between tables are checked at the end only: throws where one of them
+ * leads nowhere.
+ * @param present the file of the attached store; `null`: none
  */
 export async function writeBeside<T>(file: string, present: string | null, work: (tx: Tx) => Promise<T>): Promise<T> {
   const store = new Sqlite(file);
@@ -23,7 +24,7 @@ export async function writeBeside<T>(file: string, present: string | null, work:
     });
   } finally {
     await kysely.destroy();
-    // Kysely closes only what it has used.
+    // Kysely closes only connections that it has used.
     store.close();
   }
 }

@@ -40,7 +40,7 @@ function makeDirectories(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another server may have made it at the same moment.
+    // Another server may have created it in the meantime.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }
@@ -57,13 +57,15 @@ export function prepareDataDir(dataDir: string): void {
   if (!isDirectory) throw new StartupError(`DATA_DIR ${dataDir} is a file: give a directory`);
 }
 
-/** Refuses a data directory without a store, for whoever must not make one. Throws StartupError. */
+/** Rejects a data directory without a store, for callers that must not create one. Throws StartupError. */
 export function requireStore(dataDir: string): void {
   if (holdsStore(dataDir)) return;
   throw new StartupError(`DATA_DIR ${dataDir} holds no store (${storeFile}): give the directory that the server uses`);
 }
 
-/** Whether there is a store in a directory that may not even exist. Throws StartupError where that cannot be seen. */
+/**
+ * Returns whether a directory, which may not exist, contains a store. Throws StartupError where that cannot be read.
+ */
 export function holdsStore(dataDir: string): boolean {
   try {
     return (statSync(join(dataDir, storeFile), { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -73,13 +75,13 @@ export function holdsStore(dataDir: string): boolean {
 }
 
 /**
- * Holds the data directory for this server until `release` or the end of the process, however it ends. A second server
- * on the same directory gets a StartupError. Operator commands don't take it: they may work beside the server.
+ * Locks the data directory for this server until `release` or the end of the process, however it ends. A second server
+ * on the same directory gets a StartupError. Operator commands don't take the lock: they may run while the server runs.
  */
 export function holdDataDir(dataDir: string): { release(): void } {
   const file = join(dataDir, 'server.lock');
   try {
-    // An exclusive transaction is a lock of the operating system, which a killed process gives up by itself.
+    // An exclusive transaction is a lock of the operating system, which is released when the process is killed.
     const lock = new Sqlite(file, { timeout: 0 });
     lock.pragma('journal_mode = MEMORY');
     lock.exec('BEGIN EXCLUSIVE');

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 /** Something that is put aside. */
 interface ScratchRecord {
   readonly kind: string;
-  /** Where it was found, for people. */
+  /** The place where it was found, for messages. */
   readonly place: string;
   /** Unique within the kind; `null`: it has none. */
   readonly id: string | null;
@@ -18,11 +18,14 @@ export type KeptRecord = ScratchRecord & { readonly number: number };
 
 /** Records of one process, too many for its memory. They are in a file that has no name, and gone when it is closed. */
 export interface Scratch {
-  /** Keeps a record; answers where the one is that has its id or key already, and then keeps nothing. `null`: it was kept. */
+  /**
+   * Adds a record; returns the place of an earlier record with its id or key, and then adds nothing. `null`: it was
+   * added.
+   */
   add(record: ScratchRecord): string | null;
   /** Up to `limit` records of a kind in the order in which they were added, from after a number. */
   after(kind: string, number: number, limit: number): readonly KeptRecord[];
-  /** Those of a kind that have one of some ids. */
+  /** Returns the records of a kind that have one of some ids. */
   withIds(kind: string, ids: readonly string[]): readonly KeptRecord[];
   drop(number: number): void;
   count(kind: string): number;
@@ -41,7 +44,7 @@ function openFile(): Sqlite.Database {
   file.exec('CREATE UNIQUE INDEX records_id ON records (kind, id) WHERE id IS NOT NULL');
   file.exec('CREATE UNIQUE INDEX records_key ON records (kind, key) WHERE key IS NOT NULL');
   file.exec('CREATE INDEX records_order ON records (kind, number)');
-  // One transaction from beginning to end: what is never committed is not written out record by record.
+  // One transaction from beginning to end: uncommitted records are not written out one by one.
   file.exec('BEGIN');
   return file;
 }

@@ -73,7 +73,9 @@ function openToRead(file: string): number {
   }
 }
 
-/** Reads a sealed file again from its beginning to its end. Throws StartupError unless it is what was sealed. */
+/**
+ * Reads a file with a checksum again from its beginning to its end. Throws StartupError unless the checksum matches.
+ */
 export function checkSeal(file: string): void {
   const fd = openToRead(file);
   try {
@@ -83,7 +85,7 @@ export function checkSeal(file: string): void {
   }
 }
 
-/** Copies a sealed file, without its seal, into a new file. Throws StartupError unless it is what was sealed. */
+/** Copies a file with a checksum, without the checksum, into a new file. Throws StartupError unless it matches. */
 export function copySealed(from: string, to: string, progress: Progress): void {
   const fd = openToRead(from);
   try {

@@ -4,25 +4,25 @@ import Sqlite from 'better-sqlite3';
 import type { Reader } from '../database.ts';
 import { startupReason, storeFile } from './data-dir.ts';
 
-/** So many problems are told of; there may be more. */
+/** Number of problems that are listed; there may be more. */
 const toldMax = 5;
 const waitMs = 5_000;
 
-/** What was found in the file of the embedded store. */
+/** Findings about the file of the embedded store. */
 export interface StoreFileCheck {
   readonly bytes: number;
-  /** Whether every page was looked at. */
+  /** Every page was checked. */
   readonly isWhole: boolean;
-  /** What is damaged, in SQLite's words; at most 5. */
+  /** Damage, in SQLite's messages; at most 5. */
   readonly damage: readonly string[];
   /** Tables with rows that refer to rows which are not there. */
   readonly strays: readonly string[];
 }
 
 /**
- * Looks for damage in the file of the embedded store, beside a server or not. It writes nothing. Throws StartupError for
- * what cannot be read at all.
- * @param wholeBytesMax up to this size every page is looked at, which takes about a second for 100 MB
+ * Checks the file of the embedded store for damage, also while a server runs. Writes nothing. Throws StartupError for a
+ * file that cannot be read at all.
+ * @param wholeBytesMax up to this size every page is checked, which takes about a second for 100 MB
  */
 export function checkStoreFile(dataDir: string, wholeBytesMax: number): StoreFileCheck {
   const file = join(dataDir, storeFile);
@@ -48,7 +48,7 @@ export function checkStoreFile(dataDir: string, wholeBytesMax: number): StoreFil
   }
 }
 
-/** Whether a server holds a data directory. It holds nothing itself but for an instant. */
+/** Returns whether a server has locked a data directory. Takes the lock itself for an instant only. */
 export function isHeld(dataDir: string): boolean {
   const file = join(dataDir, 'server.lock');
   if (!existsSync(file)) return false;
@@ -64,7 +64,7 @@ export function isHeld(dataDir: string): boolean {
   }
 }
 
-/** The latest moment that anything in the store was done, in milliseconds since 1970; `null`: nothing was. */
+/** Returns the time of the latest change in the store, in milliseconds since 1970; `null`: there was none. */
 export async function selectLatest(read: Reader): Promise<number | null> {
   const { latest } = await read
     .selectFrom('audit_log')

@@ -3,13 +3,13 @@ import Sqlite from 'better-sqlite3';
 import { StartupError } from '../../base/errors.ts';
 import { startupReason, storeFile } from './data-dir.ts';
 
-/** Told now and then how much of a long work is done. */
+/** Called now and then with the progress of long work. */
 export type Progress = (done: number, total: number) => void;
 
 const waitMsMax = 5_000;
 const pagesAtOnce = 1_000;
 
-/** Copies what `source` sees at this moment into a new file, page by page, while others write. */
+/** Copies the snapshot that `source` sees into a new file, page by page, while others write. */
 async function copyPages(source: Sqlite.Database, to: string, progress: Progress): Promise<void> {
   const { totalPages: copied } = await source.backup(to, {
     progress: ({ totalPages, remainingPages }) => {
@@ -22,14 +22,15 @@ async function copyPages(source: Sqlite.Database, to: string, progress: Progress
 }
 
 /**
- * Copies the store as it is at one moment into a new file, beside a running server, whose writes go on meanwhile.
- * Throws StartupError where it cannot be read.
+ * Copies a snapshot of the store into a new file while a server runs and writes. Throws StartupError where the store
+ * cannot be read.
  */
 export async function copyStore(dataDir: string, to: string, progress: Progress): Promise<void> {
   const file = join(dataDir, storeFile);
   const source = openCopied(file);
   try {
-    // Held until the end: otherwise each commit of somebody else would have the copy begin anew, and so never end.
+    // Kept open until the end: otherwise each commit of another connection would restart the copy, which would never
+    // end.
     source.exec('BEGIN');
     source.prepare('SELECT count(*) FROM sqlite_master').get();
     await copyPages(source, to, progress);
@@ -51,16 +52,16 @@ function openCopied(file: string): Sqlite.Database {
   }
 }
 
-/** A store that nobody else can open any more. */
+/** A store that no other process can open. */
 export interface HeldStore {
-  /** Copies it into a new file. Throws StartupError for what is damaged. */
+  /** Copies it into a new file. Throws StartupError where it is damaged. */
   copy(to: string, progress: Progress): Promise<void>;
   release(): void;
 }
 
 /**
- * Takes the store for this process alone, servers and commands kept out until `release`, and gathers it in its one file.
- * Throws StartupError while somebody uses it, and where it is damaged.
+ * Locks the store for this process alone until `release`, against servers and commands, and merges it into its one
+ * file. Throws StartupError while it is in use, and where it is damaged.
  */
 export function holdStore(dataDir: string): HeldStore {
   const file = join(dataDir, storeFile);
@@ -68,7 +69,7 @@ export function holdStore(dataDir: string): HeldStore {
   try {
     const held = new Sqlite(file, { timeout: waitMsMax, fileMustExist: true });
     connection = held;
-    // Moves the log into the store and does away with it, which takes that nobody else has the store open.
+    // Moves the log into the store and deletes it, which requires that no other connection has the store open.
     held.pragma('journal_mode = DELETE');
     held.pragma('locking_mode = EXCLUSIVE');
     // Once taken it is kept in this mode. A transaction that stays open could not be copied from.
@@ -89,7 +90,7 @@ export function holdStore(dataDir: string): HeldStore {
   }
 }
 
-/** Somebody else has the store open. */
+/** Another process has the store open. */
 export class StoreInUseError extends StartupError {}
 
 /** Leaves of a store nothing but its one file. */

@@ -3,8 +3,8 @@ import { foldCase } from '../../text/plain-text.ts';
 const fullName = 'Erased user';
 
 /**
- * What is left of a user whose data is erased. The address is nobody's: addresses of people have no capitals, and nothing
- * below `.invalid` can be mailed to (RFC 2606). Rule: AUDIT-14.
+ * Returns the columns of an erased user. The address cannot be a user's: those have no capitals, and nothing below
+ * `.invalid` can receive mail (RFC 2606). Rule: AUDIT-14.
  */
 export function erasedUser(id: string, nowMs: number) {
   return {

@@ -16,7 +16,7 @@ export function mailTargets(read: Reader) {
     .select((eb) => eb.fn.coalesce('recovery_email', 'email').as('mailTo'));
 }
 
-/** Where mail about an active user's account goes. Rule: AUTH-49. */
+/** Returns the address for mail about an active user's account. Rule: AUTH-49. */
 export function selectMailTarget(read: Reader, userId: string): Promise<MailTarget | undefined> {
   return mailTargets(read).where('id', '=', userId).executeTakeFirst();
 }

@@ -4,7 +4,8 @@ type UserIdColumn = `${string}.user_id`;
 type MakerColumn = `${string}.${'created' | 'secret' | 'address' | 'updated' | 'confirmed'}_by`;
 
 /**
- * Whether the person that a column names is in the `admin` group: what makes an administrator. Rule: AUTH-29.
+ * Expression that is true when the user in a column is in the `admin` group, which makes an administrator. Rule:
+ * AUTH-29.
  * @param userId a column of the query that this becomes part of, such as `t.user_id`
  */
 export function isAdministrator(userId: UserIdColumn | MakerColumn) {
@@ -16,8 +17,8 @@ export function isAdministrator(userId: UserIdColumn | MakerColumn) {
 }
 
 /**
- * Whether all users whom some columns name are administrators: 1 or 0; `null` where none of the columns names a user.
- * Rule: LEAVER-5.
+ * Expression that tells whether all users in some columns are administrators: 1 or 0; `null` where all columns are
+ * null. Rule: LEAVER-5.
  */
 export function areAdministrators(...columns: readonly [MakerColumn, MakerColumn, ...MakerColumn[]]) {
   const names = sql.join(columns.map((column) => sql.ref(column)));

@@ -1,10 +1,10 @@
 import { type Database, hotQuery, type Reader } from '../database.ts';
 
-/** The organization of this system as everybody's code sees it. */
+/** The organization of this system, with the fields that all features use. */
 export interface Organization {
   readonly id: string;
   readonly accountType: 'individual' | 'business';
-  /** What people call it: its short name, or else the registered one, or else its domain. */
+  /** Its display name: the short name, or else the registered one, or else the domain. */
   readonly name: string;
 }
 
@@ -18,7 +18,7 @@ export function selectActiveOrganization(read: Reader): Promise<Organization | u
     .executeTakeFirst();
 }
 
-/** Whether this system holds, or held, its organization. */
+/** Returns whether this system has an organization, deleted or not. */
 export async function selectOrganizationExists(read: Reader): Promise<boolean> {
   const row = await read.selectFrom('organizations').select('id').executeTakeFirst();
   return row !== undefined;
@@ -28,12 +28,12 @@ const selectDeletedOrganization = hotQuery((read) =>
   read.selectFrom('organizations').where('is_deleted', '=', 1).select('id'),
 );
 
-/** Whether the organization of this system is deleted; for the path of every request. */
+/** Returns whether the organization of this system is deleted; fast enough for every request. */
 export async function isOrganizationDeleted(db: Pick<Database, 'first'>): Promise<boolean> {
   return (await db.first(selectDeletedOrganization, {})) !== undefined;
 }
 
-/** Whether the organization of this system is deleted, as a transaction sees it. */
+/** Returns whether the organization of this system is deleted, as a transaction sees it. */
 export async function selectIsOrganizationDeleted(read: Reader): Promise<boolean> {
   const query = read.selectFrom('organizations').where('is_deleted', '=', 1).select('id');
   return (await query.executeTakeFirst()) !== undefined;

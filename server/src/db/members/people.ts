@@ -7,7 +7,7 @@ export function verifiedEmail(users: 'users' | 'u') {
   return sql<string>`coalesce(${recovery}, ${email})`;
 }
 
-/** A person as everybody's code sees one. */
+/** A user, with the fields that all features use. */
 export interface Person {
   readonly id: string;
   readonly orgId: string;
@@ -25,22 +25,22 @@ function activePeople(read: Reader) {
     .select(verifiedEmail('users').as('verifiedEmail'));
 }
 
-/** An active person; `undefined` for whoever is deleted or was never there. */
+/** Returns an active user; `undefined` for a deleted or unknown id. */
 export function selectActivePerson(read: Reader, id: string): Promise<Person | undefined> {
   return activePeople(read).where('id', '=', id).executeTakeFirst();
 }
 
-/** The active person with this normalized address. */
+/** Returns the active user with this normalized address. */
 export function selectActivePersonByEmail(read: Reader, orgId: string, email: string): Promise<Person | undefined> {
   return activePeople(read).where('org_id', '=', orgId).where('email', '=', email).executeTakeFirst();
 }
 
-/** All active people of an organization, in order of creation. */
+/** Returns all active users of an organization, in order of creation. */
 export function selectActivePeople(read: Reader, orgId: string): Promise<Person[]> {
   return activePeople(read).where('org_id', '=', orgId).orderBy('id').execute();
 }
 
-/** How many active people an organization has. */
+/** Returns the number of active users of an organization. */
 export async function countActivePeople(read: Reader, orgId: string): Promise<number> {
   const { count } = await read
     .selectFrom('users')
@@ -51,7 +51,7 @@ export async function countActivePeople(read: Reader, orgId: string): Promise<nu
   return count;
 }
 
-/** The people among some ids, deleted or not. */
+/** Returns the users with some ids, deleted ones included. */
 export async function selectKnownPeople(
   read: Reader,
   ids: readonly string[],

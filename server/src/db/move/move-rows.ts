@@ -5,7 +5,7 @@ import type { Database, Reader } from '../database.ts';
 import { isStoreFailure } from '../failures.ts';
 import type { MovedTable } from './moved-tables.ts';
 
-/** Whatever the rows are like, so much of them is held at once, in bytes. */
+/** Bytes of rows that are held at once, whatever their size. */
 const pageBytes = 2_000_000;
 const pageRowsMin = 20;
 const pageRowsMax = 4_000;
@@ -13,7 +13,7 @@ const firstPageRows = 200;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** How many rows there are, and what tells whether they are the same. */
+/** Number of rows of a table and a checksum of them. */
 export interface TableDigest {
   readonly rows: number;
   /** SHA-256, in hexadecimal, of every row as a line of JSON, in the order of the primary key; the same on both engines. */
@@ -76,8 +76,8 @@ interface Copying {
 }
 
 /**
- * Copies a table into an empty one; answers what was read. While some rows are written, the next ones are read.
- * Throws StartupError for rows that the target does not take.
+ * Copies a table into an empty one; returns the checksum of what was read. While some rows are written, the next ones
+ * are read. Throws StartupError for rows that the target rejects.
  */
 export async function copyTable({ source, target, advance }: Copying, table: MovedTable): Promise<TableDigest> {
   const hash = createHash('sha256');
@@ -91,14 +91,14 @@ export async function copyTable({ source, target, advance }: Copying, table: Mov
     writing = insertRows(target, table, page.rows).catch((error: unknown) => {
       throw notCopied(table, error);
     });
-    // Awaited with the next page; what it throws belongs to nobody until then.
+    // Awaited with the next page; until then its rejection must not count as unhandled.
     writing.catch(() => {});
   }
   await writing;
   return { rows, digest: hash.digest('hex') };
 }
 
-/** Reads a table anew; answers what is there. */
+/** Reads a table again and returns its checksum. */
 export async function digestTable(
   read: Reader,
   table: MovedTable,

@@ -16,13 +16,13 @@ const tablesHere = sql<{ name: string }>`
   select table_name as name from information_schema.tables where table_schema = current_schema() order by table_name
 `;
 
-/** Whether the database has the table that every store of ours begins with. */
+/** Returns whether the database has the table that every store begins with. */
 async function hasWriter(read: Reader): Promise<boolean> {
   const { rows } = await tablesHere.execute(read);
   return rows.some(({ name }) => name === 'writer');
 }
 
-/** Refuses a database that holds no store, for whoever must not make one. Throws StartupError. Rule: CLI-7. */
+/** Rejects a database without a store, for callers that must not create one. Throws StartupError. Rule: CLI-7. */
 export async function requireSharedStore(read: Kysely<Tables>): Promise<void> {
   if (await hasWriter(read)) return;
   throw new StartupError('DATABASE_URL names a database that holds no store: give the one that the server uses', {
@@ -30,7 +30,7 @@ export async function requireSharedStore(read: Kysely<Tables>): Promise<void> {
   });
 }
 
-/** Refuses a database into which a move was cut short. Throws StartupError. Rule: STORE-17. */
+/** Rejects a database with an unfinished move. Throws StartupError. Rule: STORE-17. */
 export async function requireWholeStore(read: Kysely<Tables>): Promise<void> {
   if ((await selectMove(read)) === null) return;
   throw new StartupError(
@@ -44,16 +44,16 @@ async function selectMove(read: Reader): Promise<number | null> {
   return rows[0]?.mark ?? null;
 }
 
-/** Which move into this database has not ended; `null`: none. */
+/** Returns the number of the unfinished move into this database; `null`: none. */
 export async function unfinishedMove({ read }: Database): Promise<number | null> {
   return (await hasWriter(read)) ? selectMove(read) : null;
 }
 
 /**
- * Takes an empty database for a move, or one that a move into it left unfinished, which is emptied then. From now on no
- * server starts on it. Throws StartupError for a database that holds anything else.
+ * Claims an empty database for a move, or one that an unfinished move left behind, which is emptied. From now on no
+ * server starts on it. Throws StartupError for a database that contains anything else.
  * @param move a number that no other move has
- * @param restart whether an unfinished move may be begun anew
+ * @param restart whether an unfinished move may be started over
  */
 export async function claimTarget(
   target: Database,
@@ -69,7 +69,7 @@ export async function claimTarget(
   else await claimAnew(target, { unfinished, move });
 }
 
-/** All at once: whichever comes second, this or a server that starts, finds what the first one made. */
+/** In one transaction: the second one, this or a starting server, finds what the first one created. */
 async function claimEmpty({ read }: Database, move: number): Promise<void> {
   const { rows } = await tablesHere.execute(read);
   const names = rows.map(({ name }) => name);
@@ -87,7 +87,7 @@ async function claimEmpty({ read }: Database, move: number): Promise<void> {
   }
 }
 
-/** Whoever began it and is still at it finds that it lost the database. */
+/** A process that began the earlier move and still runs finds that it no longer owns the database. */
 async function claimAnew(
   { read }: Database,
   { unfinished, move }: { readonly unfinished: number; readonly move: number },
@@ -101,7 +101,7 @@ async function claimAnew(
   }
 }
 
-/** Removes what the migrations left in the tables that are about to be filled. */
+/** Deletes the rows that migrations inserted into the tables that are about to be filled. */
 export async function emptyTables(target: Database, tables: readonly MovedTable[]): Promise<void> {
   await target.transaction(async (tx) => {
     for (const { name } of tables.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);

@@ -39,7 +39,7 @@ describe('a store that was moved away', () => {
 
   it('writes nothing more where it is open, is not healthy, and is read as before, until it is used again (STORE-16)', async () => {
     await count('before');
-    // From the moment on that its last transaction leaves the mark.
+    // From the time at which its last transaction leaves the mark.
     await db.transaction(async () => markMoved(dataDir, mark));
     await expect(count('after')).rejects.toThrow(StoreMovedError);
     await expect(db.check()).rejects.toThrow(StoreMovedError);

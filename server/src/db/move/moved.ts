@@ -6,15 +6,17 @@ import { syncDirectory, writePrivately } from '../../base/private-file.ts';
 import type { Database } from '../database.ts';
 import { StoreMovedError } from '../failures.ts';
 
-/** The name of the mark in the data directory of an embedded store that was moved: while it is there, nobody uses the store. */
+/**
+ * Name of the mark in the data directory of an embedded store that was moved. While it exists, the store is not used.
+ */
 export const movedFile = 'moved.json';
 
 const movedMark = z.object({
-  /** Where to, without user and password. */
+  /** The address of the database, without user and password. */
   to: z.string(),
   /** In RFC 3339. */
   movedAt: z.string(),
-  /** Which move it was: see `claimTarget`. */
+  /** The number of the move: see `claimTarget`. */
   move: z.number(),
   tables: z.array(z.object({ table: z.string(), rows: z.number(), digest: z.string() })),
   /** The last number that was taken of each counter. */
@@ -22,17 +24,19 @@ const movedMark = z.object({
   signingKeys: z.number(),
 });
 
-/** What is known of a move that took place. */
+/** Facts about a finished move. */
 export type MovedMark = z.infer<typeof movedMark>;
 
 const fileOf = (dataDir: string) => join(dataDir, movedFile);
 
-/** Whether the store of a data directory was moved away. */
+/** Returns whether the store of a data directory was moved away. */
 export function isMoved(dataDir: string): boolean {
   return existsSync(fileOf(dataDir));
 }
 
-/** What is known of the move of a store; `null` where it wasn't moved. Throws StartupError for a mark that is damaged. */
+/**
+ * Returns the facts about the move of a store; `null` where it wasn't moved. Throws StartupError for a damaged mark.
+ */
 export function readMoved(dataDir: string): MovedMark | null {
   if (!isMoved(dataDir)) return null;
   try {
@@ -56,7 +60,7 @@ export function unmarkMoved(dataDir: string): void {
   syncDirectory(fileOf(dataDir));
 }
 
-/** Refuses a store that was moved away. Throws StartupError. Rule: STORE-16. */
+/** Rejects a store that was moved away. Throws StartupError. Rule: STORE-16. */
 export function requireNotMoved(dataDir: string): void {
   const mark = readMoved(dataDir);
   if (mark === null) return;
@@ -66,8 +70,8 @@ export function requireNotMoved(dataDir: string): void {
 }
 
 /**
- * Has nothing written any more once the store was moved, while it was open: reads go on. Whoever moves it holds the lock
- * that every transaction takes first, and leaves the mark before giving it up. Rule: STORE-16.
+ * Rejects writes once the store was moved while it was open; reads go on. The move holds the lock that every
+ * transaction takes first, and writes the mark before it releases the lock. Rule: STORE-16.
  */
 export function untilMoved(db: Database, dataDir: string): Database {
   const refuse = () => {

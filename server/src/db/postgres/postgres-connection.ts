@@ -4,7 +4,7 @@ import Cursor from 'pg-cursor';
 import { second } from '../../base/clock.ts';
 import { isStoreFailure, StoreLostError } from '../failures.ts';
 
-/** A commit that waits for a standby which is gone waits for ever, and whoever asked for it does not. */
+/** A commit that waits for a lost standby waits for ever; its caller must not. */
 const controlMsMax = 2.5 * second;
 const control = /^(start transaction|commit|rollback)\b/;
 
@@ -17,30 +17,31 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** What goes wrong with a connection, under the name of the store: its codes are those of any connection of this process. */
+/** Converts an error of a connection to one of the store: its code alone could be that of any other connection. */
 function named(error: unknown): unknown {
   const isOfConnection = isStoreFailure(error) && !(error instanceof pg.DatabaseError);
   return isOfConnection ? new StoreLostError('the connection to the store broke', { cause: error }) : error;
 }
 
-/** What PostgreSQL says of a session that cannot write. */
+/** PostgreSQL's code for a session that cannot write. */
 export const readOnlyCode = '25006';
 
-/** Whether the connection is as good as before: PostgreSQL refused one statement, and nothing else. */
+/** Returns whether the connection is still usable: PostgreSQL rejected one statement, and nothing else happened. */
 function leavesGood(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnlyCode;
 }
 
 interface ConnectionParts {
   readonly client: pg.PoolClient;
-  /** Told of each answer: what was thrown, or `null`. */
+  /** Called after each response with the error, or `null`. */
   readonly onAnswer: (error: unknown) => void;
   readonly onRelease: () => void;
 }
 
 /**
- * A connection of a pool. After anything but an answer of PostgreSQL's that leaves it usable, it takes no more statements and
- * is not given to anybody else: an answer that was given up may still come, as the answer to the next question.
+ * Connection of a pool. After any outcome but a response of PostgreSQL's that leaves it usable, it takes no more
+ * statements and is not reused: the response to an abandoned statement may still arrive, and would be taken for that of
+ * the next one.
  */
 export class PostgresConnection {
   readonly #parts: ConnectionParts;
@@ -63,8 +64,8 @@ export class PostgresConnection {
   }
 
   /**
-   * The rows of a statement in batches of at most `rowsMax`. Whoever stops early ends it, and with it the connection, which
-   * would have to be waited for otherwise.
+   * Streams the rows of a statement in batches of at most `rowsMax`. A reader that stops early ends the statement and
+   * closes the connection, which would have to be waited for otherwise.
    */
   async *batches<R>(statement: pg.QueryConfig, rowsMax: number): AsyncGenerator<R[]> {
     const cursor = this.#parts.client.query(new Cursor<R>(statement.text, statement.values));
@@ -81,10 +82,10 @@ export class PostgresConnection {
     }
   }
 
-  /** Ends it, for whoever uses it too: the server behind it does not answer. */
+  /** Closes it, even while it is in use: its server does not respond. */
   abandon(): void {
     this.#fault ??= new StoreLostError('the store does not answer');
-    // Whatever still waits for an answer is told that none comes.
+    // Statements that still wait are rejected.
     void this.#parts.client.end();
   }
 

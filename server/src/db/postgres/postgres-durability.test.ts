@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => place.remove());
 
-/** What of it is off by the server's own configuration, which nobody can change for one database. */
+/** Returns the settings that are off by the server's own configuration, which cannot be changed for one database. */
 async function serverWide(): Promise<readonly unknown[]> {
   const rows = await place.run(
     "select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name",

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../schema/tables.ts';
 
 /**
- * The settings by which a PostgreSQL may lose what it has acknowledged when power fails, such as `fsync`: those that are off,
- * as a session of this service has them. Rule: STORE-19.
+ * Returns the settings by which a PostgreSQL may lose acknowledged commits when power fails, such as `fsync`: those
+ * that are off in a session of this service. Rule: STORE-19.
  */
 export async function undurableSettings(read: Kysely<Tables>): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`select name from pg_settings where setting = 'off'

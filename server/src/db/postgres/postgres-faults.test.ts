@@ -161,7 +161,7 @@ describe('too many at once', () => {
     // What tells about commits has a connection of its own.
     await db.freshen();
     const answers = await reads;
-    // They were waiting for a lock longer than anybody waits.
+    // They waited for a lock longer than the timeout.
     expect(
       answers.every(({ status, ...more }) => status === 'fulfilled' || isStoreFailure(Reflect.get(more, 'reason'))),
     ).toBe(true);

@@ -5,7 +5,9 @@ import type { Client, TestApp } from '../../../test/support/test-app.ts';
 import { TwoNodes } from '../../../test/support/two-nodes.ts';
 import { second } from '../../base/clock.ts';
 
-/** What PostgreSQL does for a table that has to grow on a full disk; the others have room left in their pages. */
+/**
+ * Simulates PostgreSQL's error for a table that has to grow on a full disk; the others have room left in their pages.
+ */
 const full = `create function refuse() returns trigger language plpgsql as $$
   begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
   create trigger refuse before insert on users execute function refuse();`;

@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => place.remove());
 
 const everything = () => db.read.selectFrom('counters').orderBy('name').select('value');
-/** A list of somebody who has no other one. */
+/** A list of a reader without other lists. */
 function list(query = everything()) {
   readers += 1;
   return db.batches(query, `reader ${readers}`)[Symbol.asyncIterator]();
@@ -36,7 +36,7 @@ async function rest(open: AsyncIterator<readonly { value: number }[]>): Promise<
   return seen;
 }
 
-/** Sessions that see an earlier moment of the store. */
+/** Counts sessions that see an earlier snapshot of the store. */
 const held = () => place.count('backend_xmin is not null');
 const nothingHeld = () => vi.waitUntil(async () => (await held()) === 0);
 
@@ -95,7 +95,7 @@ describe('long lists in PostgreSQL', () => {
       open.push(one);
     }
     expect(await refused('grace')).toBe(503);
-    // Whoever reads and writes meanwhile finds a connection.
+    // Readers and writers find a connection meanwhile.
     await setCounter(db, 'meanwhile', 5);
     expect((await db.first(selectCounter, { name: 'meanwhile' }))?.value).toBe(5);
     await open[0]?.return?.();

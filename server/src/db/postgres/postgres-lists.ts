@@ -7,7 +7,7 @@ import type { PostgresPool } from './postgres-pool.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
-/** How many lists are read at once, each over a connection that is there for lists. */
+/** Lists that are read at once, each over a connection from the pool for lists. */
 export const listsMax = 8;
 const ofOneMax = 4;
 const retryAfterSeconds = 5;
@@ -16,7 +16,7 @@ function refuseMore(): RefusedError {
   return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
-/** Reads long lists in batches: each list is a cursor, and sees one moment of the store from beginning to end. */
+/** Streams long lists: each is a cursor and sees one snapshot of the store from beginning to end. */
 export class PostgresLists {
   readonly #pool: PostgresPool;
   readonly #running = new Shares('lists');
@@ -37,7 +37,7 @@ export class PostgresLists {
 
   async *#batches<R>(statement: QueryConfig, scope: Scope): AsyncGenerator<readonly R[]> {
     const connection = await this.#pool.connect();
-    // With it goes the moment of the store that this list saw.
+    // Releases the snapshot of this list as well.
     scope.hold(() => connection.release());
     yield* connection.batches<R>(statement, rowsMax);
   }

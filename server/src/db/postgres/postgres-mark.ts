@@ -2,18 +2,18 @@ import { second } from '../../base/clock.ts';
 import { StoreLostError } from '../failures.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
-/** How long whoever checks a credential waits for this, for the answer to others before included. */
+/** Milliseconds that a credential check waits for the data version, including the wait for earlier queries. */
 const markMsMax = 3 * second;
-/** How long an answer may take; a server that takes longer for one row is gone. */
+/** Milliseconds for one response; a server that takes longer for one row is treated as gone. */
 const answerMsMax = 2 * second;
-/** And how long it may take whatever has passed: whoever was held up, a machine that slept, asks before giving up. */
+/** Milliseconds that remain for one response even after a pause of this process, such as a suspended machine. */
 const answerMsMin = 0.5 * second;
 
 const statement = { name: 'mark', text: 'select mark from writer where id = 1' };
 
 /**
- * Rejects where no answer has come in time, and tells `giveUp` first. An answer that is there already counts, although this
- * process had no time to look at it.
+ * Rejects where no response arrived in time, and calls `giveUp` first. A response that has arrived counts, although
+ * this process had no time to read it.
  */
 function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -34,8 +34,9 @@ function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promi
 }
 
 /**
- * A number that every transaction of every node changes. It is asked for anew after each request for it, by one
- * statement for all who asked while the one before was under way: so nobody is told what was true before they asked.
+ * Data version of PostgreSQL: a number that every transaction of every node changes. Each request for it is answered by
+ * a query that started after the request; one query serves all requests that arrived while the one before was running.
+ * So no caller gets a version from before it asked.
  */
 export class PostgresMark {
   readonly #pool: PostgresPool;
@@ -45,8 +46,8 @@ export class PostgresMark {
   #mark = -1;
 
   /**
-   * @param pool for this alone
-   * @param onSilence told that the server has not answered what it was asked at `askedMs` of `performance.now()`
+   * @param pool used for this alone
+   * @param onSilence called when the server has not responded to a query sent at `askedMs` of `performance.now()`
    */
   constructor(pool: PostgresPool, onSilence: (askedMs: number) => void) {
     this.#pool = pool;

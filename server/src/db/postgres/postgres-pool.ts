@@ -4,19 +4,19 @@ import { second } from '../../base/clock.ts';
 import { StoreBusyError, StoreLostError } from '../failures.ts';
 import { codeOf, PostgresConnection, readOnlyCode } from './postgres-connection.ts';
 
-/** For a connection to a server, and for one that somebody else uses. */
+/** Milliseconds for a new connection, and for one that is in use elsewhere. */
 const connectMsMax = 2 * second;
 const statementMsMax = 30 * second;
-/** Whatever the server is up to: the answer of one that is gone never comes. */
+/** Also when the server is gone and its response never arrives. */
 const answerMsMax = statementMsMax + 5 * second;
-/** How long a transaction waits for its turn while another one writes. */
+/** Milliseconds that a transaction waits for another one that is writing. */
 const lockMsMax = 2.5 * second;
-/** A transaction that does nothing for so long has lost its process, and every other one waits for it. */
+/** A transaction that is idle for so many milliseconds has lost its process, and blocks all others. */
 const idleMsMax = 3 * second;
 /** After a change of the server that writes, no connection to the earlier one is kept for longer. */
 const lifeSecondsMax = 300;
 
-/** Whole numbers come as numbers: none of ours is beyond what a double holds. */
+/** Integers are parsed to numbers: none of ours exceeds the range of a double. */
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, Number);
 types.setTypeParser(pg.types.builtins.NUMERIC, Number);
@@ -38,8 +38,8 @@ interface PoolParts {
   readonly addresses: readonly string[];
   readonly connectionsMax: number;
   /**
-   * How long a statement whose rows are read in pieces may take, in milliseconds; the driver counts its pieces as one answer
-   * that never comes, so it is not asked to. Not said: statements answer at once, within 30 s.
+   * Limit in milliseconds for a statement whose rows are read in pieces. The driver would treat the pieces as one
+   * response that never arrives, so its own timeout is off. Without this value, statements must respond within 30 s.
    */
   readonly cursorMs?: number;
   readonly log: Logger | null;
@@ -62,16 +62,16 @@ function newPool(connectionString: string | undefined, parts: PoolParts): pg.Poo
     // oxlint-disable-next-line typescript/no-misused-promises -- it is waited for, whatever the types say
     onConnect: requireWriting,
   });
-  // A connection that breaks is replaced. Without listeners it would end the process: the first is for one that nobody
-  // uses, the second for one that somebody does, who is told by the next answer.
+  // A connection that breaks is replaced. Without listeners the error would end the process. The first listener is for
+  // idle connections; the second for those in use, whose caller gets the error with the next response.
   pool.on('error', (error) => log?.warn({ code: codeOf(error) }, 'a connection to the store broke'));
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 /**
- * Connections to the first of some servers that is there and takes writes. When the one in use fails, whoever asks next is
- * given one of the next server.
+ * Pool of connections to the first of several servers that is up and takes writes. When that one fails, the next caller
+ * gets a connection to the next server.
  */
 export class PostgresPool {
   readonly #parts: PoolParts;
@@ -86,14 +86,14 @@ export class PostgresPool {
     this.#pool = newPool(parts.addresses[0], parts);
   }
 
-  /** Whether anybody waits for it, or has one of its connections. */
+  /** Returns whether a caller waits for the pool, or uses one of its connections. */
   get isInUse(): boolean {
     return this.#used.size > 0 || this.#pool.waitingCount > 0;
   }
 
   /**
-   * A connection, to be given back by `release`. Tries each server once. Throws StoreBusyError where all connections are
-   * taken for too long, and StoreLostError for what is wrong with the last server.
+   * Returns a connection, to be returned by `release`. Tries each server once. Throws StoreBusyError where all
+   * connections are in use for too long, and StoreLostError for the error of the last server.
    */
   async connect(): Promise<PostgresConnection> {
     for (let left = this.#parts.addresses.length; ; left -= 1) {
@@ -108,7 +108,7 @@ export class PostgresPool {
     }
   }
 
-  /** Answers one statement on any connection. */
+  /** Runs one statement on any connection. */
   async query<R extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<R>> {
     const connection = await this.connect();
     try {
@@ -119,8 +119,8 @@ export class PostgresPool {
   }
 
   /**
-   * The server did not answer a question that was asked at `askedMs` of `performance.now()`: unless it answered others since,
-   * it is left, and nobody waits for it any more. Rule: STORE-18.
+   * Reports that the server did not respond to a query sent at `askedMs` of `performance.now()`. Unless it responded to
+   * others since, the pool leaves it, and no caller waits for it any longer. Rule: STORE-18.
    */
   giveUp(askedMs: number): void {
     if (this.#heardMs > askedMs) return;
@@ -128,7 +128,7 @@ export class PostgresPool {
     for (const connection of this.#used) connection.abandon();
   }
 
-  /** Ends all connections that nobody uses, and the others when they are released. May be called twice. */
+  /** Closes all idle connections, and the others when they are released. May be called twice. */
   end(): Promise<void> {
     this.#end ??= this.#pool.end();
     return this.#end;
@@ -147,7 +147,9 @@ export class PostgresPool {
     return connection;
   }
 
-  /** Goes on to the server after this one, unless somebody did already; what is in use is kept until it is released. */
+  /**
+   * Switches to the next server, unless that has happened already; connections in use are kept until they are released.
+   */
   #leave(pool: pg.Pool): void {
     if (this.#pool !== pool || pool.ending) return;
     const { addresses } = this.#parts;

@@ -8,13 +8,15 @@ import { StoreBusyError } from '../failures.ts';
 import type { Tables } from '../schema/tables.ts';
 import { WriteHealth } from '../write-health.ts';
 
-/** So many of what is noted behind requests may be under way: whoever asks for something shall find a connection. */
+/** Side transactions that may run at once; the rest of the connections stay free for callers. */
 const notersMax = 2;
-/** One that writes, and one that waits for its turn: whoever reads shall find a connection. */
+/** One that writes, and one that waits for its turn; the rest of the connections stay free for readers. */
 const writersMax = 2;
-/** How long a transaction waits until it may begin: for its turn in this process, and then for other processes. */
+/**
+ * Milliseconds that a transaction waits until it may begin: for its turn in this process, and then for other processes.
+ */
 const beginMsMax = 2.5 * second;
-/** Whoever waited for less has about as long as any session waits for a lock. */
+/** Transactions that waited for less have about as much time as any session waits for a lock. */
 const shortWaitMs = 0.2 * second;
 const triesMax = 5;
 const doubtMs = 3 * second;
@@ -53,11 +55,11 @@ function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>):
   });
 }
 
-/** How a store in PostgreSQL is written. */
+/** The ways to write to a store in PostgreSQL. */
 export interface Writing {
   readonly transaction: Database['transaction'];
   readonly note: Database['note'];
-  /** Whether it can be. */
+  /** State of the store: writable or not. */
   readonly health: WriteHealth;
 }
 

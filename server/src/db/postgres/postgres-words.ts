@@ -8,9 +8,9 @@ import {
   RawNode,
 } from 'kysely';
 
-/** Says in PostgreSQL's words what the queries say in SQLite's. */
+/** Translates queries from SQLite's syntax to PostgreSQL's. */
 class Words extends OperationNodeTransformer {
-  /** Text is compared and sorted by its bytes, as SQLite does, whatever the database's own language is. */
+  /** Text is compared and sorted by its bytes, as in SQLite, independent of the database's locale. */
   protected override transformColumnDefinition(node: ColumnDefinitionNode): ColumnDefinitionNode {
     const made = super.transformColumnDefinition(node);
     const { dataType } = made;
@@ -27,7 +27,7 @@ class Words extends OperationNodeTransformer {
   }
 }
 
-/** What is to be said otherwise to PostgreSQL, and to whatever speaks its protocol. */
+/** Dialect plugin for PostgreSQL, and for databases that speak its protocol. */
 export class PostgresWords implements KyselyPlugin {
   readonly #words = new Words();
 

@@ -151,7 +151,7 @@ describe('a store in PostgreSQL, what is kept in memory', () => {
   it('asks for the mark once for all who ask meanwhile, and anew for those after them', async () => {
     await db.freshen();
     const waiting = Array.from({ length: 100 }, () => db.freshen());
-    // One that is under way already, and one for everybody after it.
+    // One that is running already, and one for all later callers.
     expect(new Set(waiting).size).toBeLessThanOrEqual(2);
     expect(await Promise.all(waiting.map(async (answer) => answer))).toHaveLength(100);
     expect(db.freshen()).not.toBe(waiting[0]);

@@ -20,17 +20,17 @@ import { PostgresWords } from './postgres-words.ts';
 const connectionsMax = 20;
 /** A list may be read slowly, and PostgreSQL counts from its first row to its last: longer than any list takes. */
 const listMsMax = 65 * second;
-/** While anybody waits for the store, it is asked so often whether it is there. */
+/** Milliseconds between checks of the store while a caller waits for it. */
 const pulseMs = second;
 
-/** Said of a prepared statement whose columns are no longer what they were. */
+/** Code for a prepared statement whose columns have changed. */
 const columnsChanged = '0A000';
-/** Two servers that start at the same moment may both find that a table isn't there. */
+/** Codes that occur when two servers start at the same time and both find that a table is missing. */
 const madeByAnother = new Set(['23505', '42P07', '42710']);
 
 /**
- * Whoever writes holds this row, so that transactions run one after another as in the embedded store, and leaves another
- * mark in it.
+ * Creates the row that every writer locks, so that transactions run one after another as in the embedded store. Each
+ * leaves another number in it.
  */
 async function makeWriter(db: Kysely<Tables>): Promise<void> {
   await sql`create table if not exists writer (id integer primary key, mark bigint not null)`.execute(db);
@@ -47,8 +47,8 @@ async function prepare(db: Kysely<Tables>): Promise<void> {
 }
 
 /**
- * What a database is opened for: `serve` makes the store where there is none, `use` refuses that, and `move` is for
- * whoever fills an empty one.
+ * Purpose of opening a database: `serve` creates the store where there is none, `use` rejects that, and `move` fills an
+ * empty one.
  */
 type Opening = 'serve' | 'use' | 'move';
 
@@ -69,7 +69,7 @@ function startupProblem(error: unknown): StartupError {
   );
 }
 
-/** What of `pool` the query builder asks for. */
+/** Adapter from `pool` to the query builder. */
 function dialect(pool: PostgresPool): PostgresDialect {
   const connect = async () => {
     const connection = await pool.connect();
@@ -81,8 +81,9 @@ function dialect(pool: PostgresPool): PostgresDialect {
 }
 
 /**
- * Opens a store in PostgreSQL, or in what speaks its protocol. Transactions take one row first and so run one after
- * another; reads see what is committed. Throws StartupError where it cannot be reached, or a move into it has not ended.
+ * Opens a store in PostgreSQL, or in a database that speaks its protocol. Transactions lock one row first and so run
+ * one after another; reads see committed state. Throws StartupError where it cannot be reached, or a move into it has
+ * not ended.
  */
 export async function openPostgres(
   url: Secret,
@@ -104,8 +105,8 @@ export async function openPostgres(
 }
 
 /**
- * A query that is prepared once on each connection, under a name that says which it is: under another one once a newer
- * release has added columns to its tables, of which what was prepared before does not know. Rule: NODE-9.
+ * Returns a function that runs a query prepared once on each connection, under a name that identifies it: under another
+ * one once a newer release has added columns to its tables, which the earlier statement does not return. Rule: NODE-9.
  */
 function preparedQuery(pool: PostgresPool, text: string) {
   const hash = createHash('sha1').update(text).digest('hex');
@@ -117,7 +118,7 @@ function preparedQuery(pool: PostgresPool, text: string) {
       return await pool.query({ name, text, values });
     } catch (error) {
       if (codeOf(error) !== columnsChanged) throw error;
-      // Whoever asked at the same time may have seen it first.
+      // A concurrent caller may have seen it first.
       if (name === used) {
         changes += 1;
         name = `${hash}-${changes}`;
@@ -175,7 +176,7 @@ function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }
     pool.giveUp(askedMs);
     listPool.giveUp(askedMs);
   });
-  // Whoever waits for a server that is gone is told so, although nobody else asks for anything.
+  // Callers that wait for a lost server are rejected even if no other query is sent.
   const pulse = setInterval(() => {
     if (pool.isInUse || listPool.isInUse) mark.freshen().catch(() => {});
   }, pulseMs).unref();

@@ -13,28 +13,28 @@ export interface Outbox {
   payload: string;
 }
 
-/** How far events have got on one way out, and who carries them. */
+/** Progress of events on one subscription, and the node that relays them. */
 export interface Relays {
-  /** The stream and what it goes to, such as `entity-events/broker`. */
+  /** The stream and the destination, such as `entity-events/broker`. */
   name: string;
-  /** Every event up to this one has arrived, or is a dead letter. */
+  /** All events up to this one have arrived, or are dead letters. */
   position: number;
-  /** Who relays at the moment; `null`: nobody. */
+  /** The node that holds the lease; `null`: none. */
   holder: string | null;
   held_until: Ms;
-  /** How often the next event was tried since the last one that arrived. */
+  /** Attempts to send the next event since the last one that arrived. */
   attempts: number;
-  /** How often it was itself refused meanwhile. */
+  /** Attempts among these in which the event itself was refused. */
   refusals: number;
-  /** When it is tried again, after it failed. */
+  /** Time of the next attempt after a failure. */
   next_try_at: Ms | null;
   failing_since: Ms | null;
   last_error: string | null;
-  /** When something last arrived. */
+  /** Time of the last delivery. */
   delivered_at: Ms | null;
 }
 
-/** Events that were set aside on one way out, and single ones that were asked for again. */
+/** Events of one subscription that were set aside or requeued. */
 export interface DeadLetters {
   id: string;
   /** Of the relay. */
@@ -43,18 +43,18 @@ export interface DeadLetters {
   attempts: number;
   last_error: string | null;
   created_at: Ms;
-  /** When it was asked for again; `null`: it is dead. */
+  /** Time when it was requeued; `null`: it is dead. */
   requeued_at: Ms | null;
 }
 
-/** Where administrators have events sent to. */
+/** Addresses that administrators have events sent to. */
 export interface Webhooks {
   id: string;
   org_id: string | null;
   /** In the normal form of URLs; its path may be a secret of the receiver's. */
   url: string;
   description: string | null;
-  /** Space-separated types of event; `null`: all, whatever comes later included. */
+  /** Space-separated types of event; `null`: all, future ones included. */
   events: string | null;
   /** Why nothing is sent; `null`: it is on. */
   off_reason: 'administrator' | 'gone' | 'failing' | null;
@@ -67,15 +67,15 @@ export interface Webhooks {
   created_by: string | null;
   /** The personal access token that made it, and that it ends with; `null`: a session did. */
   created_by_token: string | null;
-  /** Who last gave it another address; `null`: it has that of who made it. */
+  /** The user who last changed the address; `null`: it is the one given at creation. */
   address_by: string | null;
-  /** Who got the present secret when it was rotated; `null`: it was not. */
+  /** The user who rotated the secret last; `null`: it was never rotated. */
   secret_by: string | null;
   created_at: Ms;
   updated_at: Ms;
 }
 
-/** What became of each message to a webhook. */
+/** Outcomes of messages to a webhook. */
 export interface WebhookAttempts {
   id: string;
   webhook_id: string;
@@ -87,7 +87,7 @@ export interface WebhookAttempts {
   attempt: number;
   attempted_at: Ms;
   duration_ms: number;
-  /** The status of the answer; `null` without one. */
+  /** The status of the response; `null` without one. */
   status: number | null;
   /** Why it did not arrive; `null`: it did. */
   reason: string | null;
@@ -115,9 +115,9 @@ export interface AuditLog {
   network: string;
   /** Canonical JSON of what else is worth keeping; never a secret. `{}` once erased. */
   details: string;
-  /** Canonical JSON of what is different afterwards, field by field; never a secret. `{}` once erased. */
+  /** Canonical JSON of the changes, field by field; never a secret. `{}` once erased. */
   changes: string;
-  /** Random, so that nobody can guess what was erased from its hash; `null`: erased, with network, details and changes. */
+  /** Random, so that erased data cannot be guessed from its hash; `null`: erased, with network, details and changes. */
   salt: string | null;
   /** Of salt, network, details and changes. */
   content_hash: string;
@@ -126,7 +126,7 @@ export interface AuditLog {
   hash: string;
 }
 
-/** What stands in the place of records that were removed. */
+/** Checkpoints in the place of records that were removed. */
 interface AuditCheckpoints {
   name: 'removed';
   /** Number and hash of the last record that was removed, encrypted. */

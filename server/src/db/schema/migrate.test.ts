@@ -11,7 +11,7 @@ import { openSqlite } from '../sqlite/sqlite.ts';
 import { migrate } from './migrate.ts';
 
 const clock = new TestClock();
-/** What there is, so that the next step needs no change here: `0001-foundation.ts` is version 1, `foundation`. */
+/** Existing steps, so that the next step needs no change here: `0001-foundation.ts` is version 1, `foundation`. */
 const steps = readdirSync(new URL('migrations/', import.meta.url))
   .sort()
   .map((file) => ({ version: Number(file.slice(0, 4)), name: file.slice(5, -'.ts'.length) }));
@@ -88,7 +88,7 @@ describe('migrate', () => {
     }
   }
 
-  /** People and tokens as every release has them; the first one had no more columns than these. */
+  /** Inserts users and tokens as every release has them; the first one had no more columns than these. */
   function insertPeople(): void {
     inFile((connection) => {
       connection.exec(`

@@ -80,7 +80,7 @@ async function appliedVersion(db: Database): Promise<number> {
   return row?.version ?? 0;
 }
 
-/** Whether everything that newer releases did to the store lets this release go on working with it. */
+/** Returns whether this release may go on working with a store that newer releases have migrated. */
 async function isCompatible({ read }: Database): Promise<boolean> {
   const tables = await read.introspection.getTables();
   if (!tables.some(({ name }) => name === 'compatible_schemas')) return false;
@@ -99,8 +99,8 @@ function stepFailed(step: string, error: unknown): StartupError {
 }
 
 /**
- * Brings the store to this release's schema, forward only, each step whole or not at all. Throws StartupError when a
- * newer release has been here that did not say that this one may go on, because going on could destroy what it wrote, and
+ * Migrates the store to this release's schema, forward only, each step completely or not at all. Throws StartupError
+ * when a newer release has migrated it that did not declare this one compatible, because that could destroy data, and
  * when a step fails. Rules: STORE-9, STORE-10, NODE-9.
  * @returns the versions before and after
  */
@@ -123,7 +123,7 @@ export async function migrate(db: Database, clock: Clock): Promise<{ readonly fr
     const version = place + 1;
     if (version <= applied) continue;
     const step = db.transaction(async (tx) => {
-      // Two nodes may begin at the same moment, and go step by step.
+      // Two nodes may start at the same time and take the steps in turns.
       const isThere = await tx.selectFrom('schema_migrations').where('version', '=', version).select('name').execute();
       if (isThere.length > 0) return;
       await up(tx);
@@ -148,12 +148,14 @@ async function presentVersion(db: Database): Promise<number> {
   });
 }
 
-/** Whether any release has begun to make the tables of the store. */
+/** Returns whether any release has begun to create the tables of the store. */
 export async function hasSchema(db: Database): Promise<boolean> {
   return (await presentVersion(db)) > 0;
 }
 
-/** Refuses a store that this release would have to migrate first, or cannot read. Throws StartupError. Rule: STORE-10. */
+/**
+ * Rejects a store that this release would have to migrate first, or cannot read. Throws StartupError. Rule: STORE-10.
+ */
 export async function requireCurrentSchema(db: Database): Promise<void> {
   const applied = await presentVersion(db);
   if (applied > schemaVersion && !(await isCompatible(db))) throw newerSchema(applied);

@@ -3,7 +3,7 @@ type Ms = number;
 
 interface Jobs {
   name: string;
-  /** When it is to be done again. */
+  /** Time when it is due again. */
   due_at: Ms;
 }
 
@@ -13,7 +13,7 @@ interface CompatibleSchemas {
   compatible_from: number;
 }
 
-/** What nodes of one store, and releases that follow one another on it, have to know of each other. */
+/** Tables by which nodes of one store, and consecutive releases on it, coordinate. */
 export interface NodeTables {
   jobs: Jobs;
   compatible_schemas: CompatibleSchemas;

@@ -13,7 +13,7 @@ export type LinkEndReason =
   | 'maker-left'
   | 'sessions-ended';
 
-/** The password of somebody. */
+/** Passwords of users. */
 export interface PasswordCredentials {
   user_id: string;
   /** argon2id in PHC string form. */
@@ -21,7 +21,7 @@ export interface PasswordCredentials {
   updated_at: Ms;
 }
 
-/** How the people of an organization sign in. */
+/** Sign-in steps of an organization. */
 export interface AuthConfigs {
   org_id: string;
   /** JSON: the sign-in steps in order. */
@@ -29,7 +29,7 @@ export interface AuthConfigs {
   updated_at: Ms;
 }
 
-/** Where somebody is signed in. */
+/** Sessions of users. */
 export interface Sessions {
   id: string;
   org_id: string;
@@ -38,7 +38,7 @@ export interface Sessions {
   ended_at: Ms | null;
   /** From where it began; `null` for those of earlier releases. */
   network: string | null;
-  /** When it last began or was refreshed; `null` for those of earlier releases. */
+  /** Time when it last began or was refreshed; `null` for those of earlier releases. */
   active_at: Ms | null;
   end_reason:
     | 'logout'
@@ -59,13 +59,16 @@ export interface SessionTokens {
   session_id: string;
   kind: 'access' | 'refresh';
   expires_at: Ms;
-  /** When a refresh token was exchanged for the next one. */
+  /** Time when a refresh token was exchanged for the next one. */
   rotated_at: Ms | null;
-  /** Of a refresh token exchanged a moment ago: the next pair, encrypted with a key that only its holder can derive. */
+  /**
+   * For a refresh token that was just exchanged: the next pair, encrypted with a key that only the token's owner can
+   * derive.
+   */
   successor: string | null;
 }
 
-/** How far somebody is who signs in in several steps. */
+/** Progress of users who sign in in several steps. */
 export interface SignInProgress {
   /** The `jti` of the sign-in's own token. */
   id: string;
@@ -120,23 +123,23 @@ export interface MailedCodes {
   wrong_ends_at: Ms;
 }
 
-/** What keeps guessers back. */
+/** Tables that slow down guessing. */
 export interface GuessingTables {
   known_networks: KnownNetworks;
   wrong_codes: WrongCodes;
   mailed_codes: MailedCodes;
 }
 
-/** Who somebody is at a provider of single sign-on. */
+/** Identities of users at a provider of single sign-on. */
 export interface ExternalIdentities {
   issuer: string;
-  /** Whom the issuer knows under this name for ever; an address it may give to somebody else. */
+  /** The user's permanent id at the issuer; the address may be given to another person later. */
   subject: string;
   user_id: string;
   created_at: Ms;
 }
 
-/** What somebody comes back with from the provider. */
+/** Tickets that browsers bring back from the provider. */
 export interface SignInTickets {
   hash: CredentialHash;
   user_id: string;
@@ -158,7 +161,7 @@ export interface ServiceClients {
   created_by: string | null;
   /** The personal access token that made it, and that it ends with. */
   created_by_token: string | null;
-  /** Who got the present secret when it was rotated; `null`: it was not. */
+  /** The user who rotated the secret last; `null`: it was never rotated. */
   secret_by: string | null;
   /** Counts too, until `earlier_secret_until`. */
   earlier_secret_hash: CredentialHash | null;

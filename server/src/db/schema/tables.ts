@@ -60,16 +60,19 @@ interface Users {
   address: string | null;
   /** The last verified address while `email` is unverified: mail about the account goes there. `null`: `email` is verified. */
   recovery_email: string | null;
-  /** When the verified address of the account became so; `null` once the user is erased. */
+  /** Time when the account's verified address became verified; `null` once the user is erased. */
   email_verified_at: Ms | null;
   /** Whether the user chose the verified address, and confirmed it by its link alone. */
   email_is_own: Generated<Flag>;
   has_logged_in: Flag;
-  /** The first complete sign-in since the account was made or restored; unlike `has_logged_in` nobody can write it. */
+  /**
+   * Time of the first complete sign-in since the account was created or restored. Unlike `has_logged_in` it cannot be
+   * set by callers.
+   */
   signed_in_at: Ms | null;
   is_deleted: Flag;
   deleted_by: string | null;
-  /** When the data of a deleted user was erased, for good; `null`: it was not. */
+  /** Time when the data of a deleted user was erased for good; `null`: it was not. */
   erased_at: Ms | null;
   created_at: Ms;
   updated_at: Ms;
@@ -122,9 +125,9 @@ interface OneTimeLinks {
   org_id: string;
   user_id: string;
   purpose: 'invitation' | 'reset' | 'confirmation' | 'approval';
-  /** Of an invitation: whether the person had been here before. */
+  /** For an invitation: the user had been a member before. */
   is_returning: Flag;
-  /** `sending` until the mail server has answered; `shown` to an administrator, who takes it along. */
+  /** `sending` until the mail server has responded; `shown` to an administrator, who passes it on. */
   delivery: 'sending' | 'sent' | 'failed' | 'shown';
   created_by: string | null;
   created_at: Ms;
@@ -132,7 +135,7 @@ interface OneTimeLinks {
   expires_at: Ms | null;
   ended_at: Ms | null;
   end_reason: LinkEndReason | null;
-  /** Whether it is the last one of its purpose that the person got, in this life of the account. */
+  /** It is the last link of its purpose that the user got, since the account was created or restored. */
   is_current: Flag;
   /** Of a confirmation: whether the current password is asked for, because the address was set without it. */
   needs_password: Generated<Flag>;
@@ -200,15 +203,15 @@ interface SchemaMigrations {
   applied_at: Ms;
 }
 
-/** What was counted for all nodes together: acts in a window, or failed sign-ins. */
+/** Counts shared by all nodes: acts in a window, or failed sign-ins. */
 export interface LimitCounts {
-  /** A hash of what is counted and by whom. */
+  /** A hash of the act and its key. */
   key: string;
   count: number;
   last_at: Ms;
-  /** When the one before the last was. */
+  /** Time of the one before the last. */
   earlier_at: Ms;
-  /** When the window ends, or the wait. */
+  /** Time when the window, or the wait, ends. */
   until_at: Ms;
 }
 

@@ -35,7 +35,7 @@ describe('BatchReader', () => {
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
     const file = join(folder, 'store.db');
-    // Told at once that somebody is in the way.
+    // Fails at once if another connection is in the way.
     writer = new Sqlite(file, { timeout: 0 });
     writer.pragma('journal_mode = WAL');
     writer.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY)');
@@ -60,7 +60,7 @@ describe('BatchReader', () => {
 
   type List = AsyncGenerator<readonly Row[]>;
 
-  /** Not begun yet; for somebody of whom there is no other list, unless it says for whom. */
+  /** Returns a list that has not begun yet; each for another reader, unless one is given. */
   function listOf(wanted: Compilable<Row>, who = `reader${++readers}`): List {
     return reader.read(wanted, who);
   }
@@ -94,7 +94,7 @@ describe('BatchReader', () => {
     })();
   }
 
-  /** Whether anybody still holds on to a moment of the store. */
+  /** Returns whether any connection keeps a snapshot of the store open. */
   function isHeld(): boolean {
     writer.exec('UPDATE numbers SET n = n WHERE n = 1');
     const [{ busy }] = writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
@@ -201,7 +201,7 @@ describe('BatchReader', () => {
       await end(await begun(1, 'ada'));
       expect(await sizesOf(listOf(upTo(201), 'ada'))).toEqual([200, 1]);
     }
-    // Nobody asked for anything of these.
+    // None of these was ever read.
     await end(Array.from({ length: atOnceMax + 5 }, () => listOf(everything, 'ada')));
     await end(await begun(ofOneMax, 'ada'));
   });
@@ -226,7 +226,7 @@ describe('BatchReader', () => {
       expect(isHeld()).toBe(true);
       await end(third);
       expect(isHeld()).toBe(false);
-      // It begins anew: for five minutes more, however they overlap.
+      // It starts over: for five minutes more, however they overlap.
       let last = await begun(1);
       for (let passed = 0; passed < 5; passed += 1) {
         vi.advanceTimersByTime(minute);

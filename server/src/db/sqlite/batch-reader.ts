@@ -8,7 +8,7 @@ import { Shares } from '../../base/shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
-/** Each holds on to a moment of the store, and so to what was written after it. */
+/** Each keeps a snapshot of the store open, and with it all that was written since. */
 const atOnceMax = 16;
 const ofOneMax = 4;
 /** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
@@ -21,8 +21,8 @@ function refuseMore(): RefusedError {
 }
 
 /**
- * Reads long lists in batches, each list on a connection of its own: it sees one moment of the store from beginning to
- * end, and the connection that verifies credentials never has to.
+ * Streams long lists, each over a connection of its own: a list sees one snapshot of the store from beginning to end,
+ * and does not block the connection that verifies credentials.
  */
 export class BatchReader {
   readonly #open: () => Sqlite.Database;
@@ -81,7 +81,7 @@ async function* inBatches<R>(rows: IterableIterator<R>): AsyncGenerator<readonly
       await setImmediate();
     }
   } finally {
-    // Whoever stops early lets go of the moment that this list saw.
+    // A reader that stops early releases the snapshot of this list.
     rows.return?.();
   }
   if (batch.length > 0) yield batch;

@@ -36,7 +36,7 @@ describe('the files of the embedded store', () => {
         .execute(),
     );
 
-  /** Moves the log into the store file, and makes sure that nobody is in the way. */
+  /** Moves the log into the store file, and makes sure that no connection is in the way. */
   function emptyLog(): void {
     const other = new Sqlite(file);
     const [{ busy }] = other.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
@@ -76,7 +76,7 @@ describe('the files of the embedded store', () => {
     await write('d');
     expect(logBytes()).toBeGreaterThan(logBytesMax);
     await second.return?.();
-    // One commit moves all of the log into the store, and the next begins it anew.
+    // One commit moves all of the log into the store, and the next starts it over.
     await count(1);
     await count(2);
     expect(logBytes()).toBeLessThanOrEqual(logBytesMax);

@@ -14,16 +14,16 @@ import { WriteHealth } from '../write-health.ts';
 import { BatchReader } from './batch-reader.ts';
 import { CommitMark } from './commit-mark.ts';
 
-/** How long a reading connection may wait, which stops everything else meanwhile; readers hardly ever have to. */
+/** Milliseconds that a reading connection may wait, which blocks the whole process; readers hardly ever wait. */
 const readTimeoutMs = 5_000;
-/** How long a transaction waits for its turn while another process writes, without holding anybody else up. */
+/** Milliseconds that a transaction waits while another process writes, without blocking other work. */
 const writeWaitMs = 5_000;
 const writeRetryMs = 10;
 /** Above this size the check of every page would hold up the start; below it takes some milliseconds. */
 const checkedBytesMax = 64 * 1_048_576;
 const preparedMax = 500;
 const logBytesMax = 64 * 1_048_576;
-/** A longer one has as many parameters as somebody sent: each takes megabytes, and hardly any comes again. */
+/** Longer statements have as many parameters as a caller sent: each takes megabytes, and hardly any comes twice. */
 const preparedLengthMax = 3_000;
 
 /**
@@ -40,7 +40,7 @@ class PreparingConnection {
   }
 
   prepare(sqlText: string): Sqlite.Statement {
-    // After a full disk and the like SQLite has rolled back by itself: rolling back again would fail and hide the cause.
+    // After errors such as a full disk SQLite has already rolled back: another rollback would fail and hide the cause.
     if (sqlText === 'rollback' && !this.#connection.inTransaction) return this.#connection.prepare('select 1');
     const held = this.#statements.get(sqlText);
     if (held) return held;
@@ -77,14 +77,14 @@ function openWriter(file: string): Sqlite.Database {
   try {
     writer.pragma('journal_mode = WAL');
     writer.pragma('synchronous = FULL');
-    // What is deleted, such as the hash of a password, does not stay behind in free pages.
+    // Deleted data, such as the hash of a password, does not stay in free pages.
     writer.pragma('secure_delete = ON');
     // A log that grew while a long list was read gives the space back.
     writer.pragma(`journal_size_limit = ${logBytesMax}`);
     if (statSync(file).size <= checkedBytesMax && writer.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StartupError(`The store ${file} is damaged: restore it from a backup`);
     }
-    // From here on a transaction waits for its turn by itself, see `whenFree`.
+    // From here on transactions wait in this process, see `whenFree`.
     writer.pragma('busy_timeout = 0');
     return writer;
   } catch (error) {
@@ -100,14 +100,17 @@ function openReader(file: string): Sqlite.Database {
   return reader;
 }
 
-/** A list goes through its rows once, and many lists may be under way: there is little to keep of what was read. */
+/** A list reads its rows once, and many lists may be open: a small cache is enough. */
 function openListReader(file: string): Sqlite.Database {
   const reader = openReader(file);
   reader.pragma('cache_size = -2048');
   return reader;
 }
 
-/** SQLite takes an empty file for a new store, which anybody may then found an organization in. Rule: STORE-10. */
+/**
+ * Rejects an empty file, which SQLite would take for a new store, open to anyone who creates an organization. Rule:
+ * STORE-10.
+ */
 function requireContent(file: string): void {
   if (statSync(file).size > 0) return;
   throw new StartupError(`The store ${file} is empty: restore it from a backup, or remove the file to begin anew`);
@@ -153,7 +156,7 @@ async function whenFree<T>(run: (begun: () => void) => Promise<T>): Promise<T> {
   }
 }
 
-/** Sets to what it is a number that nobody uses: SQLite writes the page all the same, and would not for a row. */
+/** Writes an unused number without changing it: SQLite writes the page all the same, which it would not for a row. */
 async function writeTheSame(tx: Tx): Promise<void> {
   await sql`pragma user_version = 0`.execute(tx);
 }
@@ -236,7 +239,7 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists:
       lists.close();
       await read.destroy();
       await write.destroy();
-      // Kysely closes only what it has used.
+      // Kysely closes only connections that it has used.
       reader.close();
       writer.close();
     },

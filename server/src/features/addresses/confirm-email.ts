@@ -28,7 +28,7 @@ async function confirmOther(services: Services, userId: string, { caller, write,
   });
 }
 
-/** Mails the caller a new link where the own address is unverified; answers whether it is. */
+/** Mails the caller a new link if their own address is unverified; returns whether it is. */
 async function sendOwnLink(
   services: Services,
   { caller, write, currentPassword: given, origin }: Wish,

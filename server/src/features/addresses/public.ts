@@ -100,7 +100,7 @@ export async function verifyAddress(
     readonly userId: string;
     readonly by: Principal | { readonly userId: string };
     readonly origin: Origin;
-    /** What verified it. */
+    /** The way in which it was verified. */
     readonly how: 'link' | 'administrator' | 'single-sign-on';
   },
 ): Promise<void> {
@@ -154,9 +154,9 @@ export async function hasOwnAddress(read: Reader, userId: string): Promise<boole
 }
 
 /**
- * What is found out before the transaction that changes an address: the proof of the current password of a user who gives
- * it for the own address, `null` without one, and whether a link can be mailed. Throws the 401 of a wrong password. Rules:
- * ADDRESS-4, ADDRESS-5.
+ * Runs before the transaction that changes an address: checks the current password of a user who gives it for their own
+ * address (`null` without one), and whether a link can be mailed. Throws the 401 of a wrong password. Rules: ADDRESS-4,
+ * ADDRESS-5.
  */
 export async function prepareMove(
   services: Services,

@@ -37,7 +37,7 @@ describe('GET /access', () => {
       expect(allowed.sort()).toEqual((await toolNames(client)).sort());
       for (const { tool, lacks, scope } of operations.filter((one: Json) => !one.allowed)) {
         const result = await callTool(client, tool);
-        // Whoever lacks both is told of the scope by the call, and here of what no scope would change.
+        // A caller who lacks both gets the scope from the call, and here what no scope would change.
         const codes = lacks === 'scope' ? ['INSUFFICIENT_SCOPE'] : ['ADMIN_REQUIRED', 'INSUFFICIENT_SCOPE'];
         expect(codes, tool).toContain(codeOf(result));
         expect(result.content[0].text).toContain(lacks === 'scope' ? scope : 'equired');

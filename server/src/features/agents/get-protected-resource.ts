@@ -5,7 +5,7 @@ import { anyQuery } from '../../http/schemas.ts';
 /** With the path of the resource, and without: some clients ask for one, some for the other. */
 const ends = ['', '/mcp'] as const;
 
-/** What the MCP endpoint is and takes, for clients that were refused (RFC 9728). Rule: MCP-3. */
+/** Metadata of the MCP endpoint, for clients that got 401 (RFC 9728). Rule: MCP-3. */
 export const getProtectedResource = endpoints(ends, (end) =>
   endpoint({
     method: 'GET',

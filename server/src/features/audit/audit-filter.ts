@@ -4,7 +4,7 @@ import { id, queryMoment } from '../../http/schemas.ts';
 const actionForm = /^[a-z]+(?:-[a-z]+)*\.(?:[a-z]+(?:-[a-z]+)*)?$/;
 const actionMax = 100;
 
-/** What the records that are asked for are narrowed to; all of it has to hold. Rule: AUDIT-12. */
+/** Filter for records; all of its parts have to match. Rule: AUDIT-12. */
 export const auditFilter = {
   actor: id.optional().describe('The id of the user who acted'),
   token: id.optional().describe('The id of the personal access token that acted'),

@@ -34,7 +34,7 @@ export const auditRecord = z.object({
   hash: z.string().describe('Of this record and the hash of the one before it'),
 });
 
-/** Where a page ended: what follows comes after that record. */
+/** End of a page: the next page begins after this record. */
 export interface AuditCursor {
   /** Milliseconds since 1970. */
   readonly occurredAt: number;
@@ -43,7 +43,7 @@ export interface AuditCursor {
 
 const cursorForm = /^(\d{1,15})\.(\d{1,15})$/;
 
-/** The place where a page goes on, as `nextCursor` of the page before named it. */
+/** Cursor of the next page, from `nextCursor` of the page before. */
 export const auditCursor = z
   .string()
   .regex(cursorForm, 'must be the nextCursor of another page')

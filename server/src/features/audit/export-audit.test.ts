@@ -17,7 +17,10 @@ function readCsv(text: string): Record<string, string>[] {
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** What docs/guides/operate.md says of verifying an export, and nothing else of the product. Answers the broken records. */
+/**
+ * Runs the verification of an export from docs/guides/operate.md, and nothing else of the product. Returns the broken
+ * records.
+ */
 function verifyExport(text: string): number[] {
   const records = text
     .trim()

@@ -41,7 +41,7 @@ export const listAudit = endpoint({
   },
   async handle({ db }, { caller: { orgId }, query }) {
     const { limit = limitDefault, cursor = null, ...filter } = query;
-    // One more than is answered tells whether there is more.
+    // One more than is returned, to know whether there are more.
     const rows = await selectAuditPage(db.read, { ...filter, orgId }, { before: cursor, limit: limit + 1 });
     const page = rows.slice(0, limit);
     const last = rows.length > limit ? page.at(-1) : undefined;

@@ -3,12 +3,12 @@ import { minute } from '../../base/clock.ts';
 import { Secret } from '../../base/secret.ts';
 
 const digits = 6;
-/** How long a code is good for. Rule: AUTH-42. */
+/** Lifetime of a code. Rule: AUTH-42. */
 export const codeMs = 10 * minute;
 /** Wrong tries from the network that asked for a code, and from elsewhere, after which it is wrong there. Rule: AUTH-42. */
 const triesMax = 5;
 
-/** The form of a code as people type it. */
+/** Form of a code as users type it. */
 export const codeForm = /^\d{6}$/;
 
 /** A new code of six random digits. Rule: AUTH-42. */

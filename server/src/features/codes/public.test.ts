@@ -9,7 +9,7 @@ const all = 1_000_000;
 const hour = 3_600_000;
 const email = 'ada@example.com';
 
-/** What somebody finds who has the store, and tries every code there is. */
+/** Returns the code that an attacker finds who has the store, and tries every code there is. */
 function findCode(stored: string, maker: (code: string) => string): string | null {
   for (let number = 0; number < all; number += 1) {
     const code = String(number).padStart(6, '0');
@@ -109,7 +109,7 @@ describe('wrong one-time codes', () => {
   }
   let code = '';
   const rows = () => desk.app.services.db.read.selectFrom('mailed_codes').selectAll().execute();
-  /** Whether a mail with a code is sent, the answer being the same. */
+  /** Returns whether a mail with a code is sent, while the response is the same. */
   async function isMailed(): Promise<boolean> {
     desk.mail.clear();
     const { status, body } = await desk.askForCode(email);

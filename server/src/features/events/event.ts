@@ -19,7 +19,9 @@ export const sequenceText = z
 
 const unwanted = /^q=0(\.0*)?$/;
 
-/** Whether an Accept header asks for server-sent events: by their name, and not to say that they are not wanted. Rule: EVENT-13. */
+/**
+ * Returns whether an Accept header asks for server-sent events: by name, and not with a weight of zero. Rule: EVENT-13.
+ */
 export function asksForStream(accept: string | undefined): boolean {
   const ranges = (accept ?? '').toLowerCase().split(',');
   return ranges.some((range) => {

@@ -64,7 +64,7 @@ describe('GET /events: pages', () => {
 
   it('200: at the end there is nothing, and the cursor stays; one beyond it comes back to it (EVENT-11)', async () => {
     expect((await admin.get(`/events?after=${newest}`)).body).toEqual({ events: [], nextAfter: newest });
-    // A log that was put back to an earlier state has these numbers again, and whoever follows it must not miss them.
+    // A log that was restored to an earlier state has these numbers again, and its followers must not miss them.
     expect((await admin.get('/events?after=999999999999999')).body).toEqual({ events: [], nextAfter: newest });
   });
 

@@ -10,7 +10,7 @@ const limitDefault = 100;
 const limitMax = 1_000;
 const eventStream = 'text/event-stream';
 
-/** A person sees the events of the own organization; a service those of the system. */
+/** Users see the events of their organization, services those of the system. */
 function orgIdOf(caller: Principal | ServicePrincipal): string | null {
   return caller.kind === 'service' ? null : caller.orgId;
 }

@@ -10,7 +10,9 @@ import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
 
 const atOnce = 100;
-/** How often a stream without events says that it is there, and asks whether it may go on. Rules: EVENT-13, EVENT-14. */
+/**
+ * Interval at which an idle stream sends a comment, and checks that its reader may continue. Rules: EVENT-13, EVENT-14.
+ */
 const beatMs = 15 * second;
 /** After how many milliseconds a client that lost the stream tries again. */
 const retryMs = 3 * second;
@@ -23,16 +25,19 @@ function refuseGone(oldest: number, after: number): void {
   });
 }
 
-/** Where to read on: after a sequence that is given, or from the oldest event kept. Throws `eventsGone`. Rule: EVENT-12. */
+/**
+ * Returns the position to read from: after the given sequence, or the oldest event kept. Throws `eventsGone`. Rule:
+ * EVENT-12.
+ */
 export async function readingPosition(read: Reader, after: number | undefined): Promise<number> {
   const { oldest, newest } = await readSpan(read);
   if (after === undefined) return oldest - 1;
   refuseGone(oldest, after);
-  // Of a log that was put back to an earlier state: what comes next there has these numbers again.
+  // For a log that was restored to an earlier state: its next events have these numbers again.
   return Math.min(after, newest);
 }
 
-/** Reads on after a position. Throws `eventsGone` where what comes next was removed meanwhile. Rule: EVENT-12. */
+/** Reads the events after a position. Throws `eventsGone` where the next one was removed meanwhile. Rule: EVENT-12. */
 export async function readOn(read: Reader, query: EventQuery): Promise<readonly StreamedEvent[]> {
   const events = await readEvents(read, query);
   // Asked for last: what has been removed is removed from the old end.
@@ -41,7 +46,7 @@ export async function readOn(read: Reader, query: EventQuery): Promise<readonly 
   return events;
 }
 
-/** The events of some dead letters, by the ids of those; what is no longer kept is not there. */
+/** Returns the events of some dead letters, by the ids of those; events that are no longer kept are absent. */
 export async function findEvents(
   read: Reader,
   letters: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
@@ -62,7 +67,7 @@ export async function findEvents(
   );
 }
 
-/** What comes after a position, for as long as its reader may read. Throws the refusal. */
+/** Yields the events after a position, for as long as the reader is authorized. Throws the error that ends it. */
 async function* follow(
   { db, eventWatch }: Pick<Services, 'db' | 'eventWatch'>,
   { position, orgId }: ReadingFrom,
@@ -108,7 +113,7 @@ export async function* streamEvents(
     yield `retry: ${retryMs}\n\n`;
     yield* follow(services, from, stream);
   } catch (error) {
-    // Told to whoever asks again.
+    // The reader gets the error when it reconnects.
     if (!(error instanceof RefusedError)) throw error;
   }
 }

@@ -3,7 +3,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { envelopeAnswer } from './event.ts';
 
-/** The state of one way out. Rule: EVENT-28. */
+/** State of a subscription. Rule: EVENT-28. */
 export const relayState = z.object({
   name: z.string().describe('The stream and what it goes to, such as entity-events/broker'),
   state: z
@@ -19,7 +19,7 @@ export const relayState = z.object({
   lastError: z.string().nullable(),
 });
 
-/** A way out as the store has it. */
+/** A subscription as stored. */
 interface StoredState {
   readonly name: string;
   readonly position: number;
@@ -32,7 +32,7 @@ interface StoredState {
 
 const toMoment = (ms: number | null) => (ms === null ? null : toTimestamp(ms));
 
-/** The state of a way out as administrators see it. Rule: EVENT-28. */
+/** Converts a subscription to the form that administrators see. Rule: EVENT-28. */
 export function toRelayState(
   stored: StoredState,
   {

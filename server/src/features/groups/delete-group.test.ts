@@ -51,7 +51,7 @@ describe('DELETE /userGroups/:groupId', () => {
     const change = { userIds: [admin.userId], groupIds: [group._id] };
     const add = () => admin.post('/userGroups/add-users', change);
     const calls = [add(), add(), add(), add()];
-    // From the first answer on, so that somebody is in the group when it is deleted.
+    // From the first response on, so that the group has members when it is deleted.
     await Promise.race(calls);
     calls.push(admin.delete(`/userGroups/${group._id}`), add(), add(), add());
     const statuses = (await Promise.all(calls)).map(({ status }) => status);

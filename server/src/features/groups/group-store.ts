@@ -52,7 +52,7 @@ export function selectGroupsLike(
     .execute();
 }
 
-/** The groups of one person. */
+/** Returns the groups of one user. */
 export function selectGroupsOf(read: Reader, orgId: string, userId: string) {
   return activeGroups(read, orgId)
     .innerJoin('group_members as m', 'm.group_id', 'user_groups.id')
@@ -62,12 +62,12 @@ export function selectGroupsOf(read: Reader, orgId: string, userId: string) {
     .execute();
 }
 
-/** What the group list is narrowed to. */
+/** Filter of the group list. */
 interface GroupFilter {
   readonly orgId: string;
   /** Folded: see `foldCase`. */
   readonly search: string | undefined;
-  /** Milliseconds since 1970; the moments themselves included. */
+  /** Milliseconds since 1970, inclusive. */
   readonly createdAfterMs: number | undefined;
   readonly createdBeforeMs: number | undefined;
 }
@@ -80,7 +80,7 @@ function filteredGroups(read: Reader, { orgId, search, createdAfterMs, createdBe
   return query;
 }
 
-/** How many groups a filter leaves. */
+/** Returns the number of groups that match a filter. */
 export async function countGroups(read: Reader, filter: GroupFilter): Promise<number> {
   const row = await filteredGroups(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -111,7 +111,7 @@ export function selectGroupPage(
     .execute();
 }
 
-/** How many members each group has, by name. */
+/** Returns the number of members of each group, ordered by name. */
 export function selectGroupSizes(read: Reader, orgId: string) {
   return activeGroups(read, orgId)
     .leftJoin('group_members as m', 'm.group_id', 'user_groups.id')
@@ -121,7 +121,7 @@ export function selectGroupSizes(read: Reader, orgId: string) {
     .execute();
 }
 
-/** Writes all of a group anew. */
+/** Updates all columns of a group. */
 export async function updateGroup(tx: Tx, group: StoredGroup): Promise<void> {
   await tx.updateTable('user_groups').set(group).where('id', '=', group.id).execute();
 }

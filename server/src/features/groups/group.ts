@@ -4,7 +4,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
-/** The groups that come with an organization, which nobody can delete. Rule: ORG-10. */
+/** Groups that every organization has; they cannot be deleted. Rule: ORG-10. */
 export const defaultGroups = ['admin', 'everyone', 'standard'] as const;
 
 /** The type, and the name, of such a group. */
@@ -67,8 +67,8 @@ export function toGroupListItem(group: StoredGroup & { readonly userCount: numbe
 }
 
 /**
- * The group, if it can be changed by people. Throws `notFound` for what is not there, and `groupManaged` for one of
- * those that came with the organization. Rules: GROUP-11 to GROUP-13.
+ * Returns the group, if it can be changed. Throws `notFound` for an unknown one, and `groupManaged` for a default
+ * group. Rules: GROUP-11 to GROUP-13.
  */
 export function requireChangeable(group: StoredGroup | undefined): StoredGroup {
   if (!group) throw new RefusedError('notFound');
@@ -76,7 +76,7 @@ export function requireChangeable(group: StoredGroup | undefined): StoredGroup {
   return group;
 }
 
-/** The row of a new group, which people can change. */
+/** Returns the row of a new group, which can be changed. */
 export function newGroupRow(
   group: {
     readonly id: string;

@@ -12,7 +12,7 @@ export interface ImportedGroup {
   readonly createdAt?: number | undefined;
 }
 
-/** What is to become of a group that a file tells of. */
+/** Plan for importing a group. */
 export type GroupPlan =
   | { readonly what: 'add' }
   /** It is here already: members may join it. */
@@ -20,14 +20,14 @@ export type GroupPlan =
   | { readonly what: 'leave'; readonly reason: string }
   | { readonly what: 'refuse'; readonly field: string; readonly message: string };
 
-/** Whether it is one of those that come with every organization, which are told by their types. */
+/** Returns whether it is a default group, which is recognized by its type. */
 function isDefault({ type, name }: ImportedGroup): boolean {
   return type === 'admin' || type === 'everyone' || (type === 'standard' && foldCase(name) === 'standard');
 }
 
 /**
- * Decides what is to become of a group of a file. Rules: CLI-16, CLI-17, GROUP-3, GROUP-13.
- * @param present those here that have its id, its name or its type, deleted or not
+ * Plans the import of a group. Rules: CLI-16, CLI-17, GROUP-3, GROUP-13.
+ * @param present existing groups with its id, its name or its type, deleted or not
  */
 export function planGroup(group: ImportedGroup, present: readonly StoredGroup[]): GroupPlan {
   if (isDefault(group)) {

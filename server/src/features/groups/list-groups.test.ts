@@ -87,7 +87,7 @@ describe('GET /userGroups', () => {
   });
 
   it('the same number of statements, whatever there is to list (STORE-14)', async () => {
-    // What carries events out asks the store by itself, now and then.
+    // The relays query the store periodically.
     await app.services.relays.close();
     const count = async () => {
       let statements = 0;

@@ -33,7 +33,7 @@ export async function insertMember(tx: Tx, groupId: string, userId: string): Pro
     .execute();
 }
 
-/** Whether somebody is a member. */
+/** Returns whether a user is a member. */
 export async function selectIsMember(tx: Tx, groupId: string, userId: string): Promise<boolean> {
   const row = await tx
     .selectFrom('group_members')
@@ -44,7 +44,7 @@ export async function selectIsMember(tx: Tx, groupId: string, userId: string): P
   return row !== undefined;
 }
 
-/** Takes somebody out of every group. */
+/** Removes a user from all groups. */
 export async function deleteMemberships(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('group_members').where('user_id', '=', userId).execute();
 }
@@ -69,7 +69,7 @@ function members(read: Reader, { groupId, search }: MemberFilter) {
   return query.where((eb) => eb.or([contains('u.name_key', search), contains('u.email', search)]));
 }
 
-/** How many members of a group a search leaves. */
+/** Returns the number of members of a group that match a search. */
 export async function countMembers(read: Reader, filter: MemberFilter): Promise<number> {
   const row = await members(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -92,7 +92,7 @@ export function selectMemberPage(
     .execute();
 }
 
-/** The active people among some ids. */
+/** Returns the ids of the active users among some ids. */
 export async function selectActiveIds(read: Reader, orgId: string, ids: readonly string[]): Promise<string[]> {
   const rows = await read
     .selectFrom('users')
@@ -104,7 +104,7 @@ export async function selectActiveIds(read: Reader, orgId: string, ids: readonly
   return rows.map((row) => row.id);
 }
 
-/** The members of a group among some people. */
+/** Returns the members of a group among some users. */
 export async function selectMembersAmong(read: Reader, groupId: string, ids: readonly string[]): Promise<string[]> {
   const rows = await read
     .selectFrom('group_members')
@@ -115,7 +115,7 @@ export async function selectMembersAmong(read: Reader, groupId: string, ids: rea
   return rows.map((row) => row.user_id);
 }
 
-/** Makes all of some people members of a group; who is one already stays one. Answers the ids of those who were not. */
+/** Adds users to a group; members stay members. Returns the ids of those who were not members. */
 export async function insertMissingMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<string[]> {
   const rows = await tx
     .insertInto('group_members')
@@ -126,7 +126,7 @@ export async function insertMissingMembers(tx: Tx, groupId: string, userIds: rea
   return rows.map((row) => row.user_id);
 }
 
-/** Takes some people out of a group; answers the ids of those who were in it. */
+/** Removes users from a group; returns the ids of those who were members. */
 export async function deleteMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<string[]> {
   const rows = await tx
     .deleteFrom('group_members')
@@ -137,7 +137,7 @@ export async function deleteMembers(tx: Tx, groupId: string, userIds: readonly s
   return rows.map((row) => row.user_id);
 }
 
-/** Takes everybody out of a group. */
+/** Removes all members of a group. */
 export async function deleteAllMembers(tx: Tx, groupId: string): Promise<void> {
   await tx.deleteFrom('group_members').where('group_id', '=', groupId).execute();
 }

@@ -15,7 +15,7 @@ const ids = z
   .transform((given) => [...new Set(given)])
   .meta({ examples: [['0123456789abcdef01234567']] });
 
-/** Whom to add to, or remove from, which groups: everybody to each. Rules: GROUP-14, GROUP-15. */
+/** Users and groups of a change: each user is added to, or removed from, each group. Rules: GROUP-14, GROUP-15. */
 export const membershipBody = z
   .object({
     userIds: ids,
@@ -44,13 +44,13 @@ export function requireAllKnown(
   if (problems.length > 0) throw refuseInput(...problems.slice(0, namedMax));
 }
 
-/** Whether a change concerns the group whose members are the administrators. */
+/** Returns whether a change concerns the group of the administrators. */
 function isAboutAdministrators(groups: readonly StoredGroup[]): boolean {
   return groups.some(({ type }) => type === 'admin');
 }
 
 /**
- * Refuses a token that would make an administrator: the membership would outlive the token. Throws
+ * Rejects a token that would make an administrator: the membership would outlive the token. Throws
  * `administratorBySession`, whatever the scopes of the token. Rule: LEAVER-1.
  */
 export function requireSessionToPromote(groups: readonly StoredGroup[], caller: Principal): void {
@@ -63,7 +63,7 @@ export function requireScopeToDemote(groups: readonly StoredGroup[], caller: Pri
   if (!caller.scopes.has('org:admin')) throw refuseScope(['org:admin']);
 }
 
-/** Nobody leaves `everyone` but by deletion. Rule: GROUP-16. */
+/** Rejects removals from `everyone`, which only deletion may do. Rule: GROUP-16. */
 export function refuseLeavingEveryone(groups: readonly StoredGroup[]): void {
   if (groups.some(({ type }) => type === 'everyone')) throw new RefusedError('everyoneStays');
 }

@@ -27,7 +27,7 @@ import { requireAllKnown, requireSessionToPromote } from './membership-change.ts
 import { selectLives, selectRemovals } from './removal-store.ts';
 import { takenOutAmong } from './removed-members.ts';
 
-/** What it takes to write with an audit row. */
+/** Services that are needed to write with an audit record. */
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
@@ -64,7 +64,7 @@ export async function createDefaultGroups(
   await insertGroups(tx, groups);
 }
 
-/** Puts somebody into one of the groups that came with the organization. */
+/** Adds a user to one of the default groups. */
 export async function joinDefaultGroup(
   tx: Tx,
   { orgId, userId, type }: { readonly orgId: string; readonly userId: string; readonly type: DefaultGroup },
@@ -72,7 +72,7 @@ export async function joinDefaultGroup(
   await insertMember(tx, await selectDefaultGroupId(tx, orgId, type), userId);
 }
 
-/** Puts new people, as many as one statement takes, into one of the groups that came with the organization. */
+/** Adds new users, as many as fit in one statement, to one of the default groups. */
 export async function joinDefaultGroupTogether(
   tx: Tx,
   {
@@ -123,8 +123,8 @@ export async function requireGroups(
 }
 
 /**
- * Puts people into groups that exist; who is in one already stays there. Between two groups, readers get their turn.
- * @returns by group, who was not in it
+ * Adds users to existing groups; members stay members. Readers get their turn between two groups.
+ * @returns by group, the users who were not in it
  */
 export async function joinGroups(
   tx: Tx,
@@ -140,8 +140,8 @@ export async function joinGroups(
 }
 
 /**
- * Puts somebody into those of some groups that are still there. Nobody becomes an administrator by signing in: the admin
- * group is left out.
+ * Adds a user to those of some groups that still exist. The admin group is left out: signing in makes no one an
+ * administrator.
  */
 export async function joinExistingGroups(
   tx: Tx,
@@ -156,7 +156,7 @@ export async function joinExistingGroups(
   await joinGroups(tx, { groupIds: joined, userIds: [userId] });
 }
 
-/** Whether somebody is in one of the groups that came with the organization. */
+/** Returns whether a user is in one of the default groups. */
 export async function isInDefaultGroup(
   tx: Tx,
   { orgId, userId, type }: { readonly orgId: string; readonly userId: string; readonly type: DefaultGroup },
@@ -173,18 +173,18 @@ export async function findAdministratorsAmong(
   return selectMembersAmong(read, await selectDefaultGroupId(read, orgId, 'admin'), userIds);
 }
 
-/** Takes somebody who is deleted out of every group. Rule: USER-35. */
+/** Removes a deleted user from all groups. Rule: USER-35. */
 export async function leaveAllGroups(tx: Tx, userId: string): Promise<void> {
   await deleteMemberships(tx, userId);
 }
 
-/** What is to become of a group that a file tells of. Rules: CLI-16, CLI-17. */
+/** Plans the import of a group. Rules: CLI-16, CLI-17. */
 export async function planImportedGroup(read: Reader, orgId: string, group: ImportedGroup): Promise<GroupPlan> {
   const like = { orgId, id: group.id ?? null, nameKey: foldCase(group.name) };
   return planGroup(group, await selectGroupsLike(read, like));
 }
 
-/** Makes a group of a file; id and name must be free. Answers its id. Rules: CLI-17, CLI-19. */
+/** Creates a group of a file; id and name must be free. Returns its id. Rules: CLI-17, CLI-19. */
 export async function addImportedGroup(
   tx: Tx,
   services: WritingServices,
@@ -201,7 +201,7 @@ export async function addImportedGroup(
   return id;
 }
 
-/** Of some people, whom a file may put into a group: who is active, not in it, and was never taken out of it. Rule: CRED-6. */
+/** Returns the users that a file may add to a group: active, not in it, never removed from it. Rule: CRED-6. */
 export async function findJoining(
   read: Reader,
   of: { readonly orgId: string; readonly groupId: string; readonly userIds: readonly string[] },
@@ -216,15 +216,15 @@ export async function findJoining(
   return { joining: outsiders.filter((id) => !takenOut.has(id)), takenOut: takenOut.size };
 }
 
-/** Whom a file puts into a group, and how many stay out of it, since they were taken out here. */
+/** Users that a file adds to a group, and the number of those who are not added, since they were removed here. */
 interface Joining {
   readonly joining: readonly string[];
   readonly takenOut: number;
 }
 
 /**
- * Puts those of some people into a group of a file who may be put there, as many as one statement takes. Nobody is taken
- * out. Rules: CLI-17, CLI-19, CRED-6.
+ * Adds those users to the group of a file who may be added, as many as fit in one statement. Removes none. Rules:
+ * CLI-17, CLI-19, CRED-6.
  */
 export async function joinImportedGroup(
   tx: Tx,

@@ -1,7 +1,7 @@
 import type { Reader } from '../../db/database.ts';
 import { type Life, type Removal, removalDetails } from './removed-members.ts';
 
-/** Who was ever removed from a group. */
+/** Returns all removals from a group. */
 export async function selectRemovals(read: Reader, groupId: string): Promise<readonly Removal[]> {
   const rows = await read
     .selectFrom('audit_log')
@@ -15,7 +15,7 @@ export async function selectRemovals(read: Reader, groupId: string): Promise<rea
   }));
 }
 
-/** When each of some users was made, and whether one was ever deleted, as the audit log has it. */
+/** Returns creations and deletions of some users, from the audit log. */
 export async function selectLives(read: Reader, userIds: readonly string[]): Promise<readonly Life[]> {
   const rows = await read
     .selectFrom('audit_log')

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-/** What the record of a removal says of who was removed. */
+/** Details of a removal in the audit log: the removed users. */
 export const removalDetails = z.object({ userIds: z.array(z.string()) });
 
 /** A removal of members of a group, as the audit log has it. */
 export interface Removal {
   readonly sequence: number;
-  /** `null`: the record was erased with the administrator who did it, and nobody knows who was removed. */
+  /** `null`: the record was erased with the administrator who acted, and the removed users are unknown. */
   readonly userIds: readonly string[] | null;
 }
 
-/** That a user was made or deleted, as the audit log has it. */
+/** Creation or deletion of a user, from the audit log. */
 export interface Life {
   readonly userId: string;
   readonly action: string;
@@ -18,8 +18,8 @@ export interface Life {
 }
 
 /**
- * Those of some users who were taken out of a group, or out of all of them by being deleted. Where the record of a removal
- * was erased, all who were there before it count. Rule: CRED-6.
+ * Returns those of some users who were removed from a group, or from all of them by deletion. Where the record of a
+ * removal was erased, all users who existed before it count as removed. Rule: CRED-6.
  */
 export function takenOutAmong(
   userIds: readonly string[],

@@ -45,7 +45,7 @@ describe('health', () => {
     expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
     expect((await failing.nobody.get('//health/live')).status).toBe(200);
     expect((await failing.nobody.get('/users/health')).status).toBe(200);
-    // Nobody is let in on what was known before.
+    // No request is admitted from the cache.
     expect((await admin.get('/users')).status).toBeGreaterThanOrEqual(500);
     await failing.close();
   });

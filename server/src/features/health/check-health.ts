@@ -6,7 +6,7 @@ import { anyQuery, timestamp } from '../../http/schemas.ts';
 
 const response = { 200: z.object({ status: z.string(), timestamp }) };
 
-/** The health routes of each area, which only say that the process answers. Rules: ORG-30, USER-42, GROUP-18. */
+/** Health routes of each area, which only show that the process responds. Rules: ORG-30, USER-42, GROUP-18. */
 export const areaHealth = endpoints(['org', 'users', 'userGroups'], (area) =>
   endpoint({
     method: 'GET',
@@ -53,7 +53,8 @@ export const checkReady = endpoint({
     } catch {
       throw new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } });
     }
-    // A broker that is down is no reason to turn people away; a relay that has stopped is one to be restarted.
+    // A broker that is down is no reason for a load balancer to stop sending requests; a relay that has stopped needs a
+    // restart.
     if (!relays.isAlive()) throw new RefusedError('relayStopped', { headers: { 'retry-after': '5' } });
     return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
   },

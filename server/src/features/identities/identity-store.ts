@@ -16,7 +16,7 @@ export function selectIdentityOwner(
     .executeTakeFirst();
 }
 
-/** Whether somebody is known to a provider by some subject. */
+/** Returns whether a user has an identity at a provider. */
 export async function selectHasIdentity(read: Reader, userId: string, issuer: string): Promise<boolean> {
   const row = await read
     .selectFrom('external_identities')
@@ -52,7 +52,7 @@ export async function insertTicket(tx: Tx, row: NewRow<'sign_in_tickets'>): Prom
   await tx.insertInto('sign_in_tickets').values(row).execute();
 }
 
-/** Whose a ticket is that is not past its time, and for which sign-in; `undefined` for any other. */
+/** Returns owner and sign-in of a ticket that is not expired; `undefined` for any other. */
 export function selectTicket(read: Reader, hash: CredentialHash, nowMs: number) {
   return read
     .selectFrom('sign_in_tickets')
@@ -62,21 +62,21 @@ export function selectTicket(read: Reader, hash: CredentialHash, nowMs: number) 
     .executeTakeFirst();
 }
 
-/** Removes a ticket; answers whether it was there. */
+/** Deletes a ticket; returns whether it existed. */
 export async function deleteTicket(tx: Tx, hash: CredentialHash): Promise<boolean> {
   const { numDeletedRows } = await tx.deleteFrom('sign_in_tickets').where('hash', '=', hash).executeTakeFirst();
   return numDeletedRows === 1n;
 }
 
-/** Forgets tickets that are past their time; answers how many. */
+/** Removes expired tickets; returns their number. */
 export async function deleteOldTickets(tx: Tx, nowMs: number): Promise<number> {
   const { numDeletedRows } = await tx.deleteFrom('sign_in_tickets').where('expires_at', '<=', nowMs).executeTakeFirst();
   return Number(numDeletedRows);
 }
 
 /**
- * The active person whom a proved address belongs to. An address that a token set proves nothing until it is confirmed:
- * till then the one of before does. Rule: AUTH-49.
+ * Returns the active user with this proved address. An address that a token set is no proof until it is confirmed: till
+ * then the previous one counts. Rule: AUTH-49.
  */
 export async function selectOwnerOfAddress(read: Reader, orgId: string, email: string): Promise<string | null> {
   const row = await read

@@ -34,7 +34,7 @@ export async function findOwner(
   return (await selectHasIdentity(tx, userId, identity.issuer)) ? 'taken' : { userId, isLinked: false };
 }
 
-/** Notes who somebody is at a provider. */
+/** Stores the identity of a user at a provider. */
 export async function linkIdentity(
   tx: Tx,
   { clock }: Pick<Services, 'clock'>,
@@ -53,13 +53,13 @@ export async function forgetIdentities(tx: Tx, userId: string): Promise<void> {
   await deleteIdentities(tx, userId);
 }
 
-/** What a ticket is for: one person, and the sign-in that it was fetched for. */
+/** Use of a ticket: one user, and the sign-in that it was fetched for. */
 interface TicketUse {
   readonly userId: string;
   readonly signInId: string;
 }
 
-/** Makes a ticket for somebody who came back from the provider. Rule: AUTH-56. */
+/** Issues a ticket for a user who came back from the provider. Rule: AUTH-56. */
 export async function issueTicket(
   tx: Tx,
   { clock }: Pick<Services, 'clock'>,
@@ -78,17 +78,17 @@ async function isGood(read: Reader, { clock }: Pick<Services, 'clock'>, shown: S
   return known?.userId === shown.userId && known.signInId === shown.signInId;
 }
 
-/** Whether somebody came back from the provider with this ticket, for this sign-in. That uses nothing up. */
+/** Returns whether a ticket belongs to this user and this sign-in. It is not used up here. */
 export function isTicketOf(services: Pick<Services, 'db' | 'clock'>, shown: ShownTicket): Promise<boolean> {
   return isGood(services.db.read, services, shown);
 }
 
-/** Uses a ticket up, in the transaction of what it was shown for; answers whether it was still good. */
+/** Consumes a ticket, in the transaction that it authorizes; returns whether it was still valid. */
 export async function useUpTicket(tx: Tx, services: Pick<Services, 'clock'>, shown: ShownTicket): Promise<boolean> {
   return (await isGood(tx, services, shown)) && deleteTicket(tx, hashCredential(shown.ticket));
 }
 
-/** Forgets tickets that nobody used; answers how many. */
+/** Removes unused tickets; returns their number. */
 export function pruneTickets({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldTickets(tx, clock.now()));
 }

@@ -8,7 +8,7 @@ function unreached(nowMs: number) {
   return sql<boolean>`(l.delivery = 'failed' or (l.delivery = 'sending' and l.created_at <= ${lostBeforeMs(nowMs)}))`;
 }
 
-/** Whoever has signed in, or has a password to do so, by whatever link it was set. */
+/** True for a user who has signed in, or has a password to do so, by whatever link it was set. */
 const accepted = sql<boolean>`(u.has_logged_in = 1 or u.signed_in_at is not null
   or exists (select 1 from password_credentials p where p.user_id = u.id))`;
 
@@ -20,7 +20,7 @@ function status(nowMs: number) {
     else 'pending' end`;
 }
 
-/** The last invitation of everybody who is still here. */
+/** Selects the last invitation of each user who is not deleted. */
 function current(read: Reader, orgId: string) {
   return read
     .selectFrom('one_time_links as l')
@@ -31,7 +31,7 @@ function current(read: Reader, orgId: string) {
     .where('u.is_deleted', '=', 0);
 }
 
-/** What the list of invitations is narrowed to. */
+/** Filter of the list of invitations. */
 interface InvitationFilter {
   readonly orgId: string;
   /** Folded: see `foldCase`. */
@@ -51,7 +51,7 @@ function filtered(read: Reader, { orgId, search, status: wanted, nowMs }: Invita
   return query;
 }
 
-/** The last invitations of everybody, without looking at the people: nobody who is gone has one. */
+/** Selects all last invitations without joining users: deleted users have none. */
 function currentLinks(read: Reader, orgId: string) {
   return read
     .selectFrom('one_time_links')
@@ -60,7 +60,7 @@ function currentLinks(read: Reader, orgId: string) {
     .where('is_current', '=', 1);
 }
 
-/** How many invitations a filter leaves. */
+/** Returns the number of invitations that match a filter. */
 export async function countInvitations(read: Reader, filter: InvitationFilter): Promise<number> {
   const count = isEverything(filter)
     ? currentLinks(read, filter.orgId).select((eb) => eb.fn.countAll<number>().as('total'))
@@ -88,7 +88,7 @@ export function selectInvitationPage(
   return selected(read, filter).where('l.id', 'in', page).orderBy('l.id', 'desc').execute();
 }
 
-/** The last invitation of one person; `undefined` without one. */
+/** Returns the last invitation of one user; `undefined` without one. */
 export function selectInvitation(
   read: Reader,
   { orgId, userId, nowMs }: { readonly orgId: string; readonly userId: string; readonly nowMs: number },
@@ -98,8 +98,8 @@ export function selectInvitation(
 }
 
 /**
- * Those of some people whose last invitation mail did not go out, and who have not come in some other way; by their
- * ids, with whether they had been here before.
+ * Returns those of some users whose last invitation mail did not go out, and who have not signed in another way: by id,
+ * with whether they had been members before.
  */
 export async function selectUnreached(
   read: Reader,

@@ -3,15 +3,15 @@ import { minute, second, toTimestamp } from '../../base/clock.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 
-/** All mails of one request have so long. Rule: INVITE-17. */
+/** Time limit for all mails of one request. Rule: INVITE-17. */
 export const requestMsMax = minute;
-/** Whoever's mail has no outcome by then never got one: the service was stopped on the way. Rule: INVITE-15. */
+/** A mail without an outcome by then was never sent: the service was stopped meanwhile. Rule: INVITE-15. */
 const outcomeMsMax = requestMsMax + 30 * second;
 
-/** What can have become of an invitation. Rule: INVITE-24. */
+/** Statuses of an invitation. Rule: INVITE-24. */
 export const invitationStatuses = ['pending', 'accepted', 'expired', 'failed'] as const;
 
-/** What became of an invitation. */
+/** Status of an invitation. */
 export type InvitationStatus = (typeof invitationStatuses)[number];
 
 /** An invitation as it goes out. It never holds its link. Rules: INVITE-23, INVITE-24. */
@@ -28,7 +28,7 @@ export const invitationRecord = z.object({
   acceptedAt: timestamp.nullable().describe('The first sign-in'),
 });
 
-/** An invitation as the store has it, with the person. */
+/** An invitation as stored, with its user. */
 export interface StoredInvitation {
   readonly userId: string;
   readonly email: string;
@@ -59,22 +59,22 @@ export function toInvitationRecord(stored: StoredInvitation) {
   };
 }
 
-/** Mails sent before this moment have failed if they have no outcome. */
+/** Returns the time before which mails without an outcome have failed. */
 export function lostBeforeMs(nowMs: number): number {
   return nowMs - outcomeMsMax;
 }
 
-/** The name of somebody of whom only the address is known. Rule: INVITE-8. */
+/** Returns the name of a user of whom only the address is known. Rule: INVITE-8. */
 export function nameOf(email: string): string {
   return email.slice(0, email.lastIndexOf('@'));
 }
 
-/** Who of the people that have some addresses is to be brought in, and how. */
+/** Users with some addresses, by what has to be done to invite them. */
 export interface Guests<U> {
-  /** Addresses that nobody has. */
+  /** Addresses without a user. */
   readonly unknown: readonly string[];
   readonly deleted: readonly U[];
-  /** Active people whom no invitation mail has reached. */
+  /** Active users whom no invitation mail has reached. */
   readonly unreached: readonly U[];
 }
 
@@ -86,10 +86,10 @@ interface Holder {
 }
 
 /**
- * Sorts addresses by what is to happen to them; those of active people who have been reached are left out. All are in
- * the order of the addresses. Rules: INVITE-6, INVITE-7, INVITE-15.
- * @param holders whoever has one of the addresses, or gets recovery mail there
- * @param unreachedIds of active people whose last invitation mail failed
+ * Sorts addresses by what has to be done for them; those of active users who have been reached are left out. The
+ * results are in the order of the addresses. Rules: INVITE-6, INVITE-7, INVITE-15.
+ * @param holders the users who have one of the addresses, or get recovery mail there
+ * @param unreachedIds ids of active users whose last invitation mail failed
  */
 export function sortGuests<U extends Holder>(
   emails: readonly string[],

@@ -21,7 +21,10 @@ describe('POST /users/bulk/invite: who may', () => {
 
   const adminGroup = async () => (await it1.admin.get('/userGroups?search=admin')).body.groups[0]._id as string;
 
-  /** What of the store a refused call must not touch: all but the tokens and sessions of the test itself. */
+  /**
+   * Returns the state of the store that a rejected call must not change: all but the tokens and sessions of the test
+   * itself.
+   */
   const untouched = () => {
     const { users, group_members, one_time_links, outbox } = storedRows(it1.app);
     return { users, group_members, one_time_links, outbox, asked: [...it1.mail.asked] };
@@ -144,7 +147,10 @@ describe('POST /users/bulk/invite and /users/:id/resend-invite: where it cannot 
   });
   afterAll(() => mail.stop());
 
-  /** Calls both routes with input that is good, bad, not JSON and none at all, for people who are and are not there. */
+  /**
+   * Calls both routes with valid and invalid input, input that is not JSON and none at all, for existing and unknown
+   * users.
+   */
   async function everyCall(client: Client): Promise<readonly Answer[]> {
     const headers = { 'content-type': 'application/json' };
     return Promise.all([

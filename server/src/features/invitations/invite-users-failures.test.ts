@@ -19,7 +19,7 @@ describe('POST /users/bulk/invite: mail that does not go out', () => {
   const statusOf = async (email: string) => (await it1.listed(email))?.status;
   const isOneOf = (emails: readonly string[]) => (address: string) => emails.includes(address);
 
-  /** Invites somebody whose mail the server refuses; answers who it is. */
+  /** Invites a user whose mail the server rejects; returns the user. */
   async function unreached(): Promise<{ readonly email: string; readonly userId: string }> {
     const [email = ''] = it1.fresh(1);
     it1.mail.faults = { refuse: () => 550 };

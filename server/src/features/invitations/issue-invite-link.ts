@@ -11,8 +11,8 @@ import { requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
 /**
- * Rules: INVITE-23, INVITE-26. Takes a session: what is answered lets whoever has it become that person, which no scope
- * of a token grants. And it is for people who have never been in: for anybody else it would be a way into their account.
+ * Rules: INVITE-23, INVITE-26. Takes a session: the link in the response lets its bearer become that user, which no
+ * scope of a token grants. It is for users who have never signed in: for others it would open their account.
  */
 export const issueInviteLink = endpoint({
   method: 'POST',

@@ -4,7 +4,7 @@ import { type Client, type Json, TestApp } from '../../../test/support/test-app.
 import { requestMsMax } from './invitation.ts';
 import { type Invitations, makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
-/** Adds people, and makes an invitation for each that is not yet sent. */
+/** Adds users, and makes an invitation for each that is not sent yet. */
 async function made(app: TestApp, admin: Client, emails: readonly string[]): Promise<Invitations> {
   const { services } = app;
   const { orgId } = (await admin.get(`/users/${admin.userId}`)).body;

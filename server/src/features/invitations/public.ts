@@ -20,8 +20,8 @@ import { nameOf, requestMsMax, sortGuests } from './invitation.ts';
 import { selectUnreached } from './invitation-store.ts';
 
 /**
- * Refuses to invite by mail where that cannot be: `businessRequired` for an individual account, `mailNotConfigured`
- * without a mail server. Rules: INVITE-2, INVITE-21.
+ * Rejects invitations by mail where they are impossible: `businessRequired` for an individual account,
+ * `mailNotConfigured` without a mail server. Rules: INVITE-2, INVITE-21.
  */
 export async function requireInviting({ db, mail }: Services): Promise<void> {
   const organization = await selectActiveOrganization(db.read);
@@ -29,17 +29,17 @@ export async function requireInviting({ db, mail }: Services): Promise<void> {
   if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
 }
 
-/** Somebody who is to get an invitation. */
+/** A user who is to get an invitation. */
 export interface Guest {
   readonly id: string;
   readonly email: string;
-  /** Where recovery mail goes; `null`: to `email`. */
+  /** Address for recovery mail; `null`: `email`. */
   readonly recovery_email: string | null;
-  /** Whether the person had been here before. */
+  /** The user had been a member before. */
   readonly isReturning: boolean;
 }
 
-/** Who is to be invited, by whom and into what. */
+/** Input of an invitation: addresses, groups, and the inviting user. */
 export interface InvitingWish {
   readonly caller: Principal;
   /** Normalized, each once. */
@@ -49,7 +49,7 @@ export interface InvitingWish {
   readonly origin: Origin;
 }
 
-/** Writes down what was done to whom. Rule: AUDIT-1. */
+/** Writes the audit record. Rule: AUDIT-1. */
 async function record(
   tx: Tx,
   services: Services,
@@ -91,9 +91,10 @@ async function record(
 }
 
 /**
- * Brings in whoever of the addressed is not here, or was never reached by mail, and puts them into the groups. Rules:
+ * Adds those addressed users who are not members, or were never reached by mail, and adds them to the groups. Rules:
  * INVITE-6 to INVITE-9, INVITE-15.
- * @returns who is to get an invitation; nobody, where all have an active account. And who lost an address that is theirs
+ * @returns the users who are to get an invitation, none where all have an active account; and the users who lost an
+ * address that belongs to one of those
  */
 export async function bringIn(
   tx: Tx,
@@ -144,8 +145,8 @@ export interface Invitations {
 }
 
 /**
- * Makes the links that invitations hold, by how the people of the organization sign in. Throws `administratorBySession` for
- * a token that would have a link to an administrator's account made. Rules: INVITE-11, INVITE-22, LEAVER-2.
+ * Creates the links of invitations, by the sign-in steps of the organization. Throws `administratorBySession` for a
+ * token that would create a link to an administrator's account. Rules: INVITE-11, INVITE-22, LEAVER-2.
  */
 export async function makeInvitations(
   tx: Tx,
@@ -196,7 +197,7 @@ export async function sendInvitations(
   { organization, invitations }: Invitations,
   startedMs: number,
 ): Promise<void> {
-  // There may be a thousand letters to write: others get their turn.
+  // There may be a thousand emails to write: other requests get their turn.
   await setImmediate();
   const letters = invitations.map((invitation) => letterTo(invitation, organization.name));
   const msMax = Math.max(0, requestMsMax - (performance.now() - startedMs));

@@ -1,6 +1,9 @@
 import type { Reader, Tx } from '../../db/database.ts';
 
-/** Whether an active user with this normalized address signed in from a network since a time. One query, whatever there is. */
+/**
+ * Returns whether an active user with this normalized address signed in from a network since a time. One query in every
+ * case.
+ */
 export async function selectIsKnown(
   read: Reader,
   { email, network, sinceMs }: { readonly email: string; readonly network: string; readonly sinceMs: number },
@@ -49,7 +52,7 @@ export async function deleteNetworks(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('known_networks').where('user_id', '=', userId).execute();
 }
 
-/** Removes up to `limit` networks that nobody signed in from since a time; returns how many. */
+/** Removes up to `limit` networks without a sign-in since a time; returns their number. */
 export async function deleteOldNetworks(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = await tx
     .selectFrom('known_networks')

@@ -13,7 +13,7 @@ import {
   upsertNetwork,
 } from './known-network-store.ts';
 
-/** How long a network stays known after a sign-in from it. Rule: AUTH-70. */
+/** Time for which a network stays known after a sign-in from it. Rule: AUTH-70. */
 const knownMs = 90 * day;
 
 /**

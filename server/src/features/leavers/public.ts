@@ -13,14 +13,14 @@ import { listWebhooksOf } from '../webhooks/public.ts';
 import { selectSettingsOf } from './left-setting-store.ts';
 import { isEmpty, type NeedsReview, needsReview } from './review.ts';
 
-/** How many administrators get a notice, and how many users and things it names. */
+/** Administrators that get a notice, and users and things that it names, at most. */
 const recipientsMax = 100;
 const namedMax = 20;
 
 /** Settings as a notice names them. */
 const settingNames = { oidc: 'single sign-on', smtp: 'mail' } as const;
 
-/** What the answer to a demotion or a deletion carries besides. Rule: LEAVER-4. */
+/** Field that a response to a demotion or a deletion has. Rule: LEAVER-4. */
 export const reviewAnswer = z.object({
   message: z.string(),
   needsReview: needsReview
@@ -99,8 +99,8 @@ async function notify(services: Services, departure: Departure): Promise<void> {
 }
 
 /**
- * Has the remaining administrators told, after the response and where mail is configured: of every demotion, and of the
- * deletion of users who made something that goes on. Rule: LEAVER-6.
+ * Notifies the remaining administrators, after the response and where mail is configured: of every demotion, and of the
+ * deletion of users who created something that stays active. Rule: LEAVER-6.
  */
 export function notifyAdministrators(services: Services, departure: Departure): void {
   const { kind, userIds, review } = departure;

@@ -6,7 +6,7 @@ import type { LinkEndReason } from '../../db/schema/sign-in-tables.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { LinkPurpose, StoredLink } from './link.ts';
 
-/** A link by the hash of its secret, whatever became of it. */
+/** Returns a link by the hash of its secret, in any state. */
 export async function selectLink(read: Reader, hash: CredentialHash): Promise<StoredLink | undefined> {
   const row = await read
     .selectFrom('one_time_links as l')
@@ -34,7 +34,7 @@ export async function insertLinks(tx: Tx, rows: readonly NewRow<'one_time_links'
   await tx.insertInto('one_time_links').values(rows).execute();
 }
 
-/** Ends what is still open of some people's links, those of one purpose or all. */
+/** Ends the open links of some users, those of one purpose or all. */
 export async function endOpenLinks(
   tx: Tx,
   which: { readonly userIds: readonly string[]; readonly purpose?: LinkPurpose },
@@ -64,7 +64,7 @@ export async function endShownLinks(tx: Tx, makerIds: readonly string[], nowMs: 
   await open.where('created_by', 'is', null).where('user_id', 'in', makerIds).execute();
 }
 
-/** Ends what is still open of all links of an organization. */
+/** Ends all open links of an organization. */
 export async function endOpenLinksOfOrg(
   tx: Tx,
   orgId: string,
@@ -78,7 +78,7 @@ export async function endOpenLinksOfOrg(
     .execute();
 }
 
-/** Makes way for others: what some people had of a purpose, or of all, is no longer current. */
+/** Marks the links of some users, of one purpose or of all, as no longer current. */
 export async function updateNotCurrent(
   tx: Tx,
   { userIds, purpose }: { readonly userIds: readonly string[]; readonly purpose?: LinkPurpose },
@@ -106,7 +106,7 @@ export async function updateDelivery(tx: Tx, ids: readonly string[], delivery: '
     .execute();
 }
 
-/** Removes up to `limit` links that others took the place of and that ended before a moment. */
+/** Removes up to `limit` links that were replaced and that ended before a time. */
 export async function deleteOldLinks(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = tx
     .selectFrom('one_time_links')

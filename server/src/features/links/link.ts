@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { day, hour, minute } from '../../base/clock.ts';
 import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
 
-/** What a link is for. */
+/** Purpose of a link. */
 export type LinkPurpose = 'invitation' | 'reset' | 'confirmation' | 'approval';
 
-/** How long a link works. Rules: ADDRESS-5, INVITE-12, PASSWORD-8. */
+/** Lifetime of a link. Rules: ADDRESS-5, INVITE-12, PASSWORD-8. */
 export const linkMs: Readonly<Record<LinkPurpose, number>> = {
   invitation: 48 * hour,
   reset: 20 * minute,
   confirmation: 48 * hour,
   approval: 48 * hour,
 };
-/** How long one that has ended is told apart from one that never was. Rules: ERR-21, PASSWORD-12. */
+/** Time for which an ended link is distinguished from an unknown one. Rules: ERR-21, PASSWORD-12. */
 export const endedLinkKeptMs = 30 * day;
 
-/** Told by its beginning wherever it turns up, so that a log can mask it. */
+/** Prefix by which it is recognized, so that logs can mask it. */
 const mark = 'lkl_';
 const secretBytes = 32;
 
@@ -24,7 +24,7 @@ export function mintRawLinkToken(): Secret {
   return new Secret(mark + randomBytes(secretBytes).toString('base64url'));
 }
 
-/** What the store knows of the secret in a link. Rule: STORE-8. */
+/** Returns the stored hash of the secret in a link. Rule: STORE-8. */
 export function linkHash(raw: Secret): CredentialHash {
   return hashCredential(raw.expose());
 }
@@ -62,7 +62,7 @@ export interface StoredLink {
   readonly email: string | null;
 }
 
-/** What a link is still good for: `gone` is one that ended a while ago, `unknown` one that nobody needs to know of. */
+/** Returns the state of a link: `gone` for one that ended, `unknown` for one that is not disclosed. */
 export function judgeLink(link: StoredLink | undefined, nowMs: number): 'good' | 'gone' | 'unknown' {
   if (!link || link.isOwnerGone) return 'unknown';
   const endMs = Math.min(link.endedAt ?? Number.POSITIVE_INFINITY, link.expiresAt ?? Number.POSITIVE_INFINITY);

@@ -32,7 +32,7 @@ type IssuingServices = Pick<Services, 'newId' | 'clock'> & { readonly config: Pi
 interface LinkWish {
   readonly orgId: string;
   readonly userId: string;
-  /** Of an invitation: whether the person had been here before. */
+  /** For an invitation: the user had been a member before. */
   readonly isReturning?: boolean;
   /** Of a confirmation: whether the current password is to be asked for. */
   readonly needsPassword?: boolean;
@@ -44,7 +44,7 @@ interface LinkWish {
 export interface IssuedLink {
   readonly id: string;
   readonly userId: string;
-  /** Where it leads; for its owner's eyes only, and nowhere kept. */
+  /** The web address; for its owner only, and not stored. */
   readonly address: Secret;
   /** Milliseconds since 1970; `null`: it leads to the sign-in page, and never ends. */
   readonly expiresAtMs: number | null;
@@ -52,11 +52,11 @@ export interface IssuedLink {
 
 interface Issuing {
   readonly purpose: LinkPurpose;
-  /** Whether the link is to hold a secret, as one does that sets a password; otherwise it leads to where one signs in. */
+  /** The link contains a secret, as one does that sets a password; otherwise it leads to the sign-in page. */
   readonly setsPassword: boolean;
-  /** Who asked for it; `null`: its owner, or somebody who claims to be. */
+  /** The user who asked for it; `null`: its owner, or someone who claims to be. */
   readonly createdBy: string | null;
-  /** Whether it goes out by mail, or is shown to who asked for it. */
+  /** Delivery by mail, or in the response. */
   readonly delivery: 'sending' | 'shown';
 }
 
@@ -88,8 +88,8 @@ function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Is
 }
 
 /**
- * Makes a link for each of some people, in the same order; what they had of the purpose works no longer. Rules: LINK-1,
- * LINK-3, INVITE-22.
+ * Issues a link for each of some users, in the same order; their earlier links of the purpose stop working. Rules:
+ * LINK-1, LINK-3, INVITE-22.
  */
 export async function issueLinks(
   tx: Tx,
@@ -97,7 +97,7 @@ export async function issueLinks(
   { wishes, ...issuing }: Issuing & { readonly wishes: readonly LinkWish[] },
 ): Promise<IssuedLink[]> {
   const { purpose } = issuing;
-  // One moment for all: they are told apart by nothing that the clock did meanwhile.
+  // The same time for all, so that they don't differ by what the clock did meanwhile.
   const nowMs = services.clock.now();
   const made = wishes.map((wish) => newLink(services, wish, { ...issuing, nowMs }));
   for (let start = 0; start < made.length; start += batchRows) {
@@ -119,9 +119,8 @@ export async function issueLinks(
 const setsPassword: readonly LinkPurpose[] = ['invitation', 'reset'];
 
 /**
- * The link to set a password that a secret belongs to, as long as it works. Throws `linkGone` for one that was used,
- * replaced or is past its time, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2,
- * PASSWORD-12.
+ * Returns the valid link that a secret belongs to and that sets a password. Throws `linkGone` for one that was used,
+ * replaced or is expired, and the 401 of every wrong credential for anything else. Rules: ERR-21, LINK-2, PASSWORD-12.
  */
 export async function requireLink(
   read: Reader,
@@ -149,7 +148,7 @@ function judged(link: StoredLink | undefined, nowMs: number): StoredLink {
   return link;
 }
 
-/** Uses a link up, and ends whatever other links its owner has, who has a new password now. Rules: LINK-2, LINK-3. */
+/** Consumes a link, and ends all other links of its owner, who has a new password now. Rules: LINK-2, LINK-3. */
 export async function useUpLink(tx: Tx, { id, userId }: StoredLink, nowMs: number): Promise<void> {
   await updateUsed(tx, id, nowMs);
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'password-changed' });
@@ -166,12 +165,12 @@ export async function useUpConfirmation(tx: Tx, { id, userId }: StoredLink, nowM
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason: 'email-changed' });
 }
 
-/** Ends the invitation links of somebody who has signed in, by whatever way: they have been accepted. Rule: LINK-3. */
+/** Ends the invitation links of a user who has signed in, by whatever method: they have been accepted. Rule: LINK-3. */
 export async function acceptInvitations(tx: Tx, userId: string, nowMs: number): Promise<void> {
   await endOpenLinks(tx, { userIds: [userId], purpose: 'invitation' }, { nowMs, reason: 'used' });
 }
 
-/** Ends whatever links a person has. Rules: LINK-3, USER-43. */
+/** Ends all links of a user. Rules: LINK-3, USER-43. */
 export async function endLinks(
   tx: Tx,
   {
@@ -185,7 +184,7 @@ export async function endLinks(
   },
 ): Promise<void> {
   await endOpenLinks(tx, { userIds: [userId] }, { nowMs, reason });
-  // Whoever comes back has not been invited yet.
+  // A restored user has not been invited again yet.
   if (reason === 'owner-deleted') await updateNotCurrent(tx, { userIds: [userId] });
 }
 
@@ -210,7 +209,7 @@ export async function noteDeliveries(
   });
 }
 
-/** Forgets links that ended long ago, in batches; answers how many. */
+/** Removes links that ended long ago, in batches; returns their number. */
 export async function pruneLinks({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - endedLinkKeptMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldLinks(tx, beforeMs, batchRows)));

@@ -5,7 +5,7 @@ import { domainOf, emailAddress, emailAnswer } from '../../text/email-address.ts
 import { addressAnswer, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';
 import type { StoredOrganization } from './org.ts';
 
-/** What can be changed about the organization; what is absent stays. Rules: ORG-20, ORG-24. */
+/** Fields of the organization that can be changed; absent ones stay. Rules: ORG-20, ORG-24. */
 export const orgChangeBody = z.object({
   contactEmail: emailAddress
     .optional()
@@ -21,10 +21,10 @@ export const orgChangeBody = z.object({
   permanentAddress: clearableAddress.optional().describe('Replaced as a whole'),
 });
 
-/** A change to the organization: each field is absent or what it is to be. */
+/** A change to the organization: each field is absent or has its new value. */
 export type OrgChange = z.output<typeof orgChangeBody>;
 
-/** What was changed, as it is answered: the fields that were given. Rule: ORG-21. */
+/** Changed fields in the response: those that were given. Rule: ORG-21. */
 export const orgChangeAnswer = z.object({
   message: z.string(),
   data: z.object({
@@ -39,7 +39,7 @@ export const orgChangeAnswer = z.object({
 
 /** The organization after a change. Throws `invalidInput` for a business that would have no registered name. */
 export function applyOrgChange(before: StoredOrganization, change: OrgChange, nowMs: number): StoredOrganization {
-  // What is absent from the change stays as it was; `null` is something to change to.
+  // Absent fields stay; `null` is a new value.
   const { contactEmail = before.contact_email, permanentAddress } = change;
   const { registeredName = before.registered_name, shortName = before.short_name } = change;
   if (registeredName === null && before.account_type === 'business') {

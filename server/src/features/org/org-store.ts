@@ -24,12 +24,12 @@ export function selectTheOrganization(read: Reader): Promise<StoredOrganization 
   return read.selectFrom('organizations').selectAll().executeTakeFirst();
 }
 
-/** Writes all of the organization anew. */
+/** Updates all columns of the organization. */
 export async function updateOrganization(tx: Tx, org: StoredOrganization): Promise<void> {
   await tx.updateTable('organizations').set(org).where('id', '=', org.id).execute();
 }
 
-/** How many rows went, by table. */
+/** Number of deleted rows, by table. */
 export type DeletedRows = Readonly<Record<string, number>>;
 
 /** The positions of webhooks; those of a broker stay, as the events do. */

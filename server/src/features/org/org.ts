@@ -4,7 +4,7 @@ import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { domainOf, emailAnswer } from '../../text/email-address.ts';
 import { addressAnswer, storedAddress, toAddress } from '../../text/plain-text.ts';
 
-/** How far the set-up of the organization is. Rule: ORG-28. */
+/** Progress of setting up the organization. Rule: ORG-28. */
 export const onboardingStatus = z.enum(['notConfigured', 'configured', 'skipped']);
 
 /** The organization record as it goes out. Rule: ORG-18. */
@@ -44,7 +44,7 @@ export interface StoredOrganization {
   readonly updated_at: number;
 }
 
-/** What the audit log compares an organization by. Rule: AUDIT-9. */
+/** Returns the fields of an organization that audit records compare. Rule: AUDIT-9. */
 export function auditedOrganization(org: StoredOrganization) {
   return {
     accountType: org.account_type,
@@ -89,7 +89,7 @@ export function toOrganizationRecord(org: StoredOrganization) {
   };
 }
 
-/** What a new organization says of itself. */
+/** Profile of a new organization. */
 export interface OrganizationProfile {
   readonly accountType: 'individual' | 'business';
   readonly contactEmail: string;

@@ -50,8 +50,8 @@ function orgCreated({ id, account_type, registered_name }: StoredOrganization): 
 }
 
 /**
- * Sets the system up: the organization, its groups, how people sign in, the first administrator. Throws
- * `organizationExists` when there is one. Rules: ORG-9 to ORG-12, ORG-14.
+ * Creates the organization with its groups, sign-in steps and first administrator. Throws `organizationExists` when
+ * there is one. Rules: ORG-9 to ORG-12, ORG-14.
  */
 export async function foundOrganization(
   tx: Tx,
@@ -85,9 +85,9 @@ export interface ImportedOrganization {
 }
 
 /**
- * Sets the system up with the organization of a dump: it, its groups, how people sign in. Nobody is in it yet: an
- * administrator has to come in the same transaction. Throws `organizationExists` when there is one. Rule: CLI-17.
- * @param groupIds of the groups that come with an organization, as far as the dump knows them
+ * Creates the organization of a dump with its groups and sign-in steps. It has no users yet: an administrator has to be
+ * added in the same transaction. Throws `organizationExists` when there is one. Rule: CLI-17.
+ * @param groupIds ids of the default groups, as far as the dump has them
  */
 export async function foundImportedOrganization(
   tx: Tx,
@@ -120,14 +120,14 @@ export interface OrganizationState {
   readonly domain: string;
   readonly contactEmail: string;
   readonly isDeleted: boolean;
-  /** The id of the person who deleted it. */
+  /** Id of the user who deleted it. */
   readonly deletedBy: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly activeUsers: number;
 }
 
-/** What organization there is, deleted or not; `null` while there is none. */
+/** Returns the state of the organization, deleted or not; `null` while there is none. */
 export async function readOrganizationState(read: Reader): Promise<OrganizationState | null> {
   const org = await selectTheOrganization(read);
   if (!org) return null;
@@ -154,7 +154,7 @@ async function selectDeleted(tx: Tx): Promise<StoredOrganization | OperatorRefus
   return org.is_deleted === 1 ? org : 'notDeleted';
 }
 
-/** Tells consumers of every active person anew; answers how many there are. */
+/** Writes an event for every active user again; returns their number. */
 async function announcePeople(tx: Tx, services: WritingServices, orgId: string): Promise<number> {
   const people = await selectActivePeople(tx, orgId);
   for (let start = 0; start < people.length; start += batchRows) {
@@ -169,18 +169,18 @@ async function announcePeople(tx: Tx, services: WritingServices, orgId: string):
   return people.length;
 }
 
-/** What restoring did. */
+/** Outcome of restoring an organization. */
 export interface RestoredOrganization {
   readonly id: string;
   readonly slug: string;
-  /** People whom consumers are told of anew. */
+  /** Users that consumers get events about again. */
   readonly activeUsers: number;
   readonly revokedTokens: number;
 }
 
 /**
- * Brings a deleted organization back, with its people and groups. Its sessions and tokens stay dead. Consumers, who
- * forgot it when it was deleted, are told of it and of everybody in it as if all were new. Rules: CLI-8, EVENT-8.
+ * Restores a deleted organization, with its users and groups. Its sessions and tokens stay revoked. Consumers, who
+ * dropped it when it was deleted, get events about it and all its users as if they were new. Rules: CLI-8, EVENT-8.
  */
 export function restoreOrganization(
   services: OperatorServices,
@@ -205,7 +205,7 @@ export function restoreOrganization(
   });
 }
 
-/** What purging removed. */
+/** Counts of purged rows. */
 export interface PurgedOrganization {
   readonly id: string;
   readonly slug: string;
@@ -213,8 +213,8 @@ export interface PurgedOrganization {
 }
 
 /**
- * Removes a deleted organization and all that belongs to it for good; afterwards the system can be set up anew. What the
- * event and audit logs say stays, and numbers go on. Rule: CLI-9.
+ * Removes a deleted organization and all its data for good; afterwards a new one can be created. The event and audit
+ * logs stay, and numbers continue. Rule: CLI-9.
  */
 export function purgeOrganization(
   services: OperatorServices,

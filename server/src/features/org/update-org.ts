@@ -18,7 +18,7 @@ interface Edit extends ForCaller {
 const body = orgChangeBody.optional();
 const response = { 200: orgChangeAnswer };
 
-/** Changes what is given, and tells of it; without anything given, nothing happens. Rules: ORG-21, ORG-22. */
+/** Changes the given fields, and writes the event; with no fields given, nothing happens. Rules: ORG-21, ORG-22. */
 async function edit(services: Services, { caller, write, body: change = {}, origin }: Edit) {
   const { orgId } = caller;
   const fields = Object.keys(change);

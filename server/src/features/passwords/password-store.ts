@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
 
-/** The hash of the password that somebody may sign in with; `null` without one, or once user or organization is deleted. */
+/**
+ * Returns the password hash that a user may sign in with; `null` without one, or once user or organization is deleted.
+ */
 export async function selectPasswordHash(read: Reader, userId: string): Promise<string | null> {
   const row = await read
     .selectFrom('password_credentials as p')
@@ -26,12 +28,12 @@ export async function selectNames(read: Reader, userId: string): Promise<readonl
   return row ? Object.values(row) : [];
 }
 
-/** Takes somebody's password away. */
+/** Deletes a user's password. */
 export async function deletePassword(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('password_credentials').where('user_id', '=', userId).execute();
 }
 
-/** Gives somebody a password, in place of the one that is there. */
+/** Sets a user's password. */
 export async function upsertPassword(
   tx: Tx,
   { userId, passwordHash, nowMs }: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
@@ -43,13 +45,13 @@ export async function upsertPassword(
     .execute();
 }
 
-/** Whether somebody has a password. */
+/** Returns whether a user has a password. */
 export async function selectHasPassword(read: Reader, userId: string): Promise<boolean> {
   const passwords = read.selectFrom('password_credentials').where('user_id', '=', userId).select('user_id');
   return (await passwords.executeTakeFirst()) !== undefined;
 }
 
-/** `$argon2id$v=19$m=65536,t=4,p=1$`: so many characters say what most hashes cost. */
+/** `$argon2id$v=19$m=65536,t=4,p=1$`: this many characters contain the cost of most hashes. */
 const costLength = 31;
 
 /** Of all passwords, at least one hash of each cost that there is. */

@@ -14,9 +14,9 @@ import {
 } from './password-store.ts';
 
 /**
- * Whether somebody knows a person's password; `null` when not, in the same time for everybody. A hash of a lower cost than
- * today's is made anew. Rules: AUTH-9, AUTH-52.
- * @param userId `null` for nobody
+ * Checks a user's password; returns `null` for a wrong one, in the same time for all users. A hash of a lower cost than
+ * today's is replaced. Rules: AUTH-9, AUTH-52.
+ * @param userId `null` for an unknown user
  */
 export async function provePassword(services: Services, userId: string | null, given: string): Promise<Proof | null> {
   const { db, passwords, clock } = services;
@@ -26,7 +26,7 @@ export async function provePassword(services: Services, userId: string | null, g
   const renewed = passwords.isOutdated(stored) ? await passwords.hash(given) : null;
   return {
     consume: async (tx) => {
-      // Whoever was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
+      // A user who was deleted meanwhile, and perhaps restored, no longer has the password that was proved.
       if ((await selectPasswordHash(tx, userId)) !== stored) return false;
       if (renewed !== null) await upsertPassword(tx, { userId, passwordHash: renewed, nowMs: clock.now() });
       return true;
@@ -37,7 +37,7 @@ export async function provePassword(services: Services, userId: string | null, g
 interface Proving {
   readonly person: { readonly id: string; readonly email: string; readonly orgId: string };
   readonly actor: Principal | { readonly userId: string };
-  /** What the proof is for, as it is recorded where the password is wrong. */
+  /** Action that is recorded where the password is wrong. */
   readonly action: 'user.updated' | 'password.changed';
   readonly given: string;
   readonly origin: Origin;
@@ -50,13 +50,13 @@ function askerOf(actor: Proving['actor']): string {
 }
 
 /**
- * Proves the current password of a user who changes what signs them in, slowed down like sign-in; the proof is consumed in
- * the transaction of the change. Throws what a wrong password does at sign-in. Rules: ADDRESS-4, AUTH-43.
+ * Proves the current password of a user who changes a credential, slowed down like sign-in; the proof is consumed in
+ * the transaction of the change. A wrong password throws the same as at sign-in. Rules: ADDRESS-4, AUTH-43.
  */
 export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
   const { limits } = services;
   const { person, actor, action, given, origin } = proving;
-  // Whoever found a session open, or stole a token, must not learn its owner's password by trying.
+  // An attacker with an open session or a stolen token must not find the password by trying.
   const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
   const attempt = await limits.trySignIn(tried);
   const proof = await provePassword(services, person.id, given).catch(async (error) => {
@@ -82,7 +82,7 @@ export async function requireStrongFor(
   await requireStrong(field, password, wordsOf(await selectNames(db.read, userId)));
 }
 
-/** Gives somebody a password, already hashed, in place of the one that is there. */
+/** Sets a user's password, already hashed. */
 export async function setPassword(
   tx: Tx,
   password: { readonly userId: string; readonly passwordHash: string; readonly nowMs: number },
@@ -90,17 +90,20 @@ export async function setPassword(
   await upsertPassword(tx, password);
 }
 
-/** Takes somebody's password away. */
+/** Deletes a user's password. */
 export async function takePassword(tx: Tx, userId: string): Promise<void> {
   await deletePassword(tx, userId);
 }
 
-/** Whether somebody has a password. */
+/** Returns whether a user has a password. */
 export function hasPassword(read: Reader, userId: string): Promise<boolean> {
   return selectHasPassword(read, userId);
 }
 
-/** Has refused sign-ins take as long as for the dearest hash in the store, such as one that was imported. Rule: CRED-5. */
+/**
+ * Makes failed sign-ins take as long as for the most expensive hash in the store, such as an imported one. Rule:
+ * CRED-5.
+ */
 export async function levelRefusals(read: Reader, passwords: Pick<Services['passwords'], 'levelWith'>): Promise<void> {
   await passwords.levelWith(await selectHashesOfEachCost(read));
 }

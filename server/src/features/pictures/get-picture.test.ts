@@ -5,7 +5,7 @@ import { type Answer, type Client, TestApp } from '../../../test/support/test-ap
 const none = { errorMessage: 'User picture not found' };
 const picture = async (colour: string) => new Uint8Array(await plain(40, 30, colour).png().toBuffer());
 
-/** What every answer with or without a picture says of itself. */
+/** Expects the headers of every response with or without a picture. */
 function expectPrivate({ headers }: Answer): void {
   expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
 }

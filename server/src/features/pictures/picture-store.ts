@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 
-/** The picture of a person, or the logo of an organization; `null` when there is none. */
+/** Returns the picture of a user, or the logo of an organization; `null` when there is none. */
 export async function selectPicture(read: Reader, ownerId: string): Promise<Buffer | null> {
   const row = await read.selectFrom('pictures').where('owner_id', '=', ownerId).select('content').executeTakeFirst();
   return row?.content ? Buffer.from(row.content, 'base64') : null;

@@ -133,7 +133,7 @@ describe('60 uploads in a minute by one person (ERR-24)', () => {
       expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toEqual(['60', '0']);
     }
     expect(await app.audit()).toEqual(audit);
-    // Everybody else goes on, and so does everything else.
+    // All other users, and all other work, continue.
     expect((await member.upload('/users/dp', picture)).status).toBe(201);
     expect((await admin.get('/users/dp')).status).toBe(200);
     expect((await admin.delete('/users/dp')).status).toBe(200);

@@ -5,7 +5,7 @@ import { closestName } from '../../text/closest.ts';
 /** Of a name that is told, so many characters are. */
 const nameMax = 100;
 
-/** What OAuth endpoints may be sent, besides what each takes: who the client is (RFC 6749, section 2.3.1). */
+/** Client credentials that OAuth endpoints accept in the body (RFC 6749, section 2.3.1). */
 export const clientCredentials = {
   client_id: z
     .string()
@@ -55,7 +55,7 @@ export const clientHeaders = z.object({ authorization: z.string().max(2_000).opt
 
 const basicForm = /^basic +([A-Za-z0-9+/=]+)$/i;
 
-/** The refusal of a client that is unknown, has ended, or did not prove itself. */
+/** Returns the error for a client that is unknown, has ended, or did not prove itself. */
 export function refuseClient(): RefusedError {
   return new RefusedError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
 }
@@ -68,7 +68,7 @@ function formDecoded(text: string): string {
   }
 }
 
-/** Who a client says it is, and its secret. Throws for one that says so twice, or not at all. */
+/** Returns id and secret that a client presents. Throws for one that presents them twice, or not at all. */
 export function readCredentials(
   authorization: string | undefined,
   body: { readonly client_id?: string | undefined; readonly client_secret?: string | undefined },

@@ -32,7 +32,7 @@ const inactive: Answer = { active: false };
 function personAnswer(held: HeldCredential, { clock, config, tokenUses }: Services): Answer {
   const nowMs = clock.now();
   const principal = judge(held, nowMs);
-  // Rule: CRED-9. Who is told that it counts lets its holder in.
+  // Rule: CRED-9. A service that learns that it is valid lets its owner in.
   if (principal.kind === 'token') tokenUses.touch(principal.tokenId, nowMs);
   const { userId: sub, orgId } = principal;
   const exp = held.expiresAtMs === null ? {} : { exp: Math.floor(held.expiresAtMs / second) };
@@ -49,7 +49,7 @@ function serviceAnswer({ clientId, scopes, expiresAtMs }: ServicePrincipal, { co
   return clientId === null ? common : { ...common, client_id: clientId, sub: clientId, iss: config.baseUrl };
 }
 
-/** What a token is good for at this moment, as its next verification would say. */
+/** Returns the present state of a token, as its next verification would find it. */
 async function describeToken(services: Services, token: string): Promise<Answer> {
   const { config, clock } = services;
   const header = `Bearer ${token}`;
@@ -64,7 +64,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
     const held = (await findToken(services, hash)) ?? (await findSession(services, hash));
     return held ? personAnswer(held, services) : serviceAnswer(await proveService(header), services);
   } catch (error) {
-    // Whatever verification would refuse is not active, and why is nobody's business (RFC 7662, section 2.2).
+    // A token that verification would reject is not active, and the reason is not disclosed (RFC 7662, section 2.2).
     if (error instanceof RefusedError && error.status === 401) return inactive;
     throw error;
   }

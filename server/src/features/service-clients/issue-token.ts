@@ -10,7 +10,10 @@ import { confirmClient, type ProvedClient, presentScopes, requireClient } from '
 import { grantedScopes, serviceTokenMs } from './service-client.ts';
 import { insertServiceToken } from './service-client-store.ts';
 
-/** The scopes of the token that a client asks for. Once the organization is deleted, any but what is left is 401. Rule: ORG-27. */
+/**
+ * Returns the scopes of the token that a client asks for. Once the organization is deleted, all but the remaining ones
+ * are 401. Rule: ORG-27.
+ */
 async function scopesFor({ db }: Pick<Services, 'db'>, client: ProvedClient, asked: string | undefined) {
   const present = await presentScopes(db.read, client.scopes);
   const isCut = present.length < client.scopes.length;
@@ -58,7 +61,7 @@ export const issueToken = endpoint({
     const scopes = await scopesFor(services, client, body.scope);
     await limits.count('serviceToken', client.id);
     const iat = Math.floor(clock.now() / second);
-    // Whoever reads the token is not to think it good for longer than its client is.
+    // The stated lifetime must not exceed that of the client.
     const seconds = Math.min(serviceTokenMs / second, Math.floor(client.endsAtMs / second) - iat);
     const [expiresAtMs, scope] = [(iat + seconds) * second, scopes.join(' ')];
     const claims = { client_id: client.id, sub: client.id, scope, scopes, iss: config.baseUrl, iat, jti: newId() };

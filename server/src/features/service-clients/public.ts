@@ -47,12 +47,14 @@ export async function findServiceToken(
   };
 }
 
-/** Reads what a service client is to be; `null` for what it cannot be. */
+/** Parses the input of a service client; `null` where it is invalid. */
 export function readClientWish(given: { readonly name: unknown; readonly scopes: unknown }) {
   return clientWish.safeParse(given).data ?? null;
 }
 
-/** Registers a service client, and answers it with its secret, which nobody can ask for later. Rules: SERVICE-7, SERVICE-18. */
+/**
+ * Registers a service client, and returns it with its secret, which cannot be read later. Rules: SERVICE-7, SERVICE-18.
+ */
 export async function registerClient(
   tx: Tx,
   services: ClientServices,
@@ -152,7 +154,7 @@ export async function requireClient(
 ): Promise<ProvedClient> {
   const { id, secret } = readCredentials(authorization, body);
   const nowMs = clock.now();
-  // What is no id is nobody's, and not every store takes every text to look for.
+  // Text that is no id matches nothing, and not every store accepts every text in a query.
   const client = await selectClient(db.read, idPattern.test(id) ? id.toLowerCase() : '', nowMs);
   const secretHash = hashCredential(secret);
   const endsAtMs = provedUntil(client, secretHash, nowMs);
@@ -160,7 +162,9 @@ export async function requireClient(
   return { id: client.id, orgId: client.orgId, scopes: client.scopes.split(' '), secretHash, endsAtMs };
 }
 
-/** Of some scopes, those that count: all, or what is left once the organization is deleted. Rule: ORG-27. */
+/**
+ * Returns those scopes that are valid now: all, or the remaining ones once the organization is deleted. Rule: ORG-27.
+ */
 export async function presentScopes(read: Reader, scopes: readonly string[]): Promise<readonly string[]> {
   return (await selectIsOrganizationDeleted(read)) ? lastingScopes(scopes) : scopes;
 }
@@ -182,9 +186,9 @@ export async function confirmClient(
 }
 
 /**
- * Makes a new secret for a client, and answers it. The one before it, and the tokens that it got, end after the grace, at
- * once without one. Throws `notFound` where there is no such client, and `clientOfOthers` for a token that the client
- * would outlive. Rules: LEAVER-7, LEAVER-8.
+ * Creates a new secret for a client, and returns it. The earlier one, and the tokens that it got, end after the grace
+ * period, at once without one. Throws `notFound` where there is no such client, and `clientOfOthers` for a token that
+ * the client would outlive. Rules: LEAVER-7, LEAVER-8.
  */
 export async function rotateSecret(
   tx: Tx,
@@ -227,7 +231,7 @@ export async function listClientsOf(read: Reader, userIds: readonly string[], no
   }));
 }
 
-/** Forgets tokens of services that ended a while ago, in batches; answers how many. */
+/** Removes tokens of services that ended a while ago, in batches; returns their number. */
 export async function pruneServiceTokens({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   const beforeMs = clock.now() - endedServiceTokenKeptMs;
   return removeInBatches(() => db.transaction((tx) => deleteOldServiceTokens(tx, beforeMs, batchRows)));

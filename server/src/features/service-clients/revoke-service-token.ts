@@ -6,7 +6,7 @@ import { clientHeaders, tokenBody } from './client-credentials.ts';
 import { requireClient } from './public.ts';
 import { updateServiceTokenRevoked } from './service-client-store.ts';
 
-/** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). What is no token of the client's is none at all. */
+/** Rules: ERR-5, SERVICE-16, SERVICE-17 (RFC 7009). Tokens of other clients are treated as unknown. */
 export const revokeServiceToken = endpoint({
   method: 'POST',
   path: '/oauth2/revoke',

@@ -43,13 +43,13 @@ export function selectClientsOf(read: Reader, userIds: readonly string[], nowMs:
     .execute();
 }
 
-/** What proves a client. */
+/** Stored proof of a client. */
 export interface ClientProof {
   readonly secretHash: string;
   /** `null`: there is none, or never was. */
   readonly earlierSecretHash: string | null;
   readonly earlierSecretUntil: number | null;
-  /** When the token that made the client expires; `null`: never, or no token made it. */
+  /** Expiry of the token that created the client; `null`: never, or no token created it. */
   readonly makerExpiresAt: number | null;
 }
 
@@ -92,7 +92,7 @@ export async function updateClientSecret(
   await tx.updateTable('service_clients').set(secret).where('id', '=', id).execute();
 }
 
-/** Has the tokens of a client expire at a moment, where they would later. */
+/** Makes the tokens of a client expire at a time, unless they do earlier. */
 export async function updateTokensExpire(tx: Tx, clientId: string, atMs: number): Promise<void> {
   await tx
     .updateTable('service_tokens')
@@ -112,7 +112,7 @@ export async function insertServiceToken(tx: Tx, row: NewRow<'service_tokens'>):
     .execute();
 }
 
-/** Revokes a token of a client; answers whether there was one to revoke. */
+/** Revokes a token of a client; returns whether there was one to revoke. */
 export async function updateServiceTokenRevoked(
   tx: Tx,
   { hash, clientId, nowMs }: { readonly hash: CredentialHash; readonly clientId: string; readonly nowMs: number },
@@ -127,7 +127,7 @@ export async function updateServiceTokenRevoked(
   return numUpdatedRows === 1n;
 }
 
-/** Removes up to `limit` tokens whose time ended before a moment; answers how many. */
+/** Removes up to `limit` tokens that ended before a time; returns their number. */
 export async function deleteOldServiceTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = tx.selectFrom('service_tokens').where('expires_at', '<', beforeMs).select('hash').limit(limit);
   const { numDeletedRows } = await tx.deleteFrom('service_tokens').where('hash', 'in', old).executeTakeFirst();

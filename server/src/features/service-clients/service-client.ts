@@ -5,12 +5,12 @@ import { Secret } from '../../base/secret.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { plainText } from '../../text/plain-text.ts';
 
-/** How long a token of a service is good for. Rule: SERVICE-12. */
+/** Lifetime of a token of a service. Rule: SERVICE-12. */
 export const serviceTokenMs = hour;
-/** How long those that have ended are remembered, so that they are told apart from invented ones. */
+/** Time for which ended ones are kept, so that they are distinguished from invented ones. */
 export const endedServiceTokenKeptMs = 24 * hour;
 
-/** What a service may be allowed to do. Rule: SERVICE-13. */
+/** A scope of services. Rule: SERVICE-13. */
 const serviceScopes = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'] as const;
 
 /** Second spellings that services use. Rule: SERVICE-13. */
@@ -29,7 +29,7 @@ const scope = z.preprocess(
   z.enum(serviceScopes),
 );
 
-/** What a service client is to be called, and what it may do. Rules: SERVICE-7, SERVICE-8. */
+/** Name and scopes of a new service client. Rules: SERVICE-7, SERVICE-8. */
 export const clientWish = z.strictObject({
   name: plainText({ max: 100 }).meta({ examples: ['connector'] }),
   scopes: z
@@ -39,7 +39,7 @@ export const clientWish = z.strictObject({
     .meta({ items: { type: 'string', enum: [...serviceScopes] }, examples: [['USER_LOOKUP']] }),
 });
 
-/** The secret of a client, of 256 random bits, told by its beginning. */
+/** Creates a client secret of 256 random bits with a recognizable prefix. */
 export function mintRawClientSecret(): Secret {
   return new Secret(`lks_${randomBytes(32).toString('base64url')}`);
 }
@@ -95,7 +95,7 @@ export function toClientRecord(
 
 const graceSecondsMax = 86_400;
 
-/** How a secret is rotated; other keys are refused. Rule: LEAVER-8. */
+/** Options of a rotation; other keys are rejected. Rule: LEAVER-8. */
 export const rotation = z
   .strictObject({
     graceSeconds: z

@@ -11,7 +11,7 @@ describe('the password at POST /userAccount/authenticate', () => {
   });
   afterAll(() => app.close());
 
-  /** Creates somebody whose password was hashed as a new password is. */
+  /** Creates a user whose password was hashed as a new password is. */
   async function somebody(email: string, chosen: string): Promise<void> {
     const { body } = await admin.post('/users', { fullName: 'Somebody', email });
     const { db, passwords } = app.services;

@@ -20,7 +20,7 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
     return (await rows.executeTakeFirstOrThrow()).password_hash;
   }
 
-  /** Creates somebody whose password was hashed at some cost. */
+  /** Creates a user whose password was hashed at some cost. */
   async function somebody(cost: Partial<typeof today>) {
     people += 1;
     const email = `some-${people}@example.com`;

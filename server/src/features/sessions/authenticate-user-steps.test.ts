@@ -37,7 +37,7 @@ async function codeOf({ email }: Pick<Person, 'email'>): Promise<readonly ['otp'
   return ['otp', await desk.codeFor(email)];
 }
 
-/** What proves by a method who somebody is; a ticket as whoever comes back from the provider has it. */
+/** Returns a valid proof of a method; a ticket is fetched from the provider. */
 async function proofOf(
   method: Method,
   { email, userId }: Person,
@@ -90,7 +90,7 @@ describe('POST /userAccount/authenticate in several steps', () => {
         const authProviders = next === 'oidc' ? { oidc: { startUrl } } : {};
         expect(body).toEqual({ status: 'success', nextStep: place + 1, allowedMethods: [next], authProviders });
       }
-      // Whoever is not yet through has no session.
+      // A user with steps left has no session.
       expect(await sessionsOf(person)).toBe(before);
       const { status, body } = await desk.take(token, await proofOf(order.at(-1) ?? 'password', person, token));
       expect(status).toBe(200);

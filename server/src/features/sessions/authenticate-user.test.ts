@@ -118,7 +118,7 @@ describe('POST /userAccount/authenticate', () => {
       });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
     }
-    // Each costs one comparison, so that none is told by its time.
+    // Each costs one comparison, so that timing reveals none of them.
     expect(compared).toBe(attempts.length);
   });
 

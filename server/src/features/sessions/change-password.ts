@@ -83,7 +83,7 @@ export const changePassword = endpoint({
   ) {
     const { read } = services.db;
     const person = await selectActivePerson(read, caller.userId);
-    // Whoever was deleted while the body arrived, or whose organization was, has not given a wrong password.
+    // A user, or organization, that was deleted while the body arrived has not given a wrong password.
     if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
     await requireStrongFor(services, person.id, { field: 'body.newPassword', password: wanted });
     const proving = { person, actor: caller, action: 'password.changed', origin } as const;

@@ -37,7 +37,10 @@ async function endThem(
   return (await endSession(tx, { userId, sessionId, open }, { nowMs, reason })) ? [sessionId] : [];
 }
 
-/** Ends sessions of a user for an administrator, and tells the user; answers how many. Throws `notFound`. Rule: SESSION-8. */
+/**
+ * Ends sessions of a user for an administrator, and notifies the user; returns their number. Throws `notFound`. Rule:
+ * SESSION-8.
+ */
 async function end(services: Services, { caller, write, userId, sessionId, origin }: Ending): Promise<number> {
   const { orgId } = caller;
   const open = openTimes(services);

@@ -17,7 +17,7 @@ describe('GET /userAccount/sessions', () => {
   });
   afterAll(() => app.close());
 
-  /** Creates somebody with one session. */
+  /** Creates a user with one session. */
   async function somebody(): Promise<{ email: string; client: Client }> {
     people += 1;
     const email = `some-${people}@example.com`;
@@ -86,7 +86,7 @@ describe('GET /userAccount/sessions', () => {
     expect(ids.filter((id) => others.includes(id))).toEqual([]);
     expect((await listed(admin)).filter(({ id }) => ids.includes(id))).toEqual([]);
 
-    // The last moment of the two that are never refreshed.
+    // The last instant of the two that are never refreshed.
     app.clock.set(wholeSecond(app.clock.now()));
     app.clock.advance(day - minute);
     const { body: kept } = await app.with(left.refreshToken).post('/userAccount/refresh/token');

@@ -66,12 +66,12 @@ export async function findSessionAgain(services: ConfigPart, read: Reader, id: s
   return row ? toHeld(services, row) : null;
 }
 
-/** How far apart answers and what is done behind them are. */
+/** Milliseconds over which work after responses is spread. */
 const spreadMs = 300;
 
 /**
- * Does what depends on who has an address when the answer is on its way, so that all addresses get the same one in the same
- * time. Throws `tooManyRequests` for a network that asks too often. Rules: AUTH-41, PASSWORD-7.
+ * Runs work that depends on the owner of an address after the response, so that all addresses get the same response in
+ * the same time. Throws `tooManyRequests` for a network that asks too often. Rules: AUTH-41, PASSWORD-7.
  */
 export async function behindAnswer(
   { limits, background }: Services,
@@ -82,7 +82,7 @@ export async function behindAnswer(
   background.run(what, () => work({ requestId, network }), spreadMs);
 }
 
-/** The organization whose people may have a proof of this method mailed to them; `null` where that cannot be. */
+/** Returns the organization whose users may get a proof of this method by mail; `null` where mail cannot be sent. */
 export async function mailingOrganization(
   { db, mail }: Services,
   method: 'password' | 'otp',
@@ -92,12 +92,12 @@ export async function mailingOrganization(
   return (await signsInBy(db.read, organization.id, method)) ? organization : null;
 }
 
-/** Longer than any look at a code takes, the note of a wrong one included: so nothing is told by the time. */
+/** Milliseconds, longer than any check of a code takes, so that timing reveals nothing. */
 const wrongCodeMs = 100;
 
 /**
- * Whether a code is the one that somebody got by mail; `null` when not, in the same time for everybody. Rule: AUTH-9.
- * @param userId `null` for nobody
+ * Checks a code that was sent by email; returns `null` for a wrong one, in the same time for all users. Rule: AUTH-9.
+ * @param userId `null` for an unknown user
  */
 async function proveCode(
   services: AllServices,
@@ -110,7 +110,7 @@ async function proveCode(
   return proof;
 }
 
-/** Whether a ticket of single sign-on is a person's, fetched for this sign-in; `null` when not. Rule: AUTH-56. */
+/** Checks that a ticket belongs to a user and to this sign-in; returns `null` where not. Rule: AUTH-56. */
 async function proveTicket(
   services: Services,
   userId: string | null,
@@ -121,7 +121,7 @@ async function proveTicket(
   return isRight && userId !== null ? { consume: (tx) => useUpTicket(tx, services, shown) } : null;
 }
 
-/** What somebody shows as a proof. */
+/** Credential that a user presents as a proof. */
 interface Shown {
   readonly method: string;
   /** The sign-in that it is shown to, and its random part; `null`: an earlier release began it. */
@@ -133,7 +133,7 @@ interface Shown {
   readonly oidc?: string | undefined;
 }
 
-/** Whether somebody is who they say; `null` for every way of being wrong, alike. Rule: AUTH-9. */
+/** Proves a user's identity; returns `null` for every kind of failure alike. Rule: AUTH-9. */
 export function prove(
   services: AllServices,
   userId: string | null,
@@ -141,7 +141,7 @@ export function prove(
 ): Promise<Proof | null> {
   if (method === 'otp') return proveCode(services, userId, { given: otp, address, signIn: signIn.secret });
   if (method === 'oidc') return proveTicket(services, userId, { ticket: oidc, signInId: signIn.id });
-  // What cannot be right costs what a wrong password costs.
+  // An impossible proof takes as long as a wrong password.
   return provePassword(services, method === 'password' ? userId : null, password);
 }
 
@@ -149,14 +149,14 @@ export function prove(
 interface NewSession {
   readonly person: Person;
   readonly pair: SessionTokenPair;
-  /** The sign-in methods that the person passed; `null` where that is not known. */
+  /** Sign-in methods that the user passed; `null` where unknown. */
   readonly methods: readonly string[] | null;
-  /** When the person signed in, in milliseconds since 1970; now where nothing is said. */
+  /** Time when the user signed in, in milliseconds since 1970; default: now. */
   readonly signedInAtMs?: number;
   readonly origin: Origin;
 }
 
-/** Begins a session for somebody who has proved who they are. Rules: AUTH-7, AUTH-11, SESSION-6. */
+/** Begins a session for a user who has proved their identity. Rules: AUTH-7, AUTH-11, SESSION-6. */
 export async function beginSession(
   tx: Tx,
   services: Services,
@@ -225,11 +225,11 @@ export interface NextTokens {
   /** The refresh token that is exchanged. */
   readonly presented: Secret;
   readonly pair: SessionTokenPair;
-  /** The pair, sealed for its holder who presents the same token again. */
+  /** The pair, encrypted for the owner, who may present the same token again. */
   readonly successor: string;
 }
 
-/** Stores the tokens that come next, and answers them; without rotation the refresh token stays. Rules: SESSION-5, SESSION-7. */
+/** Stores the next tokens, and returns them; without rotation the refresh token stays. Rules: SESSION-5, SESSION-7. */
 export async function keepNextTokens(
   tx: Tx,
   { config, clock }: Services,
@@ -247,7 +247,7 @@ export async function keepNextTokens(
   return { accessToken, refreshToken: pair.refreshToken };
 }
 
-/** Forgets session tokens that ended long ago, in batches, and the sealed answers of exchanges; answers how many tokens. */
+/** Removes session tokens that ended long ago, and encrypted results of exchanges; returns the number of tokens. */
 export async function pruneSessions({ db, clock }: AllServices): Promise<number> {
   const nowMs = clock.now();
   const rotatedUntilMs = nowMs - rotationGraceMs;

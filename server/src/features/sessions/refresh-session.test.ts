@@ -244,7 +244,7 @@ describe('POST /userAccount/refresh/token', () => {
       expect(answer, token).toMatchObject(invalid);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
     }
-    // The same claims with our own seal are the same token; other claims are a token that nobody was given.
+    // The same claims signed by our own key are the same token; other claims are a token that was never issued.
     expect(sealedByUs.expose()).toBe(first.refreshToken);
     const invented = await app.services.keys.seal({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
     expect(await refresh(invented.expose())).toMatchObject(invalid);

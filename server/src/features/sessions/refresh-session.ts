@@ -71,7 +71,7 @@ function verdictOn(services: Services, token: StoredRefreshToken) {
   return judgeRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
 }
 
-/** Tells the owner of a session that somebody else had a copy of it. Rule: MAIL-10. */
+/** Notifies the owner of a session that a copy of it was used. Rule: MAIL-10. */
 function warnOwner(services: Services, userId: string, { network }: Origin): void {
   const at = services.clock.now();
   sendNotice(services, 'session reused', {
@@ -82,7 +82,7 @@ function warnOwner(services: Services, userId: string, { network }: Origin): voi
 
 type Exchange = NextTokens & { readonly origin: Origin };
 
-/** What becomes of an exchange: how to get at the tokens that are answered, or why there are none. */
+/** Outcome of an exchange: a function that returns the tokens, or the reason why there are none. */
 type Outcome = (() => Promise<RawPair | null>) | 'reused' | 'ended' | 'ownerGone';
 
 /**

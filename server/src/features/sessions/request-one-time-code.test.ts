@@ -16,7 +16,7 @@ afterAll(() => desk.close());
 
 let people = 0;
 
-/** Creates somebody who has had no code yet. */
+/** Creates a user who has had no code yet. */
 async function somebody(): Promise<{ email: string; userId: string }> {
   people += 1;
   const email = `some-${people}@example.com`;

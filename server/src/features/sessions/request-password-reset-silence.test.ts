@@ -94,7 +94,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
     const usual = shown(await forget(app, email));
     await app.close();
     app = await startWithMail(mails);
-    // Before there is anybody.
+    // Before there are users.
     expect(shown(await forget(app, 'ada@example.com'))).toEqual(usual);
     await app.nobody.post('/org', { ...organization, accountType: 'individual', registeredName: undefined });
     await mailedToken({ app, mails }, 'ada@example.com');
@@ -121,7 +121,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
       }) as typeof response.end;
     });
     const stop = watchStatements((sql) => {
-      // What carries events out looks at the webhooks by itself, now and then.
+      // The relays read the webhooks periodically.
       if (/users|one_time_links|audit_log|^begin/.test(sql) && !/webhooks/.test(sql)) happened.push('store');
     });
     try {
@@ -174,7 +174,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
       await settled();
       expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
       expect(await links()).toHaveLength(3);
-      // Somebody else is not held back by that.
+      // Other networks are not blocked by that.
       await from('198.51.100.1', 'ada@example.com');
       await mails.mailTo('ada@example.com');
       app.clock.advance(20 * minute - 1);

@@ -151,7 +151,7 @@ describe('POST /userAccount/password/forgot', () => {
       const token = await member.token({ scopes: ['user:write'] });
       await token.patch(`/users/${member.userId}/email`, { email: moved });
       await mails.mailTo(email);
-      // The link that confirms the new address goes out by itself.
+      // The link that confirms the new address is sent, too.
       await settled();
     });
 
@@ -182,7 +182,7 @@ describe('POST /userAccount/password/forgot', () => {
       await session.patch(`/users/${member.userId}/email`, { email: chosenOne, currentPassword: password });
       const link = tokenIn(await mails.mailTo(chosenOne));
       await settled();
-      // Not before: whoever has a session open must not get at the account by an address of their own.
+      // Not before: an attacker with an open session must not take the account over by an address of their own.
       await mailedToken({ app, mails }, chosenOne, email);
       await settled();
       expect(mails.asked).toEqual([email]);

@@ -18,7 +18,7 @@ interface Wish {
   readonly origin: Origin;
 }
 
-/** Makes a link for whoever has the address, if anybody has; answers it with whom it is for and where it goes. */
+/** Creates a link for the user with the address, if there is one; returns it with its owner and recipient. */
 async function makeLink(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
     const person = await selectRecoverable(tx, orgId, email);
@@ -32,7 +32,7 @@ async function makeLink(services: AllServices, { organization: { id: orgId }, em
   });
 }
 
-/** Sends a link to whoever has an address, and to nobody else. Rules: AUTH-49, PASSWORD-8. */
+/** Sends a link to the user with an address, if there is one. Rules: AUTH-49, PASSWORD-8. */
 async function recover(services: AllServices, email: string, origin: Origin): Promise<void> {
   const organization = await mailingOrganization(services, 'password');
   if (!organization) return;
@@ -52,7 +52,7 @@ async function recover(services: AllServices, email: string, origin: Origin): Pr
   services.mail.sendLater('recovery of a password', { to: person.mailTo, ...letter });
 }
 
-/** Rules: PASSWORD-7, PASSWORD-8. All that depends on who has the address is done when the answer is on its way. */
+/** Rules: PASSWORD-7, PASSWORD-8. Everything that depends on the owner of the address runs after the response. */
 export const requestPasswordReset = endpoint({
   method: 'POST',
   path: '/userAccount/password/forgot',

@@ -38,7 +38,7 @@ export const resetPassword = endpoint({
       await useUpLink(tx, link, nowMs);
       await setPassword(tx, { userId, passwordHash, nowMs });
       await endEverySignIn(tx, { userId, nowMs, reason: 'password-changed' });
-      // The owner of the mailbox: whoever guesses from elsewhere must not keep them out.
+      // The owner of the mailbox: an attacker who guesses from elsewhere must not lock them out.
       await rememberNetwork(tx, services, { userId, address: origin.network });
       const record = { action: 'password.reset', orgId, actor: { userId }, subjectId: userId, origin } as const;
       const changes = { password: { before, after: '[secret]' } };
@@ -47,8 +47,8 @@ export const resetPassword = endpoint({
       await appendAudit(tx, services, { ...record, details: { purpose, ...revoked }, changes });
       return { person: await selectActivePerson(tx, userId), isFirst: before === null };
     });
-    // Whoever forgot the password has tried some: that must not keep the right one waiting.
-    // A first password was chosen by an invitation, and takes the place of none.
+    // A user who forgot the password has tried some: that must not delay the right one. A first password was chosen by
+    // an invitation, and replaces none.
     if (person && !isFirst) tellOfNewPassword(services, { userId: person.id, revokedTokens: revokeTokens, origin });
     if (person) await limits.forgive(person.email, origin.network);
     return { data: 'password reset' };

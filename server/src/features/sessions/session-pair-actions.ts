@@ -6,9 +6,9 @@ import { encryptionWith } from '../../keys/encryption.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
 
-/** How long a session token is good for. Rule: AUTH-12. */
+/** Lifetime of a session token. Rule: AUTH-12. */
 const accessTokenMs = 24 * hour;
-/** How long a refresh token is good for, if it isn't exchanged before. Rule: AUTH-15. */
+/** Lifetime of a refresh token that isn't exchanged before. Rule: AUTH-15. */
 const refreshTokenMs = 30 * day;
 
 /** An access token of a session, signed but not yet stored. */
@@ -29,11 +29,11 @@ export interface SessionTokenPair extends SignedAccessToken {
 interface TokenOwner {
   readonly person: Person;
   readonly accountType: string;
-  /** When the person signed in, in milliseconds since 1970; now where nothing is said. */
+  /** Time when the user signed in, in milliseconds since 1970; default: now. */
   readonly signedInAtMs?: number;
 }
 
-/** When a session ends at the latest, refreshed or not; milliseconds since 1970. Rule: SESSION-4. */
+/** Returns the latest end of a session, refreshed or not, in milliseconds since 1970. Rule: SESSION-4. */
 export function sessionEndMs({ config }: Pick<Services, 'config'>, signedInAtMs: number): number {
   return signedInAtMs + config.sessionMaxDays * day;
 }
@@ -92,7 +92,10 @@ function successorKey({ encryption }: Pick<Services, 'encryption'>, refreshToken
   return encryptionWith(new Secret(derived.toString('hex')));
 }
 
-/** Encrypts the pair that takes the place of a refresh token, so that only the holder of that token can have it again. Rule: SESSION-5. */
+/**
+ * Encrypts the pair that replaces a refresh token, so that only the owner of that token can get it again. Rule:
+ * SESSION-5.
+ */
 export function sealSuccessor(
   services: Pick<Services, 'encryption'>,
   refreshToken: Secret,

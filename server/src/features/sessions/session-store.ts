@@ -69,7 +69,10 @@ export async function updateRotated(
   await tx.updateTable('session_tokens').set({ rotated_at: nowMs, successor }).where('hash', '=', hash).execute();
 }
 
-/** Forgets the sealed answers of up to `limit` exchanges before a time, of one session where it is named; answers how many. */
+/**
+ * Deletes the encrypted results of up to `limit` exchanges before a time, of one session where it is named; returns
+ * their number.
+ */
 export async function clearSuccessors(
   tx: Tx,
   { rotatedUntilMs, sessionId }: { readonly rotatedUntilMs: number; readonly sessionId?: string },
@@ -87,13 +90,13 @@ export async function clearSuccessors(
 
 const openMax = 100;
 
-/** Which sessions are open still: those signed in to after one time, with a token that ends after another. */
+/** Limits of open sessions: signed in to after one time, with a token that ends after another. */
 export interface OpenTimes {
   readonly nowMs: number;
   readonly signedInAfterMs: number;
 }
 
-/** A person's sessions that have not ended, the latest active first. */
+/** Returns a user's open sessions, the latest active first. */
 export function selectOpenSessions(read: Reader, userId: string, { nowMs, signedInAfterMs }: OpenTimes) {
   return read
     .selectFrom('sessions as s')
@@ -172,7 +175,7 @@ export function selectSessionState(read: Reader, id: string) {
     .executeTakeFirst();
 }
 
-/** Removes up to `limit` session tokens whose time ended before a moment, and the sessions left without any. */
+/** Removes up to `limit` session tokens that ended before a time, and the sessions left without any. */
 export async function deleteOldTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = tx.selectFrom('session_tokens').where('expires_at', '<', beforeMs).select('hash').limit(limit);
   const rows = await tx.deleteFrom('session_tokens').where('hash', 'in', old).returning('session_id').execute();

@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { day, hour, second } from '../../base/clock.ts';
 
-/** How long an exchanged refresh token answers the same pair again, for clients whose answer was lost. Rule: SESSION-5. */
+/**
+ * Time in which an exchanged refresh token returns the same pair again, for clients whose response was lost. Rule:
+ * SESSION-5.
+ */
 export const rotationGraceMs = 10 * second;
-/** How long ended session tokens are remembered, so that they are told apart from invented ones. */
+/** Time for which ended session tokens are kept, so that they are distinguished from invented ones. */
 export const endedKeptMs = 30 * day;
 
 /** A refresh token as the store has it, with its session and its owner. */
@@ -11,9 +14,9 @@ export interface StoredRefreshToken {
   readonly session_id: string;
   readonly expires_at: number;
   readonly rotated_at: number | null;
-  /** The pair that it was exchanged for, sealed; `null` once that is no longer answered. */
+  /** The pair that it was exchanged for, encrypted; `null` once that is no longer returned. */
   readonly successor: string | null;
-  /** When its session was signed in to, and by which methods. */
+  /** Time and methods of the sign-in that began its session. */
   readonly created_at: number;
   /** When it was last refreshed, or began. */
   readonly active_at: number | null;
@@ -27,9 +30,9 @@ export interface StoredRefreshToken {
 }
 
 /**
- * What a refresh token may still do; `rotated`: have the pair again that it was exchanged for. Rules: AUTH-15, AUTH-17,
- * AUTH-24, SESSION-4, SESSION-5.
- * @param sessionEndMs when its session ends at the latest
+ * Returns the state of a refresh token; `rotated`: it may have the pair again that it was exchanged for. Rules:
+ * AUTH-15, AUTH-17, AUTH-24, SESSION-4, SESSION-5.
+ * @param sessionEndMs the latest end of its session
  */
 export function judgeRefresh(
   token: StoredRefreshToken,
@@ -42,14 +45,14 @@ export function judgeRefresh(
   return nowMs < token.rotated_at + rotationGraceMs ? 'rotated' : 'reused';
 }
 
-/** Whether a new password also ends the tokens. Rule: SESSION-2. */
+/** A new password also revokes the user's tokens. Rule: SESSION-2. */
 export const revokeTokens = z
   .boolean()
   .optional()
   .describe('Whether to revoke all personal access tokens of the user as well, with everything that they made')
   .meta({ examples: [false] });
 
-/** What proves who signs in, but for passwords: what came by mail, and what the browser carries back. */
+/** Proofs of a sign-in other than passwords: codes sent by email, and tickets that the browser carries back. */
 export const mailedAndCarried = {
   otp: z
     .string()
@@ -65,10 +68,10 @@ export const mailedAndCarried = {
     .meta({ examples: ['ticket-from-the-address'] }),
 };
 
-/** The answer of the last step of signing in. Rule: AUTH-7. */
+/** Response of the last step of signing in. Rule: AUTH-7. */
 export const signedIn = z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() });
 
-/** The answer of a step that another follows. Rule: AUTH-8. */
+/** Response of a step that another follows. Rule: AUTH-8. */
 export const oneStep = z.object({
   status: z.literal('success'),
   nextStep: z.int().describe('Counted from 0'),

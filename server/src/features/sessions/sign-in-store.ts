@@ -1,7 +1,10 @@
 import type { Reader, Tx } from '../../db/database.ts';
 import { mailTargets } from '../../db/members/mail-targets.ts';
 
-/** The active person who may recover a password by naming this address, which is not always where the mail goes. Rule: AUTH-49. */
+/**
+ * Returns the active user who may recover a password by naming this address, which is not always where the mail goes.
+ * Rule: AUTH-49.
+ */
 export function selectRecoverable(read: Reader, orgId: string, email: string) {
   // The organization in each half: only then each is looked up in an index of its own.
   return mailTargets(read)
@@ -9,7 +12,7 @@ export function selectRecoverable(read: Reader, orgId: string, email: string) {
     .executeTakeFirst();
 }
 
-/** Notes the first complete sign-in; answers whether it was that. Rule: AUTH-11. */
+/** Records the first complete sign-in; returns whether it was the first. Rule: AUTH-11. */
 export async function updateHasLoggedIn(tx: Tx, userId: string, nowMs: number): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('users')

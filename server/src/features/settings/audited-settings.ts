@@ -1,14 +1,20 @@
 import type { MailSettings } from '../../mail/mail.ts';
 import type { OidcSettings } from '../../oidc/oidc.ts';
 
-/** What the audit log compares mail settings by; `null`: there are none, or they cannot be read. Rule: AUDIT-9. */
+/**
+ * Returns the fields of mail settings that audit records compare; `null`: there are none, or they cannot be read. Rule:
+ * AUDIT-9.
+ */
 export function auditedMailSettings(settings: MailSettings | null) {
   if (!settings) return null;
   const { host, port, security, login, from } = settings;
   return { host, port, security, username: login?.username ?? null, password: login?.password ?? null, from };
 }
 
-/** What the audit log compares settings of single sign-on by; `null`: there are none, or they cannot be read. Rule: AUDIT-9. */
+/**
+ * Returns the fields of single sign-on settings that audit records compare; `null`: there are none, or they cannot be
+ * read. Rule: AUDIT-9.
+ */
 export function auditedOidcSettings(settings: OidcSettings | null) {
   return settings && { ...settings };
 }

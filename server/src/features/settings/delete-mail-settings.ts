@@ -15,7 +15,7 @@ interface Removal extends ForCaller {
   readonly origin: Origin;
 }
 
-/** Forgets the stored settings; answers whether they were still those that the audit log is told of. */
+/** Deletes the stored settings; returns whether they were still those that the audit record names. */
 async function forget(services: Services, { caller, write, origin }: Removal): Promise<boolean> {
   const { db, encryption } = services;
   const { orgId } = caller;

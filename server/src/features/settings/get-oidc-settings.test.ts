@@ -40,7 +40,7 @@ describe('GET /settings/oidc', () => {
     Object.assign(app.environment, change);
     return app.service(['FETCH_CONFIG']).post('/users/updateAppConfig');
   };
-  /** The provider that people are sent to; `null` for none. */
+  /** Returns the provider that users are sent to; `null` for none. */
   const present = async () => {
     const { location } = await new Browser(app).open(startUrlOf(await beginSignIn(app)));
     return location?.startsWith(publicUrl) ? null : new URL(location ?? '').origin;

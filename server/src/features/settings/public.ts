@@ -13,7 +13,7 @@ import { selectSetting, selectSettingMakers } from './setting-store.ts';
 
 const purpose = 'mail-settings';
 
-/** What the store has of the mail settings, once decrypted. */
+/** Form of the stored mail settings, once decrypted. */
 const storedForm = z.object({
   host: z.string(),
   port: z.int(),
@@ -66,7 +66,7 @@ export async function decryptOidcSettings(
   return { ...settings, clientSecret: new Secret(clientSecret) };
 }
 
-/** Whom mail comes from where nobody says it: who signs in at the server, if that is an address, or nobody in particular. */
+/** Returns the default sender of mail: the login at the server, if that is an address, or a no-reply address. */
 function usualSender({ mailServer, baseUrl }: Pick<Config, 'mailServer' | 'baseUrl'>): MailSettings['from'] {
   const own = normalizeEmail(mailServer?.login?.username ?? '');
   return { name: null, address: own ?? `no-reply@${new URL(baseUrl).hostname}` };
@@ -81,14 +81,14 @@ interface ReaderParts {
   readonly encryption: Pick<Encryption, 'decrypt'>;
 }
 
-/** Where the value of a setting comes from. */
+/** Sources of the value of a setting. */
 interface SettingSource<T> {
   readonly name: SettingName;
-  /** What environment or file say; `null`: nothing. Rule: CONFIG-23. */
+  /** Value from environment or file; `null`: none. Rule: CONFIG-23. */
   readonly configured: (config: Config) => T | null;
-  /** What is stored; `null` where it cannot be read. */
+  /** Returns the stored value; `null` where it cannot be read. */
   readonly decrypt: (encryption: Pick<Encryption, 'decrypt'>, content: string) => Promise<T | null>;
-  /** What the configuration adds to what is stored. */
+  /** Completes the stored value by the configuration. */
   readonly completed: (stored: T, config: Config) => T;
 }
 
@@ -107,13 +107,13 @@ function settingReader<T>(source: SettingSource<T>, { config, db, encryption }: 
     const isKnown = () => known?.config === present && known.content === content;
     if (isKnown()) return known?.value ?? null;
     const value = await read(present, content);
-    // Whoever asked at the same time may have been quicker, and its object is in use.
+    // A concurrent call may have been faster, and its object is in use.
     if (!isKnown()) known = { config: present, content, value };
     return known?.value ?? null;
   };
 }
 
-/** Reads where mail goes out at the moment. Rules: AUDIT-7, CONFIG-11, MAIL-1. */
+/** Returns a function that reads the present mail settings. Rules: AUDIT-7, CONFIG-11, MAIL-1. */
 export function mailSettingsReader(parts: ReaderParts): () => Promise<MailSettings | null> {
   return settingReader(
     {
@@ -131,7 +131,7 @@ export function mailSettingsReader(parts: ReaderParts): () => Promise<MailSettin
   );
 }
 
-/** Reads by what provider people may sign in at the moment. Rules: AUDIT-7, AUTH-48, CONFIG-20. */
+/** Returns a function that reads the present provider of single sign-on. Rules: AUDIT-7, AUTH-48, CONFIG-20. */
 export function oidcSettingsReader(parts: ReaderParts): () => Promise<OidcSettings | null> {
   return settingReader(
     {
@@ -164,7 +164,7 @@ export const mailSettingsAnswer = z.object({
 const overridden = 'The configuration says otherwise and comes before what is stored';
 const unreadable = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';
 
-/** Tells where mail goes out at the moment. Rules: AUDIT-5, MAIL-1. */
+/** Describes the present mail settings. Rules: AUDIT-5, MAIL-1. */
 export async function describeMailSettings({
   db,
   config,
@@ -206,7 +206,7 @@ export const oidcSettingsAnswer = z.object({
   ...makersAnswer.shape,
 });
 
-/** Tells by what provider people may sign in at the moment. Rules: AUDIT-5, AUTH-48. */
+/** Describes the present provider of single sign-on. Rules: AUDIT-5, AUTH-48. */
 export async function describeOidcSettings({
   db,
   config,

@@ -28,7 +28,7 @@ function write(content: unknown): void {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-/** What the audit log has of reloads. */
+/** Returns the audit records of reloads. */
 async function audited(): Promise<Json[]> {
   return (await app.audit()).filter(({ action }) => action === 'config.reloaded');
 }

@@ -21,7 +21,7 @@ export const reloadConfig = endpoint({
     const { authBackendUrl, communicationBackendUrl, frontendUrl } = services.reloadConfig();
     const record = { action: 'config.reloaded', orgId: null, actor: caller, subjectId: null, origin } as const;
     await services.db.transaction(async (tx) => {
-      // The other nodes see it count up, and read theirs anew.
+      // The other nodes see the counter change, and reload their configuration.
       if (services.db.isShared) await takeNumbers(tx, 'reload');
       await appendAudit(tx, services, record);
     });

@@ -248,7 +248,7 @@ describe('PUT /settings/smtp', () => {
     const answers: Answer[] = [];
     for (const caller of callers) answers.push(await caller.put(path, { host: 'evil.example.com' }));
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 401, 401]);
-    // Mail with links to every account would go to whoever holds the token.
+    // Mail with links to every account would go to the bearer of the token.
     expect((await wide.put(path, wish)).body.error.code).toBe('FORBIDDEN');
     expect(content()).toBe(before);
   });

@@ -49,10 +49,7 @@ const body = z.strictObject({
 });
 type Body = z.output<typeof body>;
 
-/**
- * The password to sign in with: the given one, or the stored one where it goes to nobody new, neither over the network
- * in clear, to whoever listens there.
- */
+/** Returns the given password, or the stored one if it goes to the same server and not in clear text. */
 function passwordFor(wish: Body & Pick<MailSettings, 'port' | 'security'>, stored: MailSettings | null): Secret | null {
   if (wish.password !== undefined && wish.password !== '') return new Secret(wish.password);
   const isEncrypted = wish.security === 'tls' || wish.security === 'starttls';
@@ -61,7 +58,7 @@ function passwordFor(wish: Body & Pick<MailSettings, 'port' | 'security'>, store
   return isSame ? (stored?.login?.password ?? null) : null;
 }
 
-/** What is asked for, with what follows from it. Throws `invalidInput` for a user without a password. */
+/** Returns the requested settings with their defaults. Throws `invalidInput` for a user without a password. */
 function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
   const { host, username, from } = wish;
   const hasLogin = Boolean(username);
@@ -102,8 +99,8 @@ async function set(services: Services, input: Input): Promise<z.output<typeof ma
 }
 
 /**
- * Rules: AUDIT-4, AUDIT-6, CONFIG-40, MAIL-8, MAIL-9, SCOPE-27. Takes a session: whoever says where mail goes out reads what is mailed,
- * links with which passwords are set among it, and that no scope of a token grants.
+ * Rules: AUDIT-4, AUDIT-6, CONFIG-40, MAIL-8, MAIL-9, SCOPE-27. Takes a session: control over the mail server gives
+ * access to all mail, password links included, which no scope of a token grants.
  */
 export const setMailSettings = endpoint({
   method: 'PUT',

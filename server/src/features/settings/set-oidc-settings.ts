@@ -49,7 +49,7 @@ const body = z.strictObject({
 });
 type Body = z.output<typeof body>;
 
-/** The secret to keep or to take; a stored one goes to nobody new. */
+/** Returns the secret to store: the given one, or the stored one where provider and client are the same. */
 function secretFor({ clientSecret, issuer, clientId }: Body, stored: OidcSettings | null): Secret {
   if (clientSecret !== undefined) return new Secret(clientSecret);
   if (stored?.issuer === issuer && stored.clientId === clientId) return stored.clientSecret;
@@ -84,8 +84,8 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
 }
 
 /**
- * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, CONFIG-40, SCOPE-27. Takes a session: whoever names the provider says who everybody is,
- * and that no scope of a token grants.
+ * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, CONFIG-40, SCOPE-27. Takes a session: control over the provider gives
+ * access to all accounts, which no scope of a token grants.
  */
 export const setOidcSettings = endpoint({
   method: 'PUT',

@@ -21,7 +21,7 @@ export async function storeSetting(
   },
 ): Promise<boolean> {
   const { name, content, by, isSecretKept, nowMs } = wish;
-  // Somebody else was quicker: what is kept of the settings, and compared with them, has to be theirs.
+  // A concurrent request was faster: the kept values, and the audit record, have to refer to its settings.
   if ((await selectSetting(tx, name)) !== wish.earlier) return false;
   const earlier = isSecretKept ? await selectSettingMakers(tx, name) : undefined;
   const isVouchedFor = earlier !== undefined && (earlier.confirmedBy !== null || earlier.areMakersAdministrators === 0);

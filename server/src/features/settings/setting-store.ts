@@ -46,7 +46,7 @@ export async function upsertSetting(tx: Tx, row: NewRow<'settings'>): Promise<vo
     .execute();
 }
 
-/** Removes a setting; answers whether there was one. */
+/** Deletes a setting; returns whether it existed. */
 export async function deleteSetting(tx: Tx, name: SettingName): Promise<boolean> {
   const { numDeletedRows } = await tx.deleteFrom('settings').where('name', '=', name).executeTakeFirst();
   return numDeletedRows > 0n;

@@ -31,7 +31,7 @@ describe('POST /settings/smtp/test', () => {
     expect((await admin.put(path, wish)).status).toBe(200);
   }
 
-  /** What an administrator is told of a mail that did not go out, and that nothing else was told to anybody. */
+  /** Returns the message that an administrator gets of a failed mail, and checks that nothing else was disclosed. */
   async function failure(): Promise<string> {
     app.logLines.length = 0;
     const { status, body, text } = await admin.post(`${path}/test`);

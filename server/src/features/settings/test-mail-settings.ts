@@ -8,7 +8,7 @@ import { testMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 
-/** Sends the mail and answers what the server said; throws `testMailFailed` with what it said to that. */
+/** Sends the mail and returns the server's response; throws `testMailFailed` with the server's message. */
 async function send({ db, mail }: Services, to: string): Promise<string> {
   const organization = await selectActiveOrganization(db.read);
   const letter = testMail({ organization: organization?.name ?? '' });

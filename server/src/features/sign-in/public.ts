@@ -19,14 +19,14 @@ import {
 } from './step-store.ts';
 import { coversSteps, defaultSteps, methodsOf, type SignInMethod, signInMs } from './steps.ts';
 
-/** Sets how the people of a new organization sign in. Rule: ORG-10. */
+/** Sets the sign-in steps of a new organization. Rule: ORG-10. */
 export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): Promise<void> {
   await insertSteps(tx, { orgId, steps: defaultSteps, nowMs });
 }
 
 /**
- * Has the people of an organization sign in with a password alone, as in a new one; answers the methods of each step of
- * before and from now on. Rule: CLI-11.
+ * Resets an organization to signing in with a password alone, as in a new one; returns the methods of each step, before
+ * and after. Rule: CLI-11.
  */
 export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number) {
   const { steps, updatedAt } = await selectSignInConfig(tx, orgId);
@@ -34,15 +34,15 @@ export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number) {
   return { before: steps.map(methodsOf), after: defaultSteps.map(methodsOf) };
 }
 
-/** Whether the people of an organization sign in by a method, in one step or another. */
+/** Returns whether an organization uses a sign-in method in any step. */
 export async function signsInBy(read: Reader, orgId: string, method: SignInMethod): Promise<boolean> {
   const { steps } = await selectSignInConfig(read, orgId);
   return steps.some((step) => methodsOf(step).includes(method));
 }
 
 /**
- * Whether some step can be taken by a method only: without it nobody signs in. Rule: AUTH-57.
- * @param lacking what cannot be used at the moment anyway
+ * Returns whether a step can be taken by one method only: without it no one can sign in. Rule: AUTH-57.
+ * @param lacking methods that cannot be used now anyway
  */
 export async function dependsOn(
   read: Reader,
@@ -56,8 +56,8 @@ export async function dependsOn(
 }
 
 /**
- * Whether a session went through at least the steps that are asked for today. Of one that an earlier release began, it is
- * only known whether the steps were changed since. Rule: SESSION-6.
+ * Returns whether a session passed at least the steps that are required today. Of one that an earlier release began, it
+ * is only known whether the steps were changed since. Rule: SESSION-6.
  */
 export async function meetsSteps(
   read: Reader,
@@ -135,15 +135,15 @@ export async function readSignInSecret(
   return (claims['email'] ?? email) === email ? secretOf(claims) : null;
 }
 
-/** A sign-in that is refused. */
+/** A sign-in that was rejected. */
 interface SignInRefusal {
   /** `null`: there is none, and nothing is recorded. */
   readonly orgId: string | null;
-  /** Whose address was named; `null`: nobody's. */
+  /** Owner of the address; `null`: it has none. */
   readonly userId: string | null;
-  /** `none`: one that cannot be used at the moment. */
+  /** `none`: a method that cannot be used now. */
   readonly method: SignInMethod | 'none';
-  /** Whether the proof was right, and counted no longer when it was to be used. */
+  /** The proof was right when it was checked, and no longer valid when it was to be used. */
   readonly isLate?: boolean;
   readonly origin: Origin;
 }
@@ -156,9 +156,9 @@ function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
 }
 
 /**
- * Records a refused sign-in behind its answer, whose time so tells nothing, and answers the refusal; what one network has
- * refused more often than once a second is counted instead. An address that is nobody's is not written down. Rules:
- * AUDIT-9, AUDIT-17, AUTH-9.
+ * Records a rejected sign-in after the response, whose time so reveals nothing, and returns the error; more than one a
+ * second from one network are counted instead. An address without a user is not recorded. Rules: AUDIT-9, AUDIT-17,
+ * AUTH-9.
  */
 export function noteRefusal(services: Services, refusal: SignInRefusal): RefusedError {
   const { limits, background, countedRefusals } = services;
@@ -178,7 +178,7 @@ export function noteRefusal(services: Services, refusal: SignInRefusal): Refused
   return refuseSignIn();
 }
 
-/** Where somebody who signs in has got to. */
+/** Progress of a sign-in. */
 export interface SignInStage {
   readonly id: string;
   /** The methods of the step that is to be taken. */
@@ -189,16 +189,16 @@ export interface SignInStage {
   /** The step after, counted from 0, and its methods. */
   readonly nextStep: number;
   readonly nextMethods: SignInMethod[];
-  /** Notes that the step was taken; answers whether it was still to be taken. */
+  /** Records that the step was taken; returns whether it was still pending. */
   readonly advance: (tx: Tx, userId: string, method: string) => Promise<boolean>;
-  /** Ends the sign-in with its last step; answers whether that was still to be taken. */
+  /** Ends the sign-in with its last step; returns whether that was still pending. */
   readonly complete: (tx: Tx, userId: string) => Promise<boolean>;
 }
 
 /**
- * Finds out where somebody who signs in has got to. Steps that were taken before the steps were changed, or by somebody
- * else, don't count. Rules: AUTH-8, AUTH-10.
- * @param id of the sign-in; `userId` `null`: nobody, who has taken none
+ * Returns the progress of a sign-in. Steps that were taken before the steps were changed, or by another user, don't
+ * count. Rules: AUTH-8, AUTH-10.
+ * @param id of the sign-in; `userId` `null`: an unknown user, who has taken none
  */
 export async function openSignIn(
   { db, clock }: Services,
@@ -240,12 +240,12 @@ export async function openSignIn(
   };
 }
 
-/** Whatever somebody has begun to sign in with has to begin anew. */
+/** Deletes the unfinished sign-ins of a user. */
 export async function forgetSignIns(tx: Tx, userId: string): Promise<void> {
   await deleteProgressOf(tx, userId);
 }
 
-/** Forgets sign-ins that took too long; answers how many. */
+/** Removes sign-ins that took too long; returns their number. */
 export function pruneSignIns({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return db.transaction((tx) => deleteOldProgress(tx, clock.now()));
 }

@@ -47,8 +47,8 @@ const steps = z
   });
 
 /**
- * Refuses steps that the administrator who asks for them could not take: then perhaps nobody could. Rule: AUTH-47.
- * @param can by what the administrator could sign in today
+ * Rejects steps that the administrator who sets them could not take: then perhaps no one could. Rule: AUTH-47.
+ * @param can the methods that the administrator could sign in by today
  */
 function refuseLockOut(wanted: readonly SignInStep[], can: ReadonlySet<SignInMethod>): void {
   for (const step of wanted) {

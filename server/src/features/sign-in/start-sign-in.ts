@@ -7,7 +7,7 @@ import { emailAddress } from '../../text/email-address.ts';
 import { firstMethods } from './public.ts';
 import { signInMs } from './steps.ts';
 
-/** Rules: AUTH-3 to AUTH-5. Nothing is stored for somebody who only begins: what is known travels in the header. */
+/** Rules: AUTH-3 to AUTH-5. Nothing is stored at this point: the state travels in the header. */
 export const startSignIn = endpoint({
   method: 'POST',
   path: '/userAccount/initAuth',

@@ -2,7 +2,7 @@ import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import { type SignInConfig, type SignInStep, signInSteps } from './steps.ts';
 
-/** How the people of an organization sign in. */
+/** Sign-in steps of an organization. */
 export async function selectSignInConfig(read: Reader, orgId: string): Promise<SignInConfig> {
   const { steps, updatedAt } = await read
     .selectFrom('auth_configs')
@@ -12,7 +12,7 @@ export async function selectSignInConfig(read: Reader, orgId: string): Promise<S
   return { steps: signInSteps.parse(JSON.parse(steps)), updatedAt };
 }
 
-/** Sets how the people of an organization sign in from now on. */
+/** Sets the sign-in steps of an organization from now on. */
 export async function updateSteps(
   tx: Tx,
   { orgId, steps, nowMs }: { readonly orgId: string; readonly steps: readonly SignInStep[]; readonly nowMs: number },
@@ -24,7 +24,7 @@ export async function updateSteps(
     .execute();
 }
 
-/** How far a sign-in of several steps has come; `undefined` before its first step. */
+/** Returns the progress of a sign-in of several steps; `undefined` before its first step. */
 export function selectProgress(read: Reader, id: string, nowMs: number) {
   return read
     .selectFrom('sign_in_progress')
@@ -34,7 +34,7 @@ export function selectProgress(read: Reader, id: string, nowMs: number) {
     .executeTakeFirst();
 }
 
-/** Notes that a sign-in has come a step further; answers whether it was where it was thought to be. */
+/** Advances a sign-in by a step; returns whether it was at the expected one. */
 export async function advanceProgress(tx: Tx, row: NewRow<'sign_in_progress'>): Promise<boolean> {
   if (row.steps_done === 1) {
     await tx.deleteFrom('sign_in_progress').where('id', '=', row.id).execute();
@@ -52,7 +52,7 @@ export async function advanceProgress(tx: Tx, row: NewRow<'sign_in_progress'>): 
   return numUpdatedRows === 1n;
 }
 
-/** Ends a sign-in whose last step is done; answers whether it was where it was thought to be. */
+/** Ends a sign-in whose last step is done; returns whether it was at the expected one. */
 export async function deleteProgress(
   tx: Tx,
   { id, userId, stepsDone }: { readonly id: string; readonly userId: string; readonly stepsDone: number },
@@ -66,12 +66,12 @@ export async function deleteProgress(
   return numDeletedRows === 1n;
 }
 
-/** Whatever somebody has begun to sign in with has to begin anew. */
+/** Deletes the unfinished sign-ins of a user. */
 export async function deleteProgressOf(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('sign_in_progress').where('user_id', '=', userId).execute();
 }
 
-/** Forgets sign-ins that took too long; answers how many. */
+/** Removes sign-ins that took too long; returns their number. */
 export async function deleteOldProgress(tx: Tx, nowMs: number): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('sign_in_progress')
@@ -80,7 +80,7 @@ export async function deleteOldProgress(tx: Tx, nowMs: number): Promise<number> 
   return Number(numDeletedRows);
 }
 
-/** Sets how the people of a new organization sign in. */
+/** Sets the sign-in steps of a new organization. */
 export async function insertSteps(
   tx: Tx,
   { orgId, steps, nowMs }: { readonly orgId: string; readonly steps: readonly SignInStep[]; readonly nowMs: number },

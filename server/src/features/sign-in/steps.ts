@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { hour } from '../../base/clock.ts';
 
-/** How long a sign-in may take from its start. Rule: AUTH-3. */
+/** Time limit of a sign-in. Rule: AUTH-3. */
 export const signInMs = hour;
 
-/** How somebody can prove who they are. Rule: AUTH-5. */
+/** Methods of proving an identity. Rule: AUTH-5. */
 export const signInMethods = ['password', 'otp', 'oidc'] as const;
 
 /** A way to prove who one is. */
 export type SignInMethod = (typeof signInMethods)[number];
 
-/** How people sign in: in one step after the other, one of a step's methods has to succeed. Rule: AUTH-45. */
+/** Sign-in steps: in one step after the other, one of a step's methods has to succeed. Rule: AUTH-45. */
 export const signInSteps = z.array(
   z.object({ order: z.int(), allowedMethods: z.array(z.object({ type: z.enum(signInMethods) })) }),
 );
@@ -23,15 +23,15 @@ export function methodsOf(step: SignInStep | undefined): SignInMethod[] {
   return step?.allowedMethods.map(({ type }) => type) ?? [];
 }
 
-/** Whether who passed some methods has passed one of each step. Rule: SESSION-6. */
+/** Returns whether some passed methods include one of each step. Rule: SESSION-6. */
 export function coversSteps(steps: readonly SignInStep[], passed: readonly string[]): boolean {
   return steps.every((step) => methodsOf(step).some((method) => passed.includes(method)));
 }
 
-/** How people sign in until an administrator changes it. */
+/** Sign-in steps until an administrator changes them. */
 export const defaultSteps: readonly SignInStep[] = [{ order: 1, allowedMethods: [{ type: 'password' }] }];
 
-/** How the people of an organization sign in, and since when. */
+/** Sign-in steps of an organization, and the time of their last change. */
 export interface SignInConfig {
   readonly steps: readonly SignInStep[];
   /** Milliseconds since 1970; it differs whenever the steps do. */

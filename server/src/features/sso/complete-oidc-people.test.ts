@@ -13,7 +13,7 @@ import { storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 let subjects = 0;
-/** Somebody whom no provider has told of yet, with a verified address. */
+/** Returns an identity that no provider has sent yet, with a verified address. */
 function stranger(email: unknown, more: Partial<OidcPerson> = {}): OidcPerson {
   subjects += 1;
   return { sub: `subject-${subjects}`, email, email_verified: true, name: 'Katherine Johnson', ...more };
@@ -226,7 +226,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect(await walk(stranger('leaver@example.com'))).toEqual({ error: 'no_account' });
     expect({ ...storedRows(app) }).toEqual(before);
     expect((await admin.post(`/users/${id}/restore`)).status).toBe(200);
-    // The address may have gone to somebody else meanwhile: who comes first is linked anew.
+    // The address may belong to another person meanwhile: the first to come is linked again.
     expect(await ownerOf(await walk(stranger('leaver@example.com')))).toBe(id);
     expect(await walk(linked)).toEqual({ error: 'no_account' });
   });

@@ -1,13 +1,13 @@
 import type { Reader } from '../../db/database.ts';
 
-/** What can act as a user besides single sign-on. */
+/** Credentials of a user other than single sign-on. */
 export interface OtherCredentials {
   readonly hasPassword: boolean;
-  /** How many sessions are open. */
+  /** Number of open sessions. */
   readonly sessions: number;
   /** The names of the newest tokens that are active. */
   readonly tokenNames: readonly string[];
-  /** How many tokens are active. */
+  /** Number of active tokens. */
   readonly tokens: number;
 }
 
@@ -36,7 +36,10 @@ function activeTokens(read: Reader, userId: string, nowMs: number) {
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', nowMs)]));
 }
 
-/** What can act as a user besides single sign-on: password, open sessions and active tokens. Rule: ADDRESS-10. */
+/**
+ * Returns the credentials of a user other than single sign-on: password, open sessions and active tokens. Rule:
+ * ADDRESS-10.
+ */
 export async function selectOtherCredentials(read: Reader, userId: string, nowMs: number): Promise<OtherCredentials> {
   const password = await read
     .selectFrom('password_credentials')

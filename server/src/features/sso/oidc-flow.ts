@@ -1,13 +1,13 @@
 import { minute, second } from '../../base/clock.ts';
 import type { OidcFlow, OidcSettings } from '../../oidc/oidc.ts';
 
-/** How long one may be at the provider. */
+/** Time limit for the visit at the provider. */
 export const flowMs = 10 * minute;
 
 const cookieName = 'latchkey_oidc';
 const cookiePath = '/api/v1/userAccount/oidc';
 
-/** Why somebody comes back without a ticket, as the sign-in page is told. */
+/** Reason why a user comes back without a ticket, for the sign-in page. */
 export type OidcProblem =
   | 'access_denied'
   | 'expired'
@@ -23,14 +23,16 @@ export function flowCookie(value: string, { baseUrl }: { readonly baseUrl: strin
   return `${cookieName}=${value}; Path=${cookiePath}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
 }
 
-/** What the browser kept; `null` for nothing. */
+/** Returns the cookie of the browser; `null` for none. */
 export function readFlowCookie(header: string | undefined): string | null {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
   const own = pairs.find((pair) => pair.startsWith(`${cookieName}=`));
   return own === undefined ? null : own.slice(cookieName.length + 1);
 }
 
-/** What the browser kept, if it belongs to whoever comes back: from the same provider, with the state sent there. */
+/**
+ * Returns the content of the cookie, if it belongs to this return: same provider, and the state that was sent there.
+ */
 export function flowOf(
   kept: Readonly<Record<string, unknown>> | null,
   { settings, state }: { readonly settings: OidcSettings; readonly state: unknown },
@@ -41,7 +43,7 @@ export function flowOf(
   return { state: String(state), nonce, verifier, signInId };
 }
 
-/** The address that the provider sent the browser to, whatever the browser called this server. */
+/** Returns the address that the provider sent the browser to, whatever name the browser used for this server. */
 export function returnUrl(redirectUri: string, query: Readonly<Record<string, unknown>>): URL {
   const url = new URL(redirectUri);
   for (const [name, value] of Object.entries(query)) url.searchParams.append(name, String(value));
@@ -54,8 +56,8 @@ export function signInPage(frontendUrl: string, outcome: Readonly<Record<string,
 }
 
 /**
- * The headers that lead a browser back to the sign-in page.
- * @param isOver what it kept for the way is forgotten; otherwise that may be of another tab, which is still at the provider
+ * Returns the headers that redirect a browser to the sign-in page.
+ * @param isOver deletes the cookie of the flow; otherwise it may belong to another tab, which is still at the provider
  */
 export function backToSignIn(
   config: { readonly baseUrl: string; readonly frontendUrl: string },

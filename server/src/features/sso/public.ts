@@ -35,15 +35,15 @@ interface Arrival {
   readonly origin: Origin;
 }
 
-/** An account that was found, and what was done about addresses on the way. */
+/** An account, and the address changes that came with it. */
 interface Account {
   readonly userId: string | null;
   readonly givenBack: readonly GivenBack[];
-  /** What else can act as the user of an account that was just linked; `null`: it was linked before, or is new. */
+  /** Other credentials of an account that was just linked; `null`: it was linked before, or is new. */
   readonly others: (OtherCredentials & { readonly areEnded: boolean }) | null;
 }
 
-/** Makes an account for somebody of an allowed domain. Rule: AUTH-48. */
+/** Creates an account for a user of an allowed domain. Rule: AUTH-48. */
 async function addNewcomer(tx: Tx, services: Services, arrival: Arrival): Promise<string | null> {
   const { identity, settings, email, orgId, origin } = arrival;
   const isAllowed = settings.allowedDomains.includes(domainOf(email));
@@ -113,7 +113,10 @@ async function announce(services: Services, { givenBack, others }: Omit<Account,
   services.mail.sendLater('notice of a first single sign-on', { to, ...content });
 }
 
-/** What the sign-in page is told of a user who arrives: a ticket and whose it is, or what is wrong. Rules: AUTH-48, AUTH-49, AUTH-55. */
+/**
+ * Returns the result for the sign-in page when a user comes back: a ticket and its owner, or the problem. Rules:
+ * AUTH-48, AUTH-49, AUTH-55.
+ */
 export async function receiveArrival(
   services: AllServices,
   { settings, identity, signInId, origin }: Omit<Arrival, 'email' | 'orgId'>,

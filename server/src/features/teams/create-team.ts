@@ -28,7 +28,7 @@ export const createTeam = endpoint({
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'create_team', title: 'Create a team' },
   forwardsCredential: true,
-  // Loose: a backend may know more fields, and is given what was sent.
+  // Loose: a backend may know more fields, and gets the whole body.
   body: z.looseObject({
     name: teamName,
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),

@@ -32,7 +32,7 @@ export const deleteTeam = endpoint({
       const { orgId } = caller;
       await write(async (tx, present) => {
         const { role, name, description } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');
-        // Whoever was an administrator at admission may be none by now.
+        // A caller who was an administrator at admission may not be one now.
         if (role !== 'OWNER') requireAdministrator(present);
         await deleteAllMembers(tx, id);
         await deleteTeamRow(tx, id);

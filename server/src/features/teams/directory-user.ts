@@ -3,7 +3,7 @@ import { idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { milliseconds } from './team.ts';
 
-/** Somebody who can be in teams, as it goes out. Rule: TEAM-14. */
+/** A user who can be in teams, as returned. Rule: TEAM-14. */
 export const directoryUser = z.object({
   id: idAnswer,
   userId: idAnswer,

@@ -23,15 +23,15 @@ function byName(query: Members) {
     .select(['m.role', 'm.joined_at as joinedAtMs']);
 }
 
-/** Everybody in some teams, by name. */
+/** Returns the members of some teams, by name. */
 export async function selectMembers(read: Reader, teamIds: readonly string[]): Promise<TeamMember[]> {
   if (teamIds.length === 0) return [];
   return byName(membersOf(read, teamIds)).execute();
 }
 
 /**
- * The first of each team's members to have joined, by name, and how many each team has: lists of many large teams would
- * hold everybody up.
+ * Returns the first members of each team to have joined, by name, and each team's number of members: lists of many
+ * large teams would delay other requests.
  */
 export async function selectFirstMembers(
   read: Reader,
@@ -69,7 +69,7 @@ function found(read: Reader, { teamId, search }: MemberFilter): Members {
   return query.where((eb) => eb.or([contains('u.name_key', search), contains('u.email', search)]));
 }
 
-/** How many members of a team a search leaves. */
+/** Returns the number of members of a team that match a search. */
 export async function countMembers(read: Reader, filter: MemberFilter): Promise<number> {
   const row = await found(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -86,7 +86,7 @@ export function selectMemberPage(
   return byName(found(read, filter)).limit(limit).offset(offset).execute();
 }
 
-/** When each member of a team joined it, in milliseconds since 1970. */
+/** Returns the times when the members of a team joined it, in milliseconds since 1970. */
 export async function selectJoinTimes(read: Reader, teamId: string): Promise<ReadonlyMap<string, number>> {
   const rows = await read
     .selectFrom('team_members')
@@ -96,7 +96,7 @@ export async function selectJoinTimes(read: Reader, teamId: string): Promise<Rea
   return new Map(rows.map((row) => [row.user_id, row.joined_at]));
 }
 
-/** Those of some people who are active in an organization. */
+/** Returns the ids of those of some users who are active in an organization. */
 export async function selectActiveIds(
   read: Reader,
   orgId: string,
@@ -122,25 +122,24 @@ export async function insertMembers(tx: Tx, members: readonly NewRow<'team_membe
   await tx.insertInto('team_members').values(members).execute();
 }
 
-/** Takes everybody out of a team. */
+/** Removes all members of a team. */
 export async function deleteAllMembers(tx: Tx, teamId: string): Promise<void> {
   await tx.deleteFrom('team_members').where('team_id', '=', teamId).execute();
 }
 
-/** Takes somebody out of every team. */
+/** Removes a user from all teams. */
 export async function deleteMemberships(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('team_members').where('user_id', '=', userId).execute();
 }
 
-/** Who is to own a team after somebody. */
+/** The next owner of a team. */
 interface Heir {
   readonly teamId: string;
   readonly userId: string;
 }
 
 /**
- * For each team that somebody alone owns and others are in, whoever of those has the highest role for the longest
- * time.
+ * Returns, for each team whose only owner is a user, the other member who has the highest role for the longest time.
  */
 export async function selectHeirs(tx: Tx, ownerId: string): Promise<Heir[]> {
   const owned = tx

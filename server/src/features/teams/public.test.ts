@@ -30,7 +30,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
   type Named = readonly [keyof typeof people, string];
   const list = (...named: readonly Named[]) => named.map(([who, role]) => ({ userId: people[who].userId, role }));
 
-  /** A team of somebody, to which people are added one after another, a second apart. */
+  /** Creates a team of an owner, to which users are added one after another, a second apart. */
   async function team(owner: Client, ...named: readonly Named[]): Promise<string> {
     const { id } = (await owner.post('/teams', { name: 'Research' })).body.team;
     for (const place of named.keys()) {

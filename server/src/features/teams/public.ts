@@ -7,9 +7,8 @@ import type { Services } from '../../services.ts';
 import { deleteMemberships, selectHeirs, updateToOwners } from './member-store.ts';
 
 /**
- * Takes somebody who is deleted out of every team. Where nobody else owns one, the member with the highest role for the
- * longest time becomes its owner; a team that nobody is left in stays, for administrators to delete. Rules: USER-35,
- * TEAM-25.
+ * Removes a deleted user from all teams. Where no other member owns one, the member with the highest role for the
+ * longest time becomes its owner; a team without members stays, for administrators to delete. Rules: USER-35, TEAM-25.
  */
 export async function leaveAllTeams(
   tx: Tx,

@@ -1,7 +1,7 @@
 import { foldCase } from '../../text/plain-text.ts';
 import type { NamedMember, StoredTeam } from './team.ts';
 
-/** What a name and a description are searched by. */
+/** Returns the folded forms of name and description that searches use. */
 export function searchKeys({ name, description }: Pick<StoredTeam, 'name' | 'description'>) {
   return { name_key: foldCase(name), description_key: foldCase(description ?? '') };
 }
@@ -13,7 +13,9 @@ interface TeamChange {
   readonly members: readonly NamedMember[] | undefined;
 }
 
-/** A team after a change, and the names of what was given; without any, the team is as it was. Rule: TEAM-22. */
+/**
+ * Returns a team after a change, and the names of the given fields; with none, the team is unchanged. Rule: TEAM-22.
+ */
 export function changedTeam(team: StoredTeam, change: TeamChange, nowMs: number) {
   const fields = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]));
   if (fields.length === 0) return { after: team, fields };
@@ -21,7 +23,7 @@ export function changedTeam(team: StoredTeam, change: TeamChange, nowMs: number)
   return { after: { ...team, name, description, ...searchKeys({ name, description }), updated_at: nowMs }, fields };
 }
 
-/** What the audit log compares a team by: members in the order of their ids. Rule: AUDIT-9. */
+/** Returns the fields of a team that audit records compare: members in the order of their ids. Rule: AUDIT-9. */
 export function auditedTeam({ name, description }: StoredTeam, members: readonly NamedMember[]) {
   const named = members.map(({ userId, role }) => ({ userId, role }));
   return { name, description, members: named.sort((one, other) => (one.userId < other.userId ? -1 : 1)) };

@@ -3,7 +3,7 @@ import { verifiedEmail } from '../../db/members/people.ts';
 import { contains } from '../../db/search.ts';
 import type { StoredTeam, TeamRole } from './team.ts';
 
-/** Whose teams are listed, and what they are narrowed to. */
+/** Filter for the teams of a user. */
 interface TeamFilter {
   readonly orgId: string;
   readonly userId: string;
@@ -11,7 +11,7 @@ interface TeamFilter {
   readonly search: string | undefined;
   /** The id of the user who made them. */
   readonly createdBy: string | undefined;
-  /** Milliseconds since 1970; the moments themselves included. */
+  /** Milliseconds since 1970, inclusive. */
   readonly createdAfterMs: number | undefined;
   readonly createdBeforeMs: number | undefined;
 }
@@ -35,7 +35,7 @@ function teamsOf(read: Reader, filter: TeamFilter) {
   return query.where((eb) => eb.or([contains('t.name_key', search), contains('t.description_key', search)]));
 }
 
-/** How many teams of a person a search leaves. */
+/** Returns the number of teams of a user that match a search. */
 export async function countTeamsOf(read: Reader, filter: TeamFilter): Promise<number> {
   const row = await teamsOf(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -43,7 +43,7 @@ export async function countTeamsOf(read: Reader, filter: TeamFilter): Promise<nu
   return row.total;
 }
 
-/** One page of the teams of a person, newest first, and what the person is in each. */
+/** Returns a page of the teams of a user, newest first, with the user's role in each. */
 export function selectTeamPageOf(
   read: Reader,
   filter: TeamFilter,
@@ -58,7 +58,7 @@ export function selectTeamPageOf(
     .execute();
 }
 
-/** One team, and what somebody is in it; `null` for nothing. */
+/** Returns a team, and a user's role in it; `null` for none. */
 export function selectTeam(
   read: Reader,
   id: string,
@@ -79,7 +79,7 @@ export async function insertTeam(tx: Tx, team: StoredTeam): Promise<void> {
   await tx.insertInto('teams').values(team).execute();
 }
 
-/** Writes anew what can be changed of a team. */
+/** Updates the columns of a team that can be changed. */
 export async function updateTeam(tx: Tx, team: StoredTeam): Promise<void> {
   const { name, name_key, description, description_key, updated_at } = team;
   await tx
@@ -89,12 +89,12 @@ export async function updateTeam(tx: Tx, team: StoredTeam): Promise<void> {
     .execute();
 }
 
-/** Deletes a team that nobody is in any more. */
+/** Deletes a team without members. */
 export async function deleteTeamRow(tx: Tx, id: string): Promise<void> {
   await tx.deleteFrom('teams').where('id', '=', id).execute();
 }
 
-/** Whom the user list is narrowed to. */
+/** Filter of the user list. */
 interface UserFilter {
   readonly orgId: string;
   /** Folded: see `foldCase`. */
@@ -107,7 +107,7 @@ function activeUsers(read: Reader, { orgId, search }: UserFilter) {
   return query.where((eb) => eb.or([contains('name_key', search), contains('email', search)]));
 }
 
-/** How many active users a search leaves. */
+/** Returns the number of active users that match a search. */
 export async function countDirectoryUsers(read: Reader, filter: UserFilter): Promise<number> {
   const row = await activeUsers(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))

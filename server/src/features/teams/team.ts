@@ -9,7 +9,7 @@ const membersMax = 1_000;
 const namedMax = 20;
 
 const roles = ['OWNER', 'WRITER', 'READER'] as const;
-/** What somebody may do in a team. Rule: TEAM-19. */
+/** Role of a user in a team. Rule: TEAM-19. */
 export type TeamRole = (typeof roles)[number];
 
 /** A team as the store has it. */
@@ -25,7 +25,7 @@ export interface StoredTeam {
   readonly updated_at: number;
 }
 
-/** Somebody in a team, and who that is. */
+/** A member of a team, with name and address. */
 export interface TeamMember {
   readonly teamId: string;
   readonly userId: string;
@@ -35,22 +35,22 @@ export interface TeamMember {
   readonly joinedAtMs: number;
 }
 
-/** Who is to be in a team. */
+/** A user who is to be in a team. */
 export interface NamedMember {
   readonly userId: string;
   readonly role: TeamRole;
 }
 
-/** Who asks. */
+/** The caller. */
 interface Caller {
   readonly userId: string;
   readonly isAdmin: boolean;
 }
 
-/** A moment of the team directory. */
+/** A time of the team directory. */
 export const milliseconds = z.int().describe('Milliseconds since 1970');
 
-/** Somebody in a team as it goes out; `id` is that of the user. Rule: TEAM-16. */
+/** A member of a team, as returned; `id` is that of the user. Rule: TEAM-16. */
 export const memberRecord = z.object({
   id: idAnswer,
   userId: idAnswer,
@@ -61,7 +61,7 @@ export const memberRecord = z.object({
   isOwner: z.boolean(),
 });
 
-/** A team as it goes out, with all its members by name, and with what the caller may do. Rule: TEAM-15. */
+/** A team as returned, with all its members by name, and the caller's rights. Rule: TEAM-15. */
 export const teamRecord = z.object({
   id: idAnswer,
   name: z.string(),
@@ -77,21 +77,21 @@ export const teamRecord = z.object({
   canManageMembers: z.boolean(),
 });
 
-/** What every answer of the team directory begins with. */
+/** First fields of every response of the team directory. */
 export const success = { status: z.literal('success'), message: z.string() };
 
-/** The beginning of an answer. */
+/** Returns the first fields of a response. */
 export function succeeded(message: string): { readonly status: 'success'; readonly message: string } {
   return { status: 'success', message };
 }
 
-/** The answer that holds one team. */
+/** Response with one team. */
 export const teamAnswer = z.object({ ...success, team: teamRecord });
 
 /** A team's name in a request. */
 export const teamName = plainText().meta({ examples: ['Research'] });
 
-/** The members of a team in a request: nobody twice. */
+/** Members of a team in a request, without duplicates. */
 export const namedMembers = z
   .array(z.object({ userId: id, role: z.enum(roles) }))
   .max(membersMax)
@@ -104,15 +104,18 @@ export const namedMembers = z
   })
   .meta({ examples: [[{ userId: '0123456789abcdef01234567', role: 'READER' }]] });
 
-/** What a list of the team directory is searched for, not folded yet: a backend is given what was asked of us. */
+/** Search text of the team directory, not folded yet: a backend gets it unchanged. */
 export const directorySearch = plainText({ min: 0 }).optional();
 
-/** What the built-in directory searches for. */
+/** Returns the folded search text for the built-in directory. */
 export function foldedSearch({ search }: { readonly search?: string | undefined }): string | undefined {
   return search && foldCase(search);
 }
 
-/** What a backend is sent of a validated query: these three as far as they were given, and nothing else. Rule: TEAM-4. */
+/**
+ * Returns the parts of a validated query that a backend gets: these three as far as they were given, and nothing else.
+ * Rule: TEAM-4.
+ */
 export function sentQuery({
   page,
   limit,
@@ -126,7 +129,10 @@ export function sentQuery({
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-/** The members of a new team: those that were named, and its creator as its owner, whatever the list says. Rule: TEAM-18. */
+/**
+ * Returns the members of a new team: the named ones, and its creator as its owner, whatever the list says. Rule:
+ * TEAM-18.
+ */
 export function withCreator(named: readonly NamedMember[], creatorId: string): NamedMember[] {
   const others = named.filter(({ userId }) => userId !== creatorId);
   if (others.length >= membersMax) {
@@ -136,12 +142,12 @@ export function withCreator(named: readonly NamedMember[], creatorId: string): N
   return [{ userId: creatorId, role: 'OWNER' }, ...others];
 }
 
-/** Throws `teamOwnerNeeded` where nobody would own the team. Rule: TEAM-23. */
+/** Throws `teamOwnerNeeded` where the team would have no owner. Rule: TEAM-23. */
 export function requireOwner(named: readonly NamedMember[]): void {
   if (!named.some(({ role }) => role === 'OWNER')) throw new RefusedError('teamOwnerNeeded');
 }
 
-/** Throws `invalidInput`, naming those that do not exist, unless all named people do. Rule: TEAM-24. */
+/** Throws `invalidInput`, naming the unknown ones, unless all named users exist. Rule: TEAM-24. */
 export function requireAllKnown(named: readonly NamedMember[], knownIds: readonly string[]): void {
   const known = new Set(knownIds);
   const problems = named.flatMap(({ userId }, place): InputProblem[] =>
@@ -164,7 +170,7 @@ export function toMemberRows(
   }));
 }
 
-/** What somebody may do with a team; `role` is `null` for whoever isn't in it. Rules: TEAM-19, TEAM-20. */
+/** Returns the rights of a user in a team; `role` is `null` for a user who isn't in it. Rules: TEAM-19, TEAM-20. */
 function rightsOf(role: TeamRole | null, isAdmin: boolean) {
   const isOwner = role === 'OWNER';
   return {
@@ -176,8 +182,8 @@ function rightsOf(role: TeamRole | null, isAdmin: boolean) {
 }
 
 /**
- * The team, if the caller has the right. Throws `notFound` for whoever may not even read it, and `teamRightMissing`
- * for the others. Rule: TEAM-21.
+ * Returns the team, if the caller has the right. Throws `notFound` for a caller who may not even read it, and
+ * `teamRightMissing` for the others. Rule: TEAM-21.
  */
 export function requireRight<T extends { readonly role: TeamRole | null }>(
   team: T | undefined,
@@ -190,7 +196,7 @@ export function requireRight<T extends { readonly role: TeamRole | null }>(
   return team;
 }
 
-/** Somebody in a team as it goes out. */
+/** Converts a member of a team to the returned form. */
 export function toMemberRecord({ userId, userName, userEmail, role, joinedAtMs }: TeamMember) {
   return { id: userId, userId, userName, userEmail, role, joinedAt: joinedAtMs, isOwner: role === 'OWNER' };
 }

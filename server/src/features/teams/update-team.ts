@@ -23,7 +23,7 @@ import {
 import { auditedTeam, changedTeam } from './team-change.ts';
 import { selectTeam, updateTeam as writeTeam } from './team-store.ts';
 
-/** Who stays keeps the moment of joining. Rules: TEAM-22 to TEAM-24. */
+/** Members who stay keep their time of joining. Rules: TEAM-22 to TEAM-24. */
 async function replaceMembers(
   tx: Tx,
   { id, org_id: orgId }: { readonly id: string; readonly org_id: string },
@@ -49,7 +49,7 @@ export const updateTeam = endpoint({
   tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
-  // Loose: a backend may know more fields, and is given what was sent.
+  // Loose: a backend may know more fields, and gets the whole body.
   body: z.looseObject({
     name: teamName.optional(),
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),

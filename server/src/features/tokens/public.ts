@@ -108,8 +108,8 @@ export async function storeLastUsed({ db }: AllServices, uses: ReadonlyMap<strin
 }
 
 /**
- * Removes tokens that ended longer ago than they are kept. In batches, so that nobody waits for long. Rule: PAT-32.
- * @returns how many were removed
+ * Removes tokens that ended longer ago than they are kept. In batches, so that others wait briefly. Rule: PAT-32.
+ * @returns the number of removed tokens
  */
 export async function pruneTokens(services: AllServices): Promise<number> {
   const { db, clock, config } = services;
@@ -157,8 +157,8 @@ export async function addTokensWithoutHolder(
 }
 
 /**
- * Makes a token for somebody on the operator's word, with every scope that may be granted.
- * @returns the raw token, which is nowhere else
+ * Issues a token for a user on the operator's request, with every scope that may be granted.
+ * @returns the raw token, which is not stored
  */
 export async function mintTokenFor(
   services: Pick<AllServices, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
@@ -194,14 +194,14 @@ export async function mintTokenFor(
   return new Secret(config.displayPrefixes[0] + jwt.expose());
 }
 
-/** Why a token is revoked, as whoever revokes it may say it; empty: as if it were not said. Rule: PAT-15. */
+/** Reason of a revocation, as the revoking user gives it; empty: none. Rule: PAT-15. */
 export const revokeReason = plainText({ min: 0, max: 500 });
 
 /**
- * Ends a token and its descendants, at once and for good; throws `notFound` where there is none that counts. Rules: PAT-14,
- * PAT-16, SCOPE-24.
- * @param wish whose tokens may be revoked: `ownerId` `null`: everybody's. `actor` `null`: the operator
- * @returns how many tokens this ended
+ * Revokes a token and its descendants, at once and for good; throws `notFound` where there is no active one. Rules:
+ * PAT-14, PAT-16, SCOPE-24.
+ * @param wish whose tokens may be revoked: `ownerId` `null`: any user's. `actor` `null`: the operator
+ * @returns the number of revoked tokens
  */
 export async function revokeToken(
   tx: Tx,
@@ -230,7 +230,7 @@ export async function revokeToken(
   return revoked.length;
 }
 
-/** A page of everybody's tokens as administrators see them, newest first, and how many there are in all. */
+/** Returns a page of all users' tokens as administrators see them, newest first, and their total number. */
 export async function listTokens(
   read: Reader,
   filter: TokenFilter,

@@ -18,7 +18,7 @@ const response = { 200: messageAnswer };
 interface Revocation extends ForCaller {
   readonly tokenId: string;
   readonly reason: string;
-  /** Whose tokens may be revoked; `null`: everybody's. */
+  /** The user whose tokens may be revoked; `null`: any user's. */
   readonly ownerId: string | null;
   readonly origin: Origin;
 }

@@ -53,7 +53,7 @@ export async function insertToken(tx: Tx, row: NewRow<'personal_access_tokens'>)
   await tx.insertInto('personal_access_tokens').values(row).execute();
 }
 
-/** The newest active tokens of one person. Ids count up in order of creation. */
+/** Returns the newest active tokens of one user. Ids sort in order of creation. */
 export function selectActiveTokens(
   read: Reader,
   { userId, nowMs, limit }: { userId: string; nowMs: number; limit: number },
@@ -69,7 +69,7 @@ export function selectActiveTokens(
     .execute();
 }
 
-/** What the administrator's list is narrowed to. */
+/** Filter of the administrator's list. */
 export interface TokenFilter {
   readonly orgId: string;
   readonly nowMs: number;
@@ -116,7 +116,7 @@ function filtered(read: Reader, filter: TokenFilter) {
   );
 }
 
-/** How many tokens a filter leaves. */
+/** Returns the number of tokens that match a filter. */
 export async function countTokens(read: Reader, filter: TokenFilter): Promise<number> {
   const row = await filtered(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -124,7 +124,9 @@ export async function countTokens(read: Reader, filter: TokenFilter): Promise<nu
   return row.total;
 }
 
-/** Where a page stands in the index: counted from the end that is nearer, because everything before it is gone through. */
+/**
+ * Returns the position of a page in the index: counted from the nearer end, because everything before it is scanned.
+ */
 function nearerEnd({ offset, limit, total }: { offset: number; limit: number; total: number }) {
   const count = Math.max(0, Math.min(limit, total - offset));
   const after = total - offset - count;
@@ -156,7 +158,7 @@ export function selectTokenPage(
     .execute();
 }
 
-/** Whether there is a token that can be revoked: in the organization, the person's own where one is named. */
+/** Returns whether there is a token that can be revoked: in the organization, and the user's own where one is named. */
 export async function selectRevocable(
   tx: Tx,
   { id, orgId, ownerId, nowMs }: { id: string; orgId: string; ownerId: string | null; nowMs: number },
@@ -208,7 +210,7 @@ export function revokeFamily(
     .execute();
 }
 
-/** Revokes every token of a person, or of an organization, that still counts; answers those. */
+/** Revokes all active tokens of a user, or of an organization; returns them. */
 export function revokeAllTokens(
   tx: Tx,
   owner: { readonly userId: string } | { readonly orgId: string },
@@ -225,7 +227,7 @@ export function revokeAllTokens(
     .execute();
 }
 
-/** Moves the moments of last use forward, never back. */
+/** Moves the times of last use forward, never back. */
 export async function updateLastUsed(tx: Tx, uses: readonly (readonly [string, number])[]): Promise<void> {
   for (const [id, usedAt] of uses) {
     await tx
@@ -237,7 +239,7 @@ export async function updateLastUsed(tx: Tx, uses: readonly (readonly [string, n
   }
 }
 
-/** Removes up to `limit` tokens that ended before a moment; answers how many there were. */
+/** Removes up to `limit` tokens that ended before a time; returns their number. */
 export async function deleteEndedTokens(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const ended = tx
     .selectFrom('personal_access_tokens')

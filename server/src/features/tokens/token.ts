@@ -4,10 +4,10 @@ import { RefusedError, refuseScope } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 
-/** What is shown for a token that never expires. Rule: PAT-12. */
+/** Shown for a token that never expires. Rule: PAT-12. */
 const never = 'Never';
 
-/** When a token expires, as it goes out. */
+/** Expiry of a token, as returned. */
 export const expiry = z.string().meta({ description: 'A timestamp, or the word Never' });
 
 /** An item of the owner's list, as it goes out. Rule: PAT-10. */
@@ -94,13 +94,14 @@ export function effectiveScopes(granted: string, grantable: ReadonlySet<string>)
   return new Set(granted.split(' ').filter((name) => grantable.has(name)));
 }
 
-/** Of scopes that are unknown, so many are named in the refusal. */
+/** Unknown scopes that the error names, at most. */
 const namedMax = 10;
 
 /**
- * The scopes of a new token. Without any asked for, all that may be passed on. Throws `scopeNotGrantable` for what the
- * instance does not grant, `scopeMissing` for what the asking token lacks. Rules: PAT-5, PAT-6, SCOPE-22.
- * @param passable what whoever asks may pass on, within what is grantable
+ * Returns the scopes of a new token; if none are requested, all that may be passed on. Throws `scopeNotGrantable` for
+ * those that the instance does not grant, `scopeMissing` for those that the calling token lacks. Rules: PAT-5, PAT-6,
+ * SCOPE-22.
+ * @param passable the scopes that the caller may pass on, within the grantable ones
  */
 export function scopesFor(
   asked: readonly string[] | undefined,
@@ -131,7 +132,7 @@ export function capExpiry(wantedMs: number | null, creatorMs: number | null): nu
   return creatorMs === null ? whole : Math.min(whole, creatorMs);
 }
 
-/** What a token says of itself; times in seconds, as RFC 7519 has them. Rules: PAT-27, PAT-28. */
+/** Returns the claims of a token; times in seconds, as RFC 7519 has them. Rules: PAT-27, PAT-28. */
 export function tokenClaims(
   token: {
     readonly id: string;
@@ -159,7 +160,7 @@ export function tokenClaims(
   };
 }
 
-/** What the audit log says of each token that is revoked. Rule: AUDIT-9. */
+/** Returns the audit details of a revoked token. Rule: AUDIT-9. */
 export function auditedRevocation({ id: subjectId, ownerId }: { readonly id: string; readonly ownerId: string }) {
   const changes = { isRevoked: { before: false, after: true } };
   return { action: 'token.revoked' as const, subjectId, ownerId, changes };

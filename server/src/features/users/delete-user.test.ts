@@ -17,13 +17,13 @@ describe('DELETE /users/:id', () => {
   });
   afterAll(() => app.close());
 
-  /** Somebody new who is signed in. */
+  /** Creates a user who is signed in. */
   async function somebody(): Promise<Client & { email: string }> {
     count += 1;
     const email = `some-${count}@example.com`;
     return Object.assign(await app.member(admin, email), { email });
   }
-  /** Somebody new who has never signed in. */
+  /** Creates a user who has never signed in. */
   async function newcomer(): Promise<Json> {
     count += 1;
     return (await admin.post('/users', { fullName: 'New Comer', email: `new-${count}@example.com` })).body;
@@ -47,7 +47,7 @@ describe('DELETE /users/:id', () => {
       ...before,
       is_deleted: 1,
       has_logged_in: 0,
-      // Nothing of before counts for somebody who comes back: the first sign-in is still to come.
+      // Nothing earlier counts for a restored user: the first sign-in is still to come.
       signed_in_at: null,
       deleted_by: admin.userId,
       updated_at: app.clock.now(),

@@ -4,14 +4,14 @@ import { type addressAnswer, storedAddress } from '../../text/plain-text.ts';
 import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
 
-/** A person as a file tells of one, valid in itself. What is absent the file does not say; `null` it says there is not. */
+/** A user of a file, valid in itself. An absent field is not in the file; `null` says that there is no value. */
 export interface ImportedPerson {
-  /** Kept. Absent: the file knows people by their addresses alone. */
+  /** Kept. Absent: the file identifies users by their addresses alone. */
   readonly id?: string | undefined;
   /** Normalized. */
   readonly email: string;
   readonly fullName?: string | undefined;
-  /** The full name of whoever is new, where the file says none. */
+  /** Full name of a new user, where the file has none. */
   readonly newFullName?: string | undefined;
   readonly firstName?: string | null | undefined;
   readonly middleName?: string | null | undefined;
@@ -24,13 +24,13 @@ export interface ImportedPerson {
   readonly deletedBy?: string | null | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt?: number | undefined;
-  /** Milliseconds since 1970; of somebody who is here already, what the file says counts only when it is newer. */
+  /** Milliseconds since 1970; a user who exists is only changed when the file is newer. */
   readonly updatedAt?: number | undefined;
-  /** Of the password, argon2id in PHC string form; taken for somebody new alone. */
+  /** Password hash, argon2id in PHC string form; taken for new users only. */
   readonly passwordHash?: string | undefined;
 }
 
-/** What is to become of somebody whom a file tells of. */
+/** Plan for importing a user. */
 export type PersonPlan =
   | { readonly what: 'add' }
   | {
@@ -44,10 +44,12 @@ export type PersonPlan =
   | { readonly what: 'leave'; readonly reason: string }
   | { readonly what: 'refuse'; readonly field: string; readonly message: string };
 
-/** Who is here already that has to do with a person of a file. */
+/** Existing users that conflict with, or are the same as, a user of a file. */
 interface Present {
   readonly sameId: StoredUser | undefined;
-  /** Who has the address verified; one who holds it unverified loses it. First whoever is not `sameId`. */
+  /**
+   * The user who has the address verified; one who has it unverified loses it. Users other than `sameId` come first.
+   */
   readonly holder: StoredUser | undefined;
   /** Whether `sameId` changed or proved the address here: that one stays. */
   readonly hasOwnAddress: boolean;
@@ -66,7 +68,7 @@ const columns = [
   ['designation', 'designation'],
 ] as const satisfies readonly (readonly [Field, keyof StoredUser])[];
 
-/** What the file says otherwise; nobody stops having signed in. */
+/** Returns the changes in the file; a user who has signed in stays so. */
 function changeOf(before: StoredUser, person: ImportedPerson): UserChange | null {
   const different = columns.filter(
     ([field, column]) => person[field] !== undefined && person[field] !== before[column],
@@ -77,7 +79,7 @@ function changeOf(before: StoredUser, person: ImportedPerson): UserChange | null
   return Object.keys(change).length === 0 ? null : change;
 }
 
-/** The plan to change somebody, or the refusal where first and last name would make too long a full name. */
+/** Returns the plan to change a user, or the error where first and last name would make too long a full name. */
 function toChange(before: StoredUser, change: UserChange, nowMs: number): PersonPlan {
   try {
     const after = applyChange(before, change, { nowMs, verifies: true });
@@ -114,7 +116,7 @@ function planByEmail(person: ImportedPerson, holder: StoredUser, nowMs: number):
   return change ? toChange(holder, change, nowMs) : { what: 'same', userId: holder.id };
 }
 
-/** What somebody new is called. */
+/** Returns the name of a new user. */
 function nameOf({ fullName, newFullName }: ImportedPerson): string | undefined {
   return fullName ?? newFullName;
 }
@@ -132,9 +134,9 @@ function planPerson(person: ImportedPerson, present: Present): PersonPlan {
 export function planAll(
   people: readonly ImportedPerson[],
   here: {
-    /** Who has one of their ids, deleted or not. */
+    /** Users with one of their ids, deleted or not. */
     readonly present: readonly StoredUser[];
-    /** Who has one of their addresses, deleted or not, or gets recovery mail there. */
+    /** Users with one of their addresses, deleted or not, or with recovery mail there. */
     readonly having: readonly StoredUser[];
     /** Who of `present` changed or proved the address here. */
     readonly ownAddresses: ReadonlySet<string>;
@@ -157,7 +159,7 @@ export function planAll(
   });
 }
 
-/** The row of somebody new whom a file tells of. */
+/** Returns the row of a new user of a file. */
 export function importedUserRow(
   person: ImportedPerson,
   made: { readonly id: string; readonly orgId: string; readonly slug: string; readonly nowMs: number },

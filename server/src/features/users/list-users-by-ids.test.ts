@@ -3,7 +3,7 @@ import { addManyUsers } from '../../../test/support/many-users.ts';
 import { RawConnection } from '../../../test/support/raw-http.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
-/** What a body may hold besides itself and the array in it. */
+/** Values that a body may have besides itself and the array in it. */
 const idsMax = 20_000 - 2;
 
 describe('POST /users/by-ids', () => {
@@ -115,7 +115,7 @@ describe('POST /users/by-ids', () => {
       const text = [...head, `Authorization: Bearer ${credential}`, '', body.slice(0, -1)].join('\r\n');
       return connection.send(text);
     });
-    // Both have been admitted once the service has answered somebody who came after them.
+    // Both have been admitted once the service has responded to a later request.
     await member.get('/org');
     await owner.delete(`/personal-access-tokens/${token.tokenId}`);
     await app.deleteUser(owner.userId);

@@ -21,7 +21,7 @@ export const listUsersByIds = endpoint({
   }),
   response: { 200: z.array(z.object({ _id: idAnswer, fullName: z.string(), email: emailAnswer, orgId: idAnswer })) },
   async handle({ db }, { caller, reauthorize, body: { userIds } }) {
-    // A body may take its time; nobody is told of others who has lost the right meanwhile.
+    // A body may take its time; a caller who lost the right meanwhile must not read others' data.
     await reauthorize();
     const wanted = [...new Set(userIds)];
     const byId = new Map<string, Awaited<ReturnType<typeof selectPeopleByIds>>[number]>();

@@ -23,7 +23,7 @@ import { type ImportedPerson, importedUserRow, type PersonPlan, planAll } from '
 import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
 import { insertUsers, selectAnyUsersByIds, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
 
-/** What it takes to write with an audit row. */
+/** Services that are needed to write with an audit record. */
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
@@ -37,8 +37,8 @@ interface Newcomer {
 }
 
 /**
- * Adds a person: the row, membership of `everyone`, the event. The address must be free. Rule: USER-5.
- * @param syncAction what consumers of the event are to do: `none` for the first administrator
+ * Adds a user: the row, membership of `everyone`, the event. The address must be free. Rule: USER-5.
+ * @param syncAction action for consumers of the event: `none` for the first administrator
  */
 export async function addPerson(
   tx: Tx,
@@ -54,7 +54,9 @@ export async function addPerson(
   return user;
 }
 
-/** Writes people who are new, whom as many statements as it takes put into `everyone`, and tells of those who are active. */
+/**
+ * Inserts new users, adds them to `everyone` in as few statements as possible, and writes events for the active ones.
+ */
 async function insertNewcomers(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
@@ -82,8 +84,8 @@ async function insertNewcomers(
 }
 
 /**
- * Adds many people at once, each as `addPerson` does; the addresses must be free.
- * @param newcomer makes a person of the number in the slug, which nobody else has, and of its place among them
+ * Adds many users at once, each as `addPerson` does; the addresses must be free.
+ * @param newcomer makes a user from the number in the slug, which is unique, and the index among them
  * @returns the ids, in order of the numbers
  */
 export async function addPeople(
@@ -107,9 +109,9 @@ export async function addPeople(
 }
 
 /**
- * Brings a deleted person back: into `everyone` again, told of like somebody new, without any credential of before. Throws
- * `notFound` for whoever was erased: there is nothing left to bring back, and
- * `administratorBySession` for a token that would restore an administrator. Rules: AUDIT-14, LEAVER-1, USER-39, USER-40.
+ * Restores a deleted user: in `everyone` again, with an event as for a new user, without any earlier credential. Throws
+ * `notFound` for an erased user, of whom nothing is left, and `administratorBySession` for a token that would restore
+ * an administrator. Rules: AUDIT-14, LEAVER-1, USER-39, USER-40.
  */
 export async function restorePerson(
   tx: Tx,
@@ -135,7 +137,7 @@ export async function restorePerson(
 }
 
 /**
- * Deletes a person, who can be restored: nothing that the person signed in or made tokens with works any more. Throws
+ * Deletes a user, who can be restored: the user's credentials and tokens stop working. Throws
  * `administratorNotDeletable` for a member of the admin group. Rules: USER-34 to USER-36.
  */
 export async function removePerson(
@@ -153,22 +155,22 @@ export async function removePerson(
   await appendEvents(tx, services, [{ eventType: 'userDeleted', payload: { orgId, userId, email } }]);
 }
 
-/** An active person of an organization, whole; throws `notFound` for anybody else. */
+/** Returns an active user of an organization with all columns; throws `notFound` for any other id. */
 export async function requirePerson(read: Reader, orgId: string, id: string): Promise<StoredUser> {
   const user = await selectUserById(read, id);
   if (user?.org_id !== orgId) throw new RefusedError('notFound');
   return user;
 }
 
-/** Whoever has one of some addresses, deleted or not, or gets recovery mail there. */
+/** Returns the users who have one of some addresses, deleted or not, or get recovery mail there. */
 export function findHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
   return selectHoldersOfEmails(read, orgId, emails);
 }
 
 /**
- * Writes what somebody is after a change: whoever moves to another address loses the links and codes that went to the
- * earlier one; everybody is told the full current set. Rules: USER-27, USER-43.
- * @param by whose change it is; `null`: the operator's
+ * Writes a changed user: with another address the user loses the links and codes that went to the earlier one;
+ * consumers get the full current set. Rules: USER-27, USER-43.
+ * @param by the user who makes the change; `null`: the operator
  */
 export async function changePerson(
   tx: Tx,
@@ -194,10 +196,7 @@ export async function changePerson(
   await appendAudit(tx, services, { ...record, details, changes });
 }
 
-/**
- * What is to become of people whom a file tells of, in their order; no two of them have an id or an address in common.
- * Rules: CLI-16, CLI-17.
- */
+/** Plans the import of users, in their order; no two of them share an id or an address. Rules: CLI-16, CLI-17. */
 export async function planPeople(
   read: Reader,
   {
@@ -217,8 +216,8 @@ export async function planPeople(
 }
 
 /**
- * Adds people whom a file tells of; ids and addresses must be free. Whoever is active gets into `everyone` and is told
- * of. Rules: CLI-17, CLI-19.
+ * Adds imported users; ids and addresses must be free. Active ones are added to `everyone` and get an event. Rules:
+ * CLI-17, CLI-19.
  * @returns the ids, in their order
  */
 export async function addImportedPeople(

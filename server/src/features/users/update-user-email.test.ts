@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Somebody new who can sign in; answers the address too. */
+/** Creates a user who can sign in; returns the address too. */
 async function somebody(): Promise<{ client: Client; email: string; id: string }> {
   count += 1;
   const email = `some-${count}@example.com`;
@@ -83,7 +83,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     expect(await app.events()).toEqual(events);
     // Making the token is all that was noted.
     expect((await app.audit()).slice(audit.length).map(({ action }) => action)).toEqual(['token.created']);
-    // Whoever a token moved twice still holds the first address, and no longer the one between.
+    // A user whose address was changed twice by a token still owns the first one, and no longer the one between.
     await change(await moved.client.token({ scopes: ['user:write'] }), moved.id, `two-${moved.email}`);
     expect((await change(client, id, moved.email)).status).toBe(409);
     expect((await change(client, id, `one-${moved.email}`)).status).toBe(200);

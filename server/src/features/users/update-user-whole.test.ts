@@ -95,7 +95,7 @@ describe('PUT /users/:id', () => {
     const answer = await put(before._id, { email: before.email, ...change });
     expect(code(answer)).toEqual([400, 'VALIDATION_ERROR']);
     const told = answer.body.error.details.map((problem: { field: string }) => problem.field);
-    // NUL is refused in any text, before anybody asks where.
+    // NUL is rejected in any text, before the field is known.
     expect([[`body.${field}`], ['body']]).toContainEqual(told);
     expect((await admin.get(`/users/${before._id}`)).body).toEqual(before);
     expect((await app.events()).length).toBe(events);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Somebody new whom a test may change at will. */
+/** Creates a user whom a test may change at will. */
 async function somebody(given: Json = {}): Promise<Json> {
   count += 1;
   const { body } = await admin.post('/users', { fullName: 'Some Body', email: `some-${count}@example.com`, ...given });
@@ -28,7 +28,7 @@ async function somebody(given: Json = {}): Promise<Json> {
 const code = ({ status, body }: Answer) => [status, body.error?.code];
 const fields = ({ body }: Answer) => body.error.details.map(({ field }: { field: string }) => field);
 
-/** The routes of one field: what to send, and what of it is told back. */
+/** Routes of one field: the input, and the part of it that is returned. */
 const routes = [
   { field: 'fullname', key: 'fullName', value: 'Augusta King', told: ['fullName', 'email'] },
   { field: 'firstName', key: 'firstName', value: 'Augusta', told: ['firstName', 'fullName'] },

@@ -33,7 +33,7 @@ export const fieldBodies = {
   email: z.object({ email }),
 } as const;
 
-/** Everything about a user that can be changed; what is absent stays. Rules: USER-25, USER-26, USER-29. */
+/** Fields of a user that can be changed; absent ones stay. Rules: USER-25, USER-26, USER-29. */
 export const wholeBody = z.object({
   email,
   fullName: fullName.optional(),
@@ -55,7 +55,7 @@ export const wholeBody = z.object({
     .meta({ examples: [true] }),
 });
 
-/** A change to a user: each field is absent or what it is to be. */
+/** A change to a user: each field is absent or has its new value. */
 export type UserChange = Partial<z.output<typeof wholeBody>>;
 
 function joined(first: string | null, last: string | null): string {
@@ -73,10 +73,10 @@ function fullNameAfter(before: StoredUser, change: UserChange): string {
   throw refuseInput({ field, message: `must make a full name of at most ${textMax} characters` });
 }
 
-/** How a change is made. */
+/** Circumstances of a change. */
 interface Making {
   readonly nowMs: number;
-  /** Whether an administrator in a session, or the operator, makes it: another address is verified then. */
+  /** An administrator in a session, or the operator, makes it: another address is verified then. */
   readonly verifies: boolean;
 }
 
@@ -90,7 +90,7 @@ function addressAfter(before: StoredUser, email: string, { nowMs, verifies }: Ma
 
 /** The user after a change. Throws `invalidInput` where first and last name would make too long a full name. */
 export function applyChange(before: StoredUser, change: UserChange, making: Making): StoredUser {
-  // What is absent from the change stays as it was; `null` is something to change to.
+  // Absent fields stay; `null` is a new value.
   const { email = before.email, hasLoggedIn = before.has_logged_in === 1 } = change;
   const { firstName = before.first_name, middleName = before.middle_name, lastName = before.last_name } = change;
   const { mobile = before.mobile, designation = before.designation } = change;

@@ -32,7 +32,7 @@ export function selectMemberships(read: Reader, orgId: string) {
     .select(['g.name as groupName', 'g.type as groupType']);
 }
 
-/** What the user list is narrowed to. */
+/** Filter of the user list. */
 interface UserFilter {
   readonly orgId: string;
   /** Folded: see `foldCase`. */
@@ -64,7 +64,7 @@ function filtered(read: Reader, { orgId, search, hasLoggedIn, groupIds }: UserFi
   return query;
 }
 
-/** How many users a filter leaves. */
+/** Returns the number of users that match a filter. */
 export async function countUsers(read: Reader, filter: UserFilter): Promise<number> {
   const row = await filtered(read, filter)
     .select((eb) => eb.fn.countAll<number>().as('total'))
@@ -131,9 +131,9 @@ export function selectPeopleByEmail(read: Reader, email: string) {
 }
 
 /**
- * Whoever stands in the way of giving an address to somebody: the one who has it, deleted or not, or to whom recovery
- * mail goes there.
- * @param forId of the user who is to have it; `null` for somebody new
+ * Returns the user who blocks giving an address to another: the one who has it, deleted or not, or who gets recovery
+ * mail there.
+ * @param forId of the user who is to have it; `null` for a new user
  */
 export function selectHolderOfEmail(
   read: Reader,
@@ -147,7 +147,7 @@ export function selectHolderOfEmail(
   return (forId === null ? holders : holders.where('id', '!=', forId)).executeTakeFirst();
 }
 
-/** Everybody who has one of some addresses, deleted or not, or gets recovery mail there. */
+/** Returns all users who have one of some addresses, deleted or not, or get recovery mail there. */
 export function selectHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
   // The organization in each half, as above.
   return read
@@ -183,7 +183,7 @@ export async function insertUsers(tx: Tx, users: readonly StoredUser[]): Promise
   await tx.insertInto('users').values(users).execute();
 }
 
-/** Writes all of a user anew. */
+/** Updates all columns of a user. */
 export async function updateUser(tx: Tx, user: StoredUser): Promise<void> {
   await tx.updateTable('users').set(user).where('id', '=', user.id).execute();
 }

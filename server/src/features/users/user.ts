@@ -65,7 +65,7 @@ export interface StoredUser {
   readonly updated_at: number;
 }
 
-/** When the address of a user was verified; `null`: it is not. Rule: ADDRESS-1. */
+/** Returns the time when the address of a user was verified; `null`: it is not. Rule: ADDRESS-1. */
 function emailVerifiedAt({ recovery_email, email_verified_at: ms }: StoredUser): string | null {
   return recovery_email === null && ms !== null ? toTimestamp(ms) : null;
 }
@@ -104,7 +104,7 @@ export function recordFor(
   return at === null ? { ...shown, emailVerified: false } : shown;
 }
 
-/** What the audit log compares a user by. Rule: AUDIT-9. */
+/** Returns the fields of a user that audit records compare. Rule: AUDIT-9. */
 export function auditedUser(user: StoredUser) {
   return {
     email: user.email,
@@ -131,7 +131,7 @@ export function restoredUser(user: StoredUser, nowMs: number): StoredUser {
   return { ...user, is_deleted: 0, has_logged_in: 0, signed_in_at: null, deleted_by: null, updated_at: nowMs };
 }
 
-/** What is said of somebody who is new. */
+/** Fields of a new user. */
 interface NewPerson {
   readonly id: string;
   readonly orgId: string;

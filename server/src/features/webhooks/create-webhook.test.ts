@@ -26,7 +26,7 @@ const positionOf = async (id: string) => {
 };
 const newest = async () => (await app.events()).at(-1).sequence;
 
-/** Webhooks are limited in number: those of one test are in nobody's way. */
+/** Webhooks are limited in number: those of one test must not affect the next. */
 async function removing<T>(work: () => Promise<T>): Promise<T> {
   const before = new Set((await admin.get(path)).body.webhooks.map(({ id }: Json) => id));
   const result = await work();

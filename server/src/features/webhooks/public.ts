@@ -25,7 +25,7 @@ import {
 } from './webhook-store.ts';
 
 const purpose = 'webhook-secret';
-/** A webhook that fails is tried again for so long, and then switched off. Rule: EVENT-26. */
+/** Time for which a failing webhook is retried before it is disabled. Rule: EVENT-26. */
 const giveUpAfterMs = day;
 
 /** The secret of a webhook as it is stored. Rule: EVENT-25. */
@@ -50,14 +50,14 @@ export async function requireWebhook(
 }
 
 /**
- * Refuses a token that would take hold of a webhook which outlives it: where events go, and by what they are known, is
- * said in a session, or by the token that the webhook ends with. Rule: SCOPE-26.
+ * Rejects a token that would control a webhook which outlives it: its address and secret are set in a session, or by
+ * the token that the webhook ends with. Rule: SCOPE-26.
  */
 export function requireMaker(caller: Principal, { createdByToken }: StoredWebhook): void {
   if (caller.kind === 'token' && caller.tokenId !== createdByToken) throw new RefusedError('webhookOfOthers');
 }
 
-/** Refuses an address that no message could ever get to, as far as that can be seen at once. Rule: EVENT-24. */
+/** Rejects an address that no message could ever reach, as far as that is known at once. Rule: EVENT-24. */
 export function requireUrl({ webhooks }: Pick<Services, 'webhooks'>, url: URL): string {
   const message = webhooks.objectionTo(url);
   if (message !== null) throw refuseInput({ field: 'body.url', message });
@@ -65,8 +65,8 @@ export function requireUrl({ webhooks }: Pick<Services, 'webhooks'>, url: URL): 
 }
 
 /**
- * Refuses a place in the event log that nothing can be sent from. Rule: EVENT-10.
- * @param max the last place that may be asked for
+ * Rejects a position in the event log that nothing can be sent from. Rule: EVENT-10.
+ * @param max the greatest position allowed
  */
 export function requireAfter(after: number, { oldest, max }: { readonly oldest: number; readonly max: number }): void {
   const min = Math.min(oldest - 1, max);
@@ -74,7 +74,9 @@ export function requireAfter(after: number, { oldest, max }: { readonly oldest: 
   throw refuseInput({ field: 'body.after', message: `must be from ${min} to ${max}` });
 }
 
-/** Where the messages of a webhook go at the moment; throws where its secret cannot be read with the present key. */
+/**
+ * Returns the present address and secrets of a webhook; throws where its secret cannot be read with the present key.
+ */
 export async function targetOf(
   { encryption, clock }: Pick<Services, 'encryption' | 'clock'>,
   webhook: StoredWebhook,
@@ -115,7 +117,7 @@ export async function recordAttempt(
   );
 }
 
-/** A webhook as a way out of events. */
+/** A webhook as a subscription to events. */
 export interface WebhookRelay {
   /** Names its position. */
   readonly relay: string;
@@ -175,7 +177,7 @@ export async function listWebhookRelays(services: Services): Promise<readonly We
   });
 }
 
-/** Ends all connections to webhooks; what is under way fails. */
+/** Closes all connections to webhooks; messages in flight fail. */
 export async function closeWebhooks({ webhooks }: Pick<Services, 'webhooks'>): Promise<void> {
   await webhooks.close();
 }
@@ -219,7 +221,7 @@ export async function removeWebhook(tx: Tx, id: string): Promise<void> {
   await deleteRelay(tx, relayOf(id));
 }
 
-/** Removes webhooks that ended with the token that made them; answers how many. Rule: SCOPE-26. */
+/** Removes webhooks that ended with the token that created them; returns their number. Rule: SCOPE-26. */
 export async function pruneWebhooks({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
   return removeInBatches(() =>
     db.transaction(async (tx) => {
@@ -230,7 +232,7 @@ export async function pruneWebhooks({ db, clock }: Pick<AllServices, 'db' | 'clo
   );
 }
 
-/** Forgets attempts after the time for which events are kept, in batches; answers how many. Rule: EVENT-20. */
+/** Removes attempts after the retention of events, in batches; returns their number. Rule: EVENT-20. */
 export async function pruneAttempts({ db, clock, config }: AllServices): Promise<number> {
   const beforeMs = clock.now() - config.eventRetentionDays * day;
   return removeInBatches(() => db.transaction((tx) => deleteOldAttempts(tx, beforeMs, batchRows)));

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const rotate = (id: string, client = admin) => client.post(`/webhooks/${id}/rotate-secret`);
 
-/** Which of these secrets a test message is signed with. */
+/** Returns those of some secrets that a test message is signed with. */
 async function signedWith(id: string, secrets: readonly string[]): Promise<boolean[]> {
   receiver.messages.length = 0;
   await admin.post(`/webhooks/${id}/test`);

@@ -27,7 +27,7 @@ const body = z.strictObject({
     .meta({ examples: [true] }),
 });
 
-/** What a change makes of the row; what is absent stays. */
+/** Returns the changed columns of the row; absent fields stay. */
 function columnsOf(
   { description, events, enabled }: z.output<typeof body>,
   {
@@ -69,7 +69,7 @@ export const updateWebhook = endpoint({
       if (moves) requireMaker(caller, before);
       const columns = columnsOf(wish, { webhook: before, url, by: caller.userId, nowMs });
       if (Object.keys(columns).length > 0) await updateRow(tx, webhookId, columns);
-      // Whatever failed, failed elsewhere, or has been seen to.
+      // Earlier failures were at another address, or have been dealt with.
       if (moves || wish.enabled) await updateRetryNow(tx, relayOf(webhookId));
       const changes = changesBetween(recordedOf(before), recordedOf(await requireWebhook(tx, services, webhookId)));
       if (Object.keys(changes).length === 0) return before;

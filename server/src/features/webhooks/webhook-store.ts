@@ -107,7 +107,7 @@ export function selectAttempts(
     .execute();
 }
 
-/** Removes up to `limit` attempts from before a moment; answers how many. */
+/** Removes up to `limit` attempts from before a time; returns their number. */
 export async function deleteOldAttempts(tx: Tx, beforeMs: number, limit: number): Promise<number> {
   const old = tx.selectFrom('webhook_attempts').where('attempted_at', '<', beforeMs).select('id').limit(limit);
   const { numDeletedRows } = await tx.deleteFrom('webhook_attempts').where('id', 'in', old).executeTakeFirst();

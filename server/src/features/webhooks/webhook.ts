@@ -5,7 +5,7 @@ import { idAnswer, timestamp } from '../../http/schemas.ts';
 import type { EventType } from '../../outbox/envelope.ts';
 import { clearableText } from '../../text/plain-text.ts';
 
-/** How many webhooks there may be at once. */
+/** Maximum number of webhooks. */
 export const webhooksMax = 50;
 /** For how long messages are signed with the earlier secret too. Rule: EVENT-25. */
 export const earlierSecretMs = 24 * hour;
@@ -39,14 +39,14 @@ function problemOf({ protocol, username, password, hash, href }: URL): string | 
   return href.length > urlMax ? `must have at most ${urlMax} characters` : null;
 }
 
-/** The address of a webhook, as far as it can be judged without knowing where it leads. Rule: EVENT-24. */
+/** Address of a webhook, checked as far as possible without resolving it. Rule: EVENT-24. */
 export const webhookUrl = z
   .string()
   .max(urlMax, `must have at most ${urlMax} characters`)
   .transform(parseUrl)
   .meta({ type: 'string', format: 'uri', maxLength: urlMax, examples: ['https://example.com/hooks/latchkey'] });
 
-/** The types of event that a webhook gets; `null`: all, whatever comes later included. Rule: EVENT-18. */
+/** Types of event that a webhook gets; `null`: all, future ones included. Rule: EVENT-18. */
 export const eventFilter = z
   .array(z.enum(webhookEvents))
   .min(1)
@@ -54,7 +54,7 @@ export const eventFilter = z
   .nullable()
   .meta({ examples: [['userAdded', 'userDeleted']] });
 
-/** What a webhook is for; `null` and empty both mean that nobody says. */
+/** Description of a webhook; `null` and empty both mean none. */
 export const webhookDescription = clearableText.meta({ examples: ['The directory of the intranet'] });
 
 /** The sequence of an event; 0 is before the first. */
@@ -114,7 +114,7 @@ export function eventsOf({ events }: Pick<StoredWebhook, 'events'>): string[] | 
   return events === null ? null : events.split(' ');
 }
 
-/** The encrypted secrets that messages are signed with at a moment, the present one first. Rule: EVENT-25. */
+/** Returns the encrypted secrets that messages are signed with at a time, the present one first. Rule: EVENT-25. */
 export function secretsAt(
   { secret, earlierSecret, earlierSecretUntil }: StoredWebhook,
   nowMs: number,
@@ -123,7 +123,7 @@ export function secretsAt(
   return isEarlierGood ? [secret, earlierSecret] : [secret];
 }
 
-/** What is recorded of a webhook in the audit log. Its whole address may be a secret. Rules: AUDIT-8, AUDIT-9. */
+/** Returns the audit details of a webhook. Its whole address may be a secret. Rules: AUDIT-8, AUDIT-9. */
 export function recordedOf(webhook: StoredWebhook): Readonly<Record<string, unknown>> {
   const { url, description, offReason } = webhook;
   const state = offReason === null ? 'on' : 'off';

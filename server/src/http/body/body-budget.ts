@@ -3,14 +3,14 @@ import { RefusedError, refuseTooMany } from '../../base/errors.ts';
 import type { Scope } from '../../base/scope.ts';
 import { Shares } from '../../base/shares.ts';
 
-/** So small a body may always arrive: what a connection itself takes is of the same size. */
+/** A body of this size may always arrive: a connection itself needs as much. */
 const freeBytes = 16_384;
 const mebibyte = 1_048_576;
 /** Of larger bodies, so much of one sender may be on its way at once. */
 const ofOneBytesMax = 16 * mebibyte;
 const retryAfterSeconds = 5;
 
-/** How large a body is going to be, as far as that was said; `limit` where it comes in chunks. */
+/** Returns the announced size of a body; `limit` for a chunked one. */
 function expectedBytes({ headers }: IncomingMessage, limit: number): number {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : limit;
 }
@@ -23,8 +23,8 @@ interface AnnouncedBody {
 }
 
 /**
- * The memory for bodies that are on their way. A body may take half a minute to arrive, or never do; those that say
- * that they are large wait in memory, so only so many may at once. Rule: HTTP-30.
+ * Budget of memory for bodies that are arriving. A body may take half a minute to arrive, or never do; large ones wait
+ * in memory, so their total is limited. Rule: HTTP-30.
  */
 class BodyBudget {
   readonly #bytesMax: number;
@@ -51,7 +51,7 @@ class BodyBudget {
   }
 }
 
-/** Strangers cannot use up what is there for people. */
+/** Separate budgets, so that strangers cannot use up that of users. */
 export interface BodyBudgets {
   readonly known: BodyBudget;
   readonly unknown: BodyBudget;

@@ -7,8 +7,8 @@ import { readUpload, uploadBytesMax } from './upload.ts';
 import { isFormType, readForm } from './url-form.ts';
 
 /**
- * The bytes of a body that arrived along with its headers, as nearly all do; null for one that is still on its way. Waiting
- * for what is there already costs as much as the rest of a request. Throws `bodyTooLarge`.
+ * Returns the bytes of a body that arrived along with its headers, as nearly all do; null for one that is still
+ * arriving. Awaiting a body that is there costs as much as the rest of a request. Throws `bodyTooLarge`.
  */
 function arrivedBytes(message: IncomingMessage, limit: number): Buffer | null {
   if (!message.complete) return null;
@@ -21,7 +21,7 @@ function arrivedBytes(message: IncomingMessage, limit: number): Buffer | null {
 /** Waits for the bytes of a body. Throws `bodyTooLarge`, and the error of a connection that breaks off. */
 export function readBytes(message: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // What was broken off already tells no one any more, and would be waited for for ever.
+    // An aborted message emits no further events, and would be awaited for ever.
     if (message.destroyed && !message.complete) {
       reject(message.errored ?? new RefusedError('unreadableRequest'));
       return;
@@ -32,7 +32,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
       length += chunk.length;
       chunks.push(chunk);
       if (length <= limit) return;
-      // What is still to come is thrown away.
+      // The rest is discarded.
       message.off('data', onData);
       chunks.length = 0;
       reject(new RefusedError('bodyTooLarge', { params: { limit }, headers: { connection: 'close' } }));
@@ -44,12 +44,12 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
   });
 }
 
-/** How large a body may be, which is for its address to say. */
+/** Returns the maximum size of a body, which depends on the address. */
 export function bodyBytesOf({ routeOptions: { config } }: FastifyRequest): number {
   return isUpload(config?.endpoint?.body) ? uploadBytesMax : bodyBytesMax;
 }
 
-/** What a body says, whatever way its address wants it written. */
+/** Parses a body in the format of its address. */
 function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): unknown {
   const contentType = headers['content-type'];
   const endpoint = routeOptions.config.endpoint;
@@ -58,7 +58,7 @@ function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): unk
   return isForm ? readForm(bytes) : readJsonBody(contentType, bytes);
 }
 
-/** Tells the framework what a body says, at once where that is known at once. */
+/** Passes the parsed body to the framework, synchronously where possible. */
 export function parseBody(
   request: FastifyRequest,
   message: IncomingMessage,

@@ -35,7 +35,7 @@ function readType(contentType: string): MIMEType | null {
   }
 }
 
-/** What stands between the parts of a form. */
+/** Returns the boundary between the parts of a form. */
 function boundaryOf(contentType: string | undefined): string {
   const type = readType(contentType ?? '');
   if (type?.essence !== 'multipart/form-data') throw new RefusedError('bodyNotForm');
@@ -45,8 +45,8 @@ function boundaryOf(contentType: string | undefined): string {
 }
 
 /**
- * Whether a form has more parts than one, whatever they are. Judged before they are read: the parser leaves out those
- * that it cannot make sense of, and takes seconds over a form that is nothing but boundaries.
+ * Returns whether a form has more than one part, whatever they are. Checked before they are parsed: the parser skips
+ * malformed parts, and takes seconds for a form that is nothing but boundaries.
  */
 function hasMoreParts(form: Buffer, boundary: string): boolean {
   const delimiter = `\r\n--${boundary}`;
@@ -69,7 +69,7 @@ async function readPart(form: Buffer, boundary: string): Promise<Part | undefine
   let part: Part | undefined;
   parser.on('file', (name, stream) => {
     const bytes = buffer(stream);
-    // Told by the parser as well; nobody may be waiting for the part yet.
+    // The parser reports it as well; the part may not be awaited yet.
     bytes.catch(() => {});
     part = { name, bytes };
   });
@@ -88,7 +88,7 @@ interface Cut {
   readonly content: Buffer;
 }
 
-/** What the only part of a form holds, cut out of it; `null` where the form is not whole. */
+/** Returns the content of the only part of a form; `null` where the form is incomplete. */
 function cutContent(form: Buffer, boundary: string): Cut | null {
   const headers = form.indexOf('\r\n\r\n', form.indexOf(`--${boundary}`));
   const end = form.lastIndexOf(`\r\n--${boundary}`);
@@ -105,7 +105,8 @@ export async function readUpload(contentType: string | undefined, form: Buffer):
   if (form.length === 0) return undefined;
   const boundary = boundaryOf(contentType);
   if (hasMoreParts(form, boundary)) throw refuseForm('must be the only part of the form');
-  // The parser takes milliseconds for each megabyte, in which nobody is answered: it is given all but the content.
+  // The parser takes milliseconds for each megabyte, in which no other request is served: it gets everything but the
+  // content.
   const cut = cutContent(form, boundary);
   const part = await readPart(cut?.hollow ?? form, boundary).catch(() => {
     throw refuseForm('must be sent in a form that is complete');

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { RefusedError } from '../../base/errors.ts';
 import { isFormType, readForm } from './url-form.ts';
 
-/** What a form holds, or the text that says why it is none. */
+/** Parses a form, or returns the error text. */
 function read(form: string | Buffer): unknown {
   try {
     return readForm(Buffer.from(form as string));

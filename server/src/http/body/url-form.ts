@@ -5,7 +5,7 @@ import { checkQuery, decode } from '../request-rules.ts';
 const formType = /^application\/x-www-form-urlencoded[ \t]*(;|$)/i;
 const fieldsMax = 50;
 
-/** Whether a body is a form of names and texts. */
+/** Returns whether a body is a form of names and texts. */
 export function isFormType(contentType: string | undefined): boolean {
   return contentType !== undefined && formType.test(contentType);
 }
@@ -30,7 +30,7 @@ function fieldOf(pair: string): readonly [string, string] {
  */
 export function readForm(bytes: Buffer): Readonly<Record<string, string>> | undefined {
   if (bytes.length === 0) return undefined;
-  // Not looked at any further than to the first one too many: a body holds half a million of them.
+  // Split no further than to the first one too many: a body can contain half a million of them.
   const pairs = decode(bytes).split('&', fieldsMax + 1);
   if (pairs.length > fieldsMax) throw refuseInput({ field: 'body', message: `must have at most ${fieldsMax} fields` });
   const fields = pairs.filter((pair) => pair !== '').map(fieldOf);

@@ -2,7 +2,7 @@ import { refusals } from '../../base/refusals.ts';
 
 type Json = Record<string, unknown>;
 
-/** A refusal as nearly all endpoints have it. Rule: ERR-2. */
+/** An error of most endpoints. Rule: ERR-2. */
 export const refusalSchema: Json = {
   type: 'object',
   required: ['message', 'error'],
@@ -40,7 +40,7 @@ export const refusalSchema: Json = {
   additionalProperties: false,
 };
 
-/** A refusal of an OAuth endpoint (RFC 6749, section 5.2). Rule: ERR-5. */
+/** An error of an OAuth endpoint (RFC 6749, section 5.2). Rule: ERR-5. */
 export const oauthRefusalSchema: Json = {
   type: 'object',
   required: ['error'],
@@ -48,7 +48,7 @@ export const oauthRefusalSchema: Json = {
   additionalProperties: false,
 };
 
-/** A refusal of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
+/** An error of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
 export const rpcRefusalSchema: Json = {
   type: 'object',
   required: ['jsonrpc', 'id', 'error'],
@@ -65,7 +65,7 @@ export const rpcRefusalSchema: Json = {
   additionalProperties: false,
 };
 
-/** A refusal in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
+/** An error in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
 export const errorMessageAnswer = {
   description: 'Refused',
   content: {

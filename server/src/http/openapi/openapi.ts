@@ -52,7 +52,7 @@ const people = {
   adminOrSelf: 'Administrators, and the user in question',
 } as const;
 
-/** Who may call, in the words of the document. */
+/** Returns the description of the policy for the document. */
 function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth?: true }): Json {
   if (isOAuth)
     return { security: [{ client: [] }, {}], description: 'Service clients, named by HTTP Basic or in the body.' };
@@ -113,7 +113,7 @@ const clientName = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$', default: 'latchkey' },
 };
 
-/** Where a backend may answer, its own form is all that can be promised of the body. */
+/** Schema for responses of a backend: only their form can be promised. */
 const passedAnswer = {
   description: 'Done: what the connector backend answered, where there is one; the body is its own, or empty',
   content: { 'application/json': { schema: {} } },
@@ -150,7 +150,10 @@ function refusedAs(name: string): Json {
   return { description: 'Refused, or failed', content: { 'application/json': { schema } } };
 }
 
-/** Who may call, and, of a list, what becomes of unknown parameters: JSON Schema has a word for that in bodies alone. */
+/**
+ * Returns the description of an operation: the policy and, for a list, the treatment of unknown parameters, which JSON
+ * Schema can express for bodies only.
+ */
 function described(endpoint: AnyEndpoint): Json {
   const made = access(endpoint);
   if (!isStrict(endpoint.query)) return made;

@@ -17,27 +17,33 @@ declare module 'fastify' {
   }
 }
 
-/** Bad credentials get their 401, and from one network only so many of them; good ones are never held back by that. */
+/**
+ * Counts bad credentials by network: beyond the limit they get 429 in place of 401. Valid ones are never limited by
+ * that.
+ */
 export function countBadCredential(limits: Limits, error: unknown, network: string): void {
   // Wrong passwords have a slow-down of their own.
   const isCounted = error instanceof RefusedError && error.status === 401 && error.refusal !== 'signInRefused';
   if (isCounted) limits.countBadCredential(networkOf(network));
 }
 
-/** What proves who sends a request. */
+/** Functions that authenticate the sender of a request. */
 export interface Authenticators {
-  /** People, by a session or a personal access token. */
+  /** Users, by a session or a personal access token. */
   readonly person: Authenticate;
   /** Services, by a scoped token. */
   readonly service: AuthenticateService;
 }
 
-/** Who sends a request to an endpoint, admitted by its policy; `null` where nobody has to be. Throws the refusal. */
+/**
+ * Authenticates the sender of a request and admits it by the endpoint's policy; `null` where no one has to be known.
+ * Throws the error.
+ */
 export type Prove = (
   request: Pick<EndpointRequest, 'headers' | 'params'>,
 ) => Promise<Principal | ServicePrincipal | null>;
 
-/** A person or, where the credential is none of a person's, a service. Rule: EVENT-15. */
+/** Returns a user or, where the credential is no user's, a service. Rule: EVENT-15. */
 async function proveEither(prove: Authenticators, authorization: string | undefined) {
   try {
     return await prove.person(authorization);
@@ -47,7 +53,7 @@ async function proveEither(prove: Authenticators, authorization: string | undefi
   }
 }
 
-/** What proves who sends a request, and admits them or not. Rules: HTTP-2, HTTP-4. */
+/** Returns the function that authenticates the sender of a request, and admits it or not. Rules: HTTP-2, HTTP-4. */
 export function prover(policy: Policy, prove: Authenticators): Prove {
   if (policy.who === 'anyone' || policy.who === 'holder') return async () => null;
   const isEither = 'orService' in policy && policy.orService !== undefined;
@@ -60,7 +66,9 @@ export function prover(policy: Policy, prove: Authenticators): Prove {
   };
 }
 
-/** Tells an agent that is not let in where it is said what it needs (RFC 9728, section 5.1). Rule: MCP-3. */
+/**
+ * Adds the address of the metadata to the error of an agent that is not admitted (RFC 9728, section 5.1). Rule: MCP-3.
+ */
 function withMetadata(error: unknown, baseUrl: string): unknown {
   if (!(error instanceof RefusedError && error.status === 401)) return error;
   const known = /error="[^"]*"/.exec(error.headers['www-authenticate'] ?? '')?.[0];
@@ -69,7 +77,10 @@ function withMetadata(error: unknown, baseUrl: string): unknown {
   return new RefusedError(error.refusal, { headers: { ...error.headers, 'www-authenticate': challenge } });
 }
 
-/** What admits a request to an endpoint, or refuses it: the credential first, then the policy. Rules: HTTP-2, HTTP-4. */
+/**
+ * Returns the hook that admits or rejects a request to an endpoint: the credential first, then the policy. Rules:
+ * HTTP-2, HTTP-4.
+ */
 export function admission({ policy, precondition, isMcp }: AnyEndpoint, prove: Prove, services: Services) {
   return async (request: EndpointRequest): Promise<void> => {
     try {

@@ -10,7 +10,7 @@ describe('memory for answers that wait for their readers (HTTP-34)', () => {
   let app: FastifyInstance;
   let url: string;
   const leaving = new Set<AbortController>();
-  /** What is asked for is read once nobody can read it any more. */
+  /** Responses that are read once no client can read them any more. */
   const unread = new Set<Response>();
 
   beforeEach(async () => {

@@ -5,17 +5,18 @@ import { networkOf } from '../../limits/limits.ts';
 import { clientAddress } from '../client-address.ts';
 import { scopeOf } from './request-scope.ts';
 
-/** So much of an answer fits into what the kernel holds for a connection. */
+/** Bytes of a response that fit into the kernel's buffer of a connection. */
 const freeBytes = 65_536;
 const mebibyte = 1_048_576;
-/** Of larger answers, so much may wait for one reader. */
+/** Bytes of larger responses that may wait for one reader. */
 const ofOneBytesMax = 32 * mebibyte;
 const ofStrangerBytesMax = 16 * mebibyte;
 const retryAfterSeconds = 5;
 
 /**
- * The memory for answers that are written as a whole: a reader may take a minute over one, or never read it, and open many
- * connections. Answers in pieces are not counted: their memory is bounded by how many there are at once. Rule: HTTP-34.
+ * Budget of memory for responses that are written in one piece: a reader may take a minute over one, or never read it,
+ * and open many connections. Streamed responses are not counted: their memory is bounded by their number. Rule:
+ * HTTP-34.
  */
 class AnswerBudget {
   readonly #bytesMax: number;
@@ -38,7 +39,7 @@ class AnswerBudget {
   }
 }
 
-/** Makes what sets memory aside for an answer until it is out. */
+/** Returns the hook that reserves memory for a response until it is sent. */
 export function answerBudgets(): (payload: unknown, request: FastifyRequest, reply: FastifyReply) => void {
   const known = new AnswerBudget(256 * mebibyte, ofOneBytesMax);
   const unknown = new AnswerBudget(64 * mebibyte, ofStrangerBytesMax);

@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import { jsonSchema } from '../schemas.ts';
 
 /**
- * What writes answers of a schema as JSON: the declared fields, and no others. Compiled with the first of them: a service
- * gives most of the answers that it could give seldom or never.
+ * Returns a writer that serializes responses of a schema to JSON: the declared fields, and no others. Compiled with the
+ * first of them: most kinds of response are rare.
  */
 export function answerText(schema: z.ZodType): (answer: unknown, reply: FastifyReply) => string {
   let write: ((answer: unknown) => string) | undefined;

@@ -8,7 +8,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
 import { isUpload } from '../media.ts';
 
-/** The body of a refusal of an OAuth endpoint; the description is of printable ASCII (RFC 6749, section 5.2). */
+/** Returns the body of an error of an OAuth endpoint; the description is printable ASCII (RFC 6749, section 5.2). */
 function oauthBody(refused: RefusedError) {
   return { error: oauthError(refused), error_description: refused.message.replace(/[^ !#-[\]-~]/g, "'") };
 }
@@ -21,13 +21,15 @@ function rpcCodeOf({ status, code }: RefusedError): number {
   return status >= 500 ? rpcCodes.internal : rpcCodes.refused;
 }
 
-/** The body of a refusal of an endpoint that speaks JSON-RPC, of a message that was not understood. Rule: ERR-5. */
+/**
+ * Returns the body of an error of an endpoint that speaks JSON-RPC, for a message that was not understood. Rule: ERR-5.
+ */
 function rpcBody(refused: RefusedError, requestId: string) {
   const { code, message } = refused;
   return { jsonrpc: '2.0', id: null, error: { code: rpcCodeOf(refused), message, data: { code, requestId } } };
 }
 
-/** The body of a refusal, in both spellings that clients read, or in the one that is specified. Rules: ERR-2, ERR-4. */
+/** Returns the body of an error, in both spellings that clients read, or in the specified one. Rules: ERR-2, ERR-4. */
 function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<AnyEndpoint, 'isOAuth' | 'isMcp'>) {
   if (endpoint?.isOAuth) return oauthBody(refused);
   if (endpoint?.isMcp) return rpcBody(refused, requestId);
@@ -36,7 +38,7 @@ function refusalBody(refused: RefusedError, requestId: string, endpoint?: Pick<A
   return { message, ...more, error: { code, message, requestId, ...(details ? { details } : {}) } };
 }
 
-/** What the framework itself throws, as our refusals. */
+/** Converts errors of the framework to ours. */
 function fromFramework(error: unknown, { routeOptions }: FastifyRequest): RefusedError | null {
   // A connection of ours that was reset has the code of a caller's.
   if (error instanceof StoreLostError) return null;
@@ -58,7 +60,7 @@ interface FaultParts {
   readonly metrics: Metrics;
 }
 
-/** A fault of ours: logged once, told neutrally. Rules: ERR-6, ERR-25. */
+/** Converts a fault of ours: logged once, with a neutral response. Rules: ERR-6, ERR-25. */
 function fromFault(error: unknown, requestId: string, { log, metrics }: FaultParts): RefusedError {
   const isStore = isStoreFailure(error);
   metrics.countFault(isStore ? 'store' : 'internal');
@@ -68,21 +70,21 @@ function fromFault(error: unknown, requestId: string, { log, metrics }: FaultPar
     : new RefusedError('internal');
 }
 
-/** A fault of another system: no fault of ours, and told in the log once. */
+/** Logs a fault of another system once: it is no fault of ours. */
 function noteUpstreamFault({ refusal, cause }: RefusedError, requestId: string, { log, metrics }: FaultParts): void {
   if (cause === undefined) return;
   metrics.countUpstreamFault(refusal);
   log.warn({ requestId, refusal, cause }, 'another system failed a request');
 }
 
-/** What is told of whatever was thrown; what is nobody's doing out there is logged, once. */
+/** Returns the response to anything that was thrown; a fault of ours is logged once. */
 export function describeFault(error: unknown, requestId: string, parts: FaultParts): RefusedError {
   const refused = error instanceof RefusedError ? error : fromFault(error, requestId, parts);
   noteUpstreamFault(refused, requestId, parts);
   return refused;
 }
 
-/** Turns whatever was thrown into the answer, for every route alike. */
+/** Returns the handler that turns errors into responses, for every route alike. */
 export function answerError(parts: FaultParts) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refused = describeFault(fromFramework(error, request) ?? error, request.id, parts);
@@ -90,7 +92,7 @@ export function answerError(parts: FaultParts) {
       .code(refused.status)
       .headers(refused.headers)
       .type('application/json; charset=utf-8')
-      // The declared schema is that of success; a refusal has its own form.
+      // The declared schema is that of success; an error has its own form.
       .serializer(JSON.stringify)
       .send(refusalBody(refused, request.id, request.routeOptions.config?.endpoint));
   };
@@ -103,13 +105,16 @@ function refusalOf(code: string): RefusalName {
 
 const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
 
-/** The answer that this connection is being given; Node keeps it where its own handler of broken requests looks. */
+/** Returns the response in progress on this connection, from where Node's own handler of broken requests looks. */
 function answerUnderWay(socket: Socket): ServerResponse | null {
   const pending: unknown = Reflect.get(socket, '_httpMessage');
   return pending instanceof ServerResponse ? pending : null;
 }
 
-/** Answers what could not be parsed as HTTP, or came too slowly, and closes the connection. Rule: HTTP-28. */
+/**
+ * Returns the handler for requests that could not be parsed as HTTP, or arrived too slowly: responds and closes the
+ * connection. Rule: HTTP-28.
+ */
 export function answerBrokenRequest(newRequestId: () => string) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') {
@@ -117,8 +122,8 @@ export function answerBrokenRequest(newRequestId: () => string) {
       return;
     }
     const pending = answerUnderWay(socket);
-    // The answer to an earlier, complete request of this connection goes out whole, and nothing after it. So does one
-    // that has begun already.
+    // The response to an earlier, complete request of this connection is sent completely, and nothing after it. So is
+    // one that has begun already.
     if (pending && (pending.req.complete || pending.headersSent)) {
       pending.shouldKeepAlive = false;
       pending.once('close', () => socket.destroy());

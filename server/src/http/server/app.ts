@@ -30,9 +30,9 @@ import { turnEnd } from './turn-end.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When its headers were there, by the monotonic clock. */
+    /** Time when the headers had arrived, by the monotonic clock. */
     startedMs: number;
-    /** Whether it came when there was too much to do, and is not even told in the log. */
+    /** Rejected because of overload, and not even logged. */
     isTurnedAway: boolean;
   }
   interface FastifyContextConfig {
@@ -46,13 +46,13 @@ declare module 'fastify' {
 /** The HTTP side, ready to listen. */
 export type App = FastifyInstance;
 
-/** What the HTTP side is composed of. */
+/** Dependencies of the HTTP side. */
 export interface AppParts {
   readonly services: AllServices;
   readonly endpoints: readonly AnyEndpoint[];
   readonly authenticate: Authenticators;
   readonly log: Logger;
-  /** How long requests may wait to be read; what the load gate finds right unless it is given. */
+  /** Milliseconds that requests may wait to be read; default: that of the load gate. */
   readonly waitMsMax?: number | undefined;
 }
 
@@ -60,7 +60,7 @@ const headersTimeoutMs = 10 * second;
 const requestTimeoutMs = 30 * second;
 const idleTimeoutMs = 75 * second;
 const timeoutCheckMs = second;
-/** Longer than any address that the header limit lets through, so that an id's own form is what judges it. */
+/** Longer than any address within the header limit, so that ids are checked by their own form. */
 const paramLengthMax = 65_536;
 
 function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => string {
@@ -72,7 +72,7 @@ function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => strin
   };
 }
 
-/** Input is read by what endpoints declare: the framework need not load what it has for that. */
+/** Input is parsed by the schemas of endpoints: the framework need not load its own validator. */
 function refuseSchemas(): never {
   throw new Error('a route has the framework read its input');
 }
@@ -107,7 +107,7 @@ function createFastify(
   app.server.on('connection', (socket) => socket.remoteAddress);
   const drain = connectionDrain(app.server);
   app.addHook('preClose', async () => drain());
-  // Node would answer an expectation that it doesn't know by itself; it may as well be ignored (RFC 9110, section 10.1.1).
+  // Node would reject an unknown expectation; it may as well be ignored (RFC 9110, section 10.1.1).
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;
 }
@@ -125,7 +125,10 @@ interface FirstRules {
   readonly warnOfProxy: ReturnType<typeof untrustedProxyWarning>;
 }
 
-/** What every request meets first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17, HTTP-31. */
+/**
+ * Adds the rules that apply to every request first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17,
+ * HTTP-31.
+ */
 function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   const unrouted = ({ url, params, is404 }: FastifyRequest) => {
@@ -140,14 +143,14 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
     }
     setCommonHeaders(request, reply);
     warnOfProxy(request.raw);
-    // Whoever asks whether the process lives would end it for being busy.
+    // A liveness check that got 503 would restart a busy process.
     if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
       request.isTurnedAway = true;
       done(new RefusedError('overloaded', { headers: { 'retry-after': '1' } }));
       return;
     }
     checkMessage(request.raw, bodyBytesOf(request));
-    // The framework would judge the type of a body that isn't there.
+    // The framework would check the type of an absent body.
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
     if (answerCrossOrigin(request, reply)) return;
@@ -156,8 +159,8 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
 }
 
 /**
- * One line a request: what changed something or was refused is told, what was only read is told to who asks for more. So
- * is what agents ask for, whose calls are told one by one.
+ * Logs one line per request: at `info` for what changed something or was rejected, at `debug` for what was only read.
+ * The latter holds for requests of agents too, whose calls are logged one by one.
  */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { method, routeOptions } = request;

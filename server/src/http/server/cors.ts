@@ -6,16 +6,16 @@ const exposedHeaders =
   'x-session-token, x-request-id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 const maxAgeSeconds = String(hour / second);
 
-/** Whether a browser asks if it may send the real request. */
+/** Returns whether a request is a browser's preflight. */
 function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
 
 /**
- * Tells browsers which origins may read answers (the CORS protocol of the Fetch standard), and answers preflights.
- * Requests without an Origin header, which is all that aren't a browser's, pass untouched.
- * Cookies play no part, so credentials stay off. Rules: HTTP-22, HTTP-23.
- * @returns what looks at a request and says whether it answered it
+ * Returns a handler that tells browsers which origins may read responses (the CORS protocol of the Fetch standard), and
+ * answers preflights. Requests without an Origin header, which includes all that aren't a browser's, pass untouched.
+ * Cookies are not used, so credentials stay off. Rules: HTTP-22, HTTP-23.
+ * @returns a function that returns whether it answered the request
  */
 export function crossOriginRules(
   origins: () => readonly string[],

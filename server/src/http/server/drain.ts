@@ -4,16 +4,16 @@ import { setImmediate } from 'node:timers/promises';
 import { second } from '../../base/clock.ts';
 
 const sweepEveryMs = 20;
-/** How long requests in flight have; below the ten seconds after which the process gives up. */
+/** Milliseconds for requests in flight; less than the ten seconds after which the process exits. */
 const graceMs = 8 * second;
-/** How long connections are still taken in that were made before; there is no end to them under load. */
+/** Milliseconds in which connections made earlier are still accepted; under load there is no end to them. */
 const takeInMs = second;
 
 /**
- * What closes the connections of a server that stops, each as soon as no request is in flight on it. Its promise is
- * there once everything has arrived that was sent before; only then may the server stop listening. By itself Node
- * closes connections whose request it has not read yet, or whose answer a slow reader has not taken whole, and leaves
- * open those on which nothing was ever sent, and those that become idle only afterwards. Rule: RUN-7.
+ * Closes the connections of a stopping server, each as soon as no request is in flight on it. Its promise resolves once
+ * everything has arrived that was sent before; only then may the server stop listening. Node alone closes connections
+ * whose request it has not read yet, or whose response a slow reader has not received completely, and leaves open those
+ * on which nothing was ever sent, and those that become idle later. Rule: RUN-7.
  */
 export function connectionDrain(server: Server): () => Promise<void> {
   const sockets = new Set<Socket>();
@@ -25,7 +25,7 @@ export function connectionDrain(server: Server): () => Promise<void> {
   });
   const closeIdle = server.closeIdleConnections.bind(server);
 
-  /** A turn of the event loop takes in one connection, and reads whatever has arrived on those that are there. */
+  /** Accepts connections: a turn of the event loop accepts one, and reads all data of the open ones. */
   async function takeIn(): Promise<void> {
     const untilMs = performance.now() + takeInMs;
     let before: number;
@@ -37,7 +37,7 @@ export function connectionDrain(server: Server): () => Promise<void> {
   }
 
   function sweep(): void {
-    // Node takes a connection for idle while the end of an answer still waits to be sent.
+    // Node takes a connection for idle while the end of a response still waits to be sent.
     for (const { writableLength } of sockets) if (writableLength > 0) return;
     closeIdle();
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();

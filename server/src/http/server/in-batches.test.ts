@@ -30,7 +30,7 @@ class Watched {
   }
 }
 
-/** Of a request that goes on. */
+/** Scope of a request that continues. */
 const scope = new Scope();
 const json = (items: unknown) => JSON.stringify(items);
 const noFault = (error: unknown) => {
@@ -43,7 +43,7 @@ async function streamOf(watched: Watched, onFault: (error: unknown) => void = no
   return body;
 }
 
-/** Longer than a stream holds before somebody reads. */
+/** More than a stream buffers before it is read. */
 const big = Array.from({ length: 1_000 }, (_, at) => `${at}`.padEnd(100));
 
 describe('batchBody', () => {

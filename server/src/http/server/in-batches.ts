@@ -3,12 +3,12 @@ import { second } from '../../base/clock.ts';
 import type { Scope } from '../../base/scope.ts';
 import type { InBatches } from '../endpoint.ts';
 
-/** A list takes no longer than this, however slowly somebody reads it: it holds on to a moment of the store. */
+/** Maximum duration of a list, however slow its reader: it keeps a snapshot of the store open. */
 const sendingMs = 60 * second;
 
 type Serialize = (items: readonly unknown[]) => string;
 
-/** What stands before the first item and after the last one. */
+/** Text before the first item and after the last one. */
 type Frame = readonly [before: string, after: string];
 
 async function* textOf(
@@ -28,7 +28,7 @@ async function* textOf(
 }
 
 interface BatchBodyOptions {
-  /** That of the request: the list ends with it. */
+  /** Scope of the request: the list ends with it. */
   readonly scope: () => Scope;
   /** Called with what made the stream break off. */
   readonly onFault: (error: unknown) => void;
@@ -37,8 +37,8 @@ interface BatchBodyOptions {
 }
 
 /**
- * The body of an answer that comes in batches: text where it is short, a stream where it is long. What fails at the
- * beginning is thrown; later, the stream breaks off, and so does the connection. Each batch holds something.
+ * Returns the body of a streamed list: text where it is short, a stream where it is long. An error at the beginning is
+ * thrown; later, the stream breaks off, and so does the connection. No batch is empty.
  * @param serialize writes an array of items as JSON
  */
 export async function batchBody(
@@ -56,7 +56,7 @@ export async function batchBody(
   const timer = setTimeout(() => body.destroy(new Error('a list was read too slowly')), sendingMs).unref();
   body.once('close', () => {
     clearTimeout(timer);
-    // Whoever hangs up before anything was sent ends the list too: by then `textOf` has not even begun.
+    // A client that hangs up before anything was sent ends the list too: `textOf` has not even begun then.
     Promise.resolve(iterator.return?.()).catch(onFault);
   });
   body.once('error', onFault);

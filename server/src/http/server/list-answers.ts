@@ -9,24 +9,24 @@ import { answerText } from './answer-text.ts';
 import { batchBody } from './in-batches.ts';
 import { scopeOf } from './request-scope.ts';
 
-/** How the pieces of an answer are written, and what stands around them. */
+/** Serializer of the items of a response, and the text around them. */
 interface Pieces {
   readonly itemsText: (items: unknown, reply: FastifyReply) => string;
   readonly frame: readonly [before: string, after: string];
 }
 
-/** The list that an answer may be, so that its batches are written without asking again which answer this is. */
+/** Returns the list among the forms of a response, so that its batches are written without choosing the form again. */
 function listIn(json: z.ZodType): z.ZodType | undefined {
   const options: readonly z.core.$ZodType[] = json instanceof z.ZodUnion ? json.options : [json];
   return options.find((option) => option instanceof z.ZodArray);
 }
 
-/** The field that an answer ends with, which may be a list. */
+/** Returns the last field of a response, which may be a list. */
 function lastFieldIn(json: z.ZodType): readonly [name: string, schema: z.ZodType] | undefined {
   return json instanceof z.ZodObject ? Object.entries<z.ZodType>(json.shape).at(-1) : undefined;
 }
 
-/** What writes the lists of an endpoint, and the records that end with one, as they are read. */
+/** Returns a writer of an endpoint's lists, and of records that end with a list, as they are read. */
 export function listWriter(
   { method, path }: AnyEndpoint,
   json: z.ZodType | undefined,
@@ -50,7 +50,7 @@ export function listWriter(
   return (answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) => {
     const { itemsText, frame } = piecesOf(answer, reply);
     reply.type('application/json; charset=utf-8');
-    // Nobody would read it; how long it is only reading it would tell.
+    // Its body would be discarded; only reading it would tell its length.
     if (request.method === 'HEAD') return Readable.from([]);
     const charge = rowsCharged(limits, request.caller);
     const serialize = (items: readonly unknown[]) => {

@@ -4,7 +4,7 @@ import { watchStatements } from '../../../test/support/statement-watch.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const crowd = 70;
-/** So that the whole crowd takes more than twice what anybody may wait. */
+/** Makes the whole crowd take more than twice the time that a request may wait. */
 const statementMs = 70;
 
 interface Outcome {

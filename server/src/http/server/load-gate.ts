@@ -2,7 +2,10 @@ import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 
-/** How long requests may wait to be read. Far above what any one request takes, so that a slow one turns nobody away. */
+/**
+ * Milliseconds that requests may wait to be read. Far more than any one request takes, so that a slow one causes no
+ * rejections.
+ */
 const usualWaitMsMax = 2.5 * second;
 
 /**
@@ -29,12 +32,12 @@ function waitingSince(server: Server): () => number | null {
 }
 
 /**
- * What tells requests that came when there was too much to do. Those on connections that are there are all read and
- * mostly answered in one turn of the event loop, so its age is how long they have waited at least; others wait to be
- * taken in. Turning requests away costs a small part of answering them: so the queue is gone in a moment, and who is let
- * in waits for a bounded time. Rule: HTTP-31.
- * @param waitMsMax how long requests may wait
- * @returns whether a request whose headers were there at `nowMs`, by the monotonic clock, is to be turned away
+ * Detects requests that arrived during overload. Requests on open connections are all read and mostly answered in one
+ * turn of the event loop, so its age is how long they have waited at least; others wait to be accepted. Rejecting a
+ * request costs a small part of answering it: so the queue empties quickly, and accepted requests wait for a bounded
+ * time. Rule: HTTP-31.
+ * @param waitMsMax milliseconds that requests may wait
+ * @returns whether a request whose headers had arrived at `nowMs`, by the monotonic clock, is to be rejected
  */
 export function loadGate(server: Server, log: Logger, waitMsMax = usualWaitMsMax): (nowMs: number) => boolean {
   const waiting = waitingSince(server);

@@ -16,12 +16,12 @@ const html = 'text/html; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
-/** Where people look for the documentation. */
+/** Addresses where users look for the documentation. */
 const doors = ['/', '/docs/'];
 
 function addDocs(app: FastifyInstance): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  // Read once and sent from the same memory, however many ask without reading what they asked for.
+  // Read once and sent from the same memory, however many clients don't read the response.
   const files: readonly (readonly [string, string, Buffer])[] = [
     ['/docs', html, readFileSync(new URL('../pages/docs.html', import.meta.url))],
     ['/docs/start.js', script, readFileSync(new URL('../pages/docs.js', import.meta.url))],
@@ -40,7 +40,7 @@ function addDocs(app: FastifyInstance): string[] {
   return [...files.map(([url]) => url), ...doors];
 }
 
-/** What proxies add: a peer that sends one of these is not the client. */
+/** Headers that proxies add: a peer that sends one of these is not the client. */
 const forwarding = ['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'x-real-ip', 'via', 'origin'];
 const loopback = /^(127\.|::1$|::ffff:127\.)/;
 /** A proxy or a page elsewhere that reaches this machine still names another host. */
@@ -48,7 +48,7 @@ const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 
 function addMetrics(app: FastifyInstance, services: Services): void {
   app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
-    // The peer itself counts here, not what a proxy says of its client.
+    // The peer itself counts here, not a client that a proxy names.
     const isForwarded = forwarding.some((name) => request.headers[name] !== undefined);
     const isMeantHere = loopbackHost.test(request.headers.host ?? '');
     const isLocal = loopback.test(request.socket.remoteAddress ?? '') && isMeantHere && !isForwarded;

@@ -15,19 +15,19 @@ type Parts = readonly string[];
 
 const isParam = (part: string | undefined) => part?.startsWith(':') === true;
 
-/** Whether what was asked for is at an address. A parameter is never empty. */
+/** Returns whether a path matches an address. A parameter is never empty. */
 function isAt(asked: Parts, address: Parts): boolean {
   const holds = (part: string, place: number) => (isParam(part) ? asked[place] !== '' : part === asked[place]);
   return asked.length === address.length && address.every(holds);
 }
 
-/** Whether a request can be for either of two addresses. */
+/** Returns whether a request can match both of two addresses. */
 function overlap(one: Parts, other: Parts): boolean {
   const mayBeSame = (part: string, place: number) => part === other[place] || isParam(part) || isParam(other[place]);
   return one.length === other.length && one.every(mayBeSame);
 }
 
-/** Whether the router takes a request that can be for either of two addresses for the first: it prefers what is written out. */
+/** Returns whether the router prefers the first of two addresses that a request matches: literal parts win. */
 function isPreferred(one: Parts, other: Parts): boolean {
   const place = one.findIndex((part, at) => isParam(part) !== isParam(other[at]));
   return place >= 0 && isParam(other[place]);
@@ -52,9 +52,9 @@ function refusalFor(methods: readonly string[]): RefusedError {
 export type NoRoute = (url: string) => RefusedError;
 
 /**
- * Tells why requests have no route. The router need not hold every address once for each method that there is: only where
- * it would take an address for another with a parameter, it gets a route that refuses.
- * @param open addresses that take GET from everybody
+ * Rejects requests that have no route, with the reason. The router need not have every address once for each method:
+ * only where it would take an address for another with a parameter, it gets a route that rejects.
+ * @param open addresses that take GET from any caller
  */
 export function refuseOtherMethods(
   app: FastifyInstance,

@@ -4,14 +4,15 @@ import { Scope } from '../../base/scope.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What the request holds; `null` until it takes something, as most requests never do. */
+    /** Resources of the request; `null` until it takes any, as most requests never do. */
     scope: RequestScope | null;
   }
 }
 
 /**
- * The scope of one request. It ends once the answer has been sent or the connection has closed, whichever comes first, but
- * not while the handler runs: that has the body in memory, whether or not anyone waits for the answer. Rule: HTTP-32.
+ * The scope of one request. It ends once the response has been sent or the connection has closed, whichever comes
+ * first, but not while the handler runs: the handler has the body in memory, whether or not the client still waits.
+ * Rule: HTTP-32.
  */
 export class RequestScope extends Scope {
   #isOver = false;
@@ -28,7 +29,7 @@ export class RequestScope extends Scope {
     }
   }
 
-  /** To be called when the answer is out or the connection closed. */
+  /** To be called when the response is sent or the connection closed. */
   over(): void {
     this.#isOver = true;
     if (this.#running === 0) this.end();
@@ -36,8 +37,8 @@ export class RequestScope extends Scope {
 }
 
 /**
- * The scopes of the requests on each connection. An answer that waits behind another one on its connection never hears
- * that the connection closed, so the connection itself is listened to, once for all its requests.
+ * The scopes of the requests on each connection. A response that waits behind another one on its connection gets no
+ * event when the connection closes, so the connection itself is listened to, once for all its requests.
  */
 const byConnection = new WeakMap<Socket, Set<RequestScope>>();
 

@@ -17,7 +17,7 @@ import { listWriter } from './list-answers.ts';
 import { scopeOf } from './request-scope.ts';
 import type { Streams } from './streams.ts';
 
-/** How an endpoint writes what is streamed. */
+/** Writers of an endpoint's streamed responses. */
 interface EndpointStreams {
   write(answer: StreamedText, request: EndpointRequest, reply: FastifyReply): unknown;
 }
@@ -41,7 +41,7 @@ const jsonType = 'application/json; charset=utf-8';
 /** A body that took longer to come did not come with its headers. */
 const promptMsMax = 20;
 
-/** What becomes of a handler's answer. */
+/** Returns the function that turns a handler's result into a response. */
 function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterParts) {
   const { response, method, path } = endpoint;
   const statuses = Object.keys(response).map(Number);
@@ -59,7 +59,7 @@ function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterP
     return body.length === 0 ? reply.send() : reply.type(jsonType).send(body);
   }
 
-  /** What of an answer the framework sends as it is. */
+  /** Returns the body that the framework sends unchanged. */
   function bodyOf(answer: unknown, reply: FastifyReply): unknown {
     const isMedia = answer instanceof Uint8Array || !jsonText;
     const type = isMedia ? mediaTypes[0] : jsonType;
@@ -77,7 +77,7 @@ function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterP
     return answer.body === undefined ? reply.send() : bodyOf(answer.body, reply);
   }
 
-  /** What was written elsewhere goes out as it is. */
+  /** Sends a response that was written elsewhere, unchanged. */
   function writtenElsewhere({ status: code, headers, body }: WrittenAnswer, reply: FastifyReply) {
     reply.code(code).headers(headers).serializer(String);
     return body === '' ? reply.send() : reply.send(body);
@@ -91,7 +91,7 @@ function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterP
   return write;
 }
 
-/** Sets memory aside for a body that is about to be read, until the answer is out. */
+/** Reserves memory for a body that is about to be read, until the response is sent. */
 function bodyReservation({ known, unknown }: BodyBudgets) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { caller, raw: message } = request;
@@ -102,7 +102,7 @@ function bodyReservation({ known, unknown }: BodyBudgets) {
   };
 }
 
-/** Makes a route of a declaration: who is admitted, what goes in, what comes out. */
+/** Adds the route of a declaration: admission, input, response. */
 export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: RouteParts): void {
   const { services, log, budgets, streams } = parts;
   if (!endpoint.policy) throw new Error(`${endpoint.method} ${endpoint.path} declares no policy`);
@@ -122,7 +122,7 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const carry = spending(endpoint, services);
 
   async function answerOf(request: EndpointRequest): Promise<unknown> {
-    // What is asked for stands in the body, whose sender may have taken time to write it. Rule: AUTH-27.
+    // The operation is named in the body, which may have taken time to arrive. Rule: AUTH-27.
     if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
     const input = readInput(rawInputOf(request));
     return carry ? carry(request.caller, () => endpoint.handle(services, input)) : endpoint.handle(services, input);

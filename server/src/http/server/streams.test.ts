@@ -15,7 +15,7 @@ let url: string;
 let ended: number;
 let signals: AbortSignal[];
 
-/** What is written; waits for nobody where it is one piece. */
+/** The written text; a single piece is written without waiting. */
 let write: (stream: OpenStream) => AsyncIterable<string>;
 
 const untilAborted = (signal: AbortSignal) =>
@@ -24,7 +24,7 @@ const untilAborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Says that it is there and waits until it is told to end. */
+/** Yields once and then waits until it is aborted. */
 async function* waiting({ signal }: OpenStream): AsyncGenerator<string> {
   try {
     yield 'begun';
@@ -35,7 +35,7 @@ async function* waiting({ signal }: OpenStream): AsyncGenerator<string> {
   }
 }
 
-/** As `waiting`, and takes no notice of anybody's leaving. */
+/** Like `waiting`, but ignores that the reader has left. */
 async function* deaf(): AsyncGenerator<string> {
   yield 'begun';
   await new Promise(() => {});
@@ -71,7 +71,7 @@ afterEach(async () => {
   await app.close();
 });
 
-/** Begins to read as somebody and waits for the first piece, if it is let in. */
+/** Begins to read as a caller and waits for the first piece, if it is admitted. */
 async function begin(caller = 'user a') {
   const leaving = new AbortController();
   const response = await fetch(url, { headers: { 'x-caller': caller }, signal: leaving.signal });

@@ -17,15 +17,18 @@ interface StreamParts {
   readonly stillAdmitted: () => Promise<void>;
 }
 
-/** The answers of this process that are written piece by piece. */
+/** Streamed text responses of this process. */
 export interface Streams {
-  /** Begins to write an answer. Throws `tooManyRequests` while too many of this caller are under way, `overloaded` of all. */
+  /**
+   * Begins to write a response. Throws `tooManyRequests` while too many of this caller are running, `overloaded` of
+   * all.
+   */
   write(answer: StreamedText, parts: StreamParts): Readable;
   /** Tells all of them that the service stops, and any that begin later. */
   end(): void;
 }
 
-/** Whom a stream is counted for. */
+/** Returns the key that a stream is counted for. */
 function readerOf({ caller, id }: FastifyRequest): string {
   if (!caller) return id;
   return caller.kind === 'service' ? `service ${caller.clientId ?? ''}` : caller.userId;
@@ -46,11 +49,11 @@ export function streams(log: Logger): Streams {
   return {
     write({ mediaType, open: begin }, { request, reply, stillAdmitted }) {
       reply.type(`${mediaType}; charset=utf-8`);
-      // Nobody would read it.
+      // Its body would be discarded.
       if (request.method === 'HEAD') return Readable.from([]);
       const reader = readerOf(request);
       admitReader(reader);
-      // Whatever stands in between passes each piece on as it comes.
+      // Proxies pass each piece on as it arrives.
       reply.header('x-accel-buffering', 'no');
       const controller = new AbortController();
       const body = Readable.from(begin({ signal: controller.signal, stillAdmitted }), { objectMode: false });
@@ -61,7 +64,7 @@ export function streams(log: Logger): Streams {
       const end = scope.hold(() => {
         open.delete(controller);
         giveBack();
-        // The body itself is closed no sooner than what is being waited for is there.
+        // The body itself closes only once its pending read has ended.
         controller.abort();
         body.destroy();
       });

@@ -4,7 +4,7 @@ import { erasedUser } from '../../db/members/erased-user.ts';
 import { ownTables } from '../../db/members/erasure-traces.ts';
 import { contains } from '../../db/search.ts';
 
-/** What decides whether a user can be erased. */
+/** Selects the columns that decide whether a user can be erased. */
 export function selectErasable(read: Reader, id: string) {
   return read
     .selectFrom('users')
@@ -18,7 +18,7 @@ export async function updateErased(tx: Tx, id: string, nowMs: number): Promise<v
   await tx.updateTable('users').set(erasedUser(id, nowMs)).where('id', '=', id).execute();
 }
 
-/** Removes all by which somebody signed in or was to sign in, the picture, and where sessions came from. */
+/** Removes a user's means of signing in, the picture, and the networks of sessions. */
 export async function deleteOwnRows(tx: Tx, userId: string): Promise<void> {
   for (const table of ownTables) await tx.deleteFrom(table).where('user_id', '=', userId).execute();
   await tx.deleteFrom('pictures').where('owner_id', '=', userId).execute();
@@ -29,7 +29,7 @@ export async function deleteOwnRows(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('sessions').where('user_id', '=', userId).execute();
 }
 
-/** Takes from the tokens of somebody what they were called, and why they were revoked. */
+/** Erases names and revocation reasons of a user's tokens. */
 export async function updateTokensErased(tx: Tx, userId: string): Promise<void> {
   await tx
     .updateTable('personal_access_tokens')
@@ -38,7 +38,7 @@ export async function updateTokensErased(tx: Tx, userId: string): Promise<void> 
     .execute();
 }
 
-/** Leaves of the events about somebody their types and ids; answers how many there are. */
+/** Erases the events about a user except types and ids; returns their number. */
 export async function updateEventsErased(
   tx: Tx,
   { userId, orgId }: { readonly userId: string; readonly orgId: string },

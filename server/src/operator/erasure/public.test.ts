@@ -6,7 +6,7 @@ import { erasePerson, findErasable } from './public.ts';
 
 const origin = { requestId: 'operator', network: 'local' };
 const email = 'grace-4711@example.com';
-/** All that is said of the person anywhere. */
+/** All data about the user, anywhere. */
 const said = ['grace-4711', 'Hopper4711', 'Rear4711', '+442079464711', 'Street4711', 'Scripts4711', 'Lost4711'];
 
 describe('erasing the data of a person (AUDIT-14)', () => {

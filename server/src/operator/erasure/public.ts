@@ -28,10 +28,10 @@ type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
 
-/** Why nobody is erased. */
+/** The reason why a user cannot be erased. */
 export type ErasureRefusal = 'noSuchUser' | 'userNotDeleted' | 'userErased';
 
-/** What erasing did. */
+/** Outcome of an erasure. */
 export interface Erasure {
   readonly userId: string;
   /** Records of the audit log that tell no more than ids now. */

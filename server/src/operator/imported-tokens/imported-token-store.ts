@@ -18,7 +18,7 @@ export async function selectPresentTokens(
   return [...(await having('id', ids)), ...(await having('hash', hashes))];
 }
 
-/** Those of some ids under which a token was revoked, whether it is still there or not. */
+/** Returns those ids under which a token was revoked, whether it still exists or not. */
 export async function selectEndedIds(read: Reader, ids: readonly string[]): Promise<string[]> {
   const rows = await read
     .selectFrom('audit_log')

@@ -12,7 +12,7 @@ export interface ImportedToken {
   readonly userId: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Milliseconds since 1970, as all moments here. */
+  /** Milliseconds since 1970, like all times here. */
   readonly createdAt: number;
   /** `null`: never. */
   readonly expiresAt: number | null;
@@ -22,7 +22,7 @@ export interface ImportedToken {
   readonly revoked: { readonly at: number; readonly by: string | null; readonly reason: string } | null;
 }
 
-/** What is to become of a token that a dump tells of. */
+/** Plan for importing a token. */
 export type TokenPlan =
   | { readonly what: 'add' }
   /** It ends here, as it did there. */
@@ -40,11 +40,11 @@ export interface PresentToken {
   readonly expiresAt: number | null;
 }
 
-/** What is here that has to do with some tokens of a dump. */
+/** Stored data that concerns some tokens of a dump. */
 export interface Here {
   readonly byId: ReadonlyMap<string, PresentToken>;
   readonly byHash: ReadonlyMap<string, PresentToken>;
-  /** Those that were revoked here and may have been removed since. */
+  /** Ids that were revoked here and may have been removed since. */
   readonly endedIds: ReadonlySet<string>;
   /** Possible owners, by id, and whether their data was erased. */
   readonly owners: ReadonlyMap<string, { readonly isErased: boolean }>;
@@ -60,7 +60,7 @@ function planPresent(token: ImportedToken, present: PresentToken, nowMs: number)
   return counts && token.revoked ? { what: 'revoke' } : { what: 'same' };
 }
 
-/** Decides what is to become of a token of a dump. Rules: AUTH-40, CLI-17, CLI-20, PAT-16, PAT-32. */
+/** Plans the import of a token. Rules: AUTH-40, CLI-17, CLI-20, PAT-16, PAT-32. */
 export function planToken(token: ImportedToken, here: Here): TokenPlan {
   const present = here.byId.get(token.id);
   if (present) return planPresent(token, present, here.nowMs);
@@ -95,7 +95,7 @@ export function importedTokenRow(token: ImportedToken, orgId: string) {
   };
 }
 
-/** What the audit log says of a token that came with a dump. Rule: AUDIT-9. */
+/** Returns the audit details of an imported token. Rule: AUDIT-9. */
 export function auditedToken({ name, scopes, createdAt, expiresAt, revoked }: ImportedToken) {
   return {
     name,

@@ -22,9 +22,8 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
 };
 
 /**
- * What is to become of some tokens of a dump, in their order; no two of them have an id or a hash in common. Rules:
- * CLI-17, CLI-20.
- * @param knows of people who are not here yet: whether they come with the same dump
+ * Plans the import of some tokens, in their order; no two of them share an id or a hash. Rules: CLI-17, CLI-20.
+ * @param knows whether a user who does not exist yet comes with the same dump
  */
 export async function planTokens(
   read: Reader,
@@ -51,7 +50,7 @@ export async function planTokens(
   return tokens.map((token) => planToken(token, here));
 }
 
-/** Whether and when a token ended or will end, and which one made it. */
+/** End of a token, past or future, and the token that created it. */
 interface TokenEnd {
   readonly parentId: string | null;
   /** Milliseconds since 1970; `null`: it was not revoked. */
@@ -62,7 +61,7 @@ interface TokenEnd {
   readonly grant: { readonly userId: string; readonly scopes: readonly string[] } | null;
 }
 
-/** What is known here of tokens with some ids, also of those that were revoked and removed since. */
+/** Returns the ends of tokens with some ids, also of those that were revoked and removed since. */
 export async function findTokenEnds(read: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, TokenEnd>> {
   const ends = new Map<string, TokenEnd>();
   const removed = { parentId: null, revokedAt: 0, expiresAt: null, grant: null };
@@ -117,7 +116,7 @@ export async function revokeImportedToken(
   try {
     await revokeToken(tx, services, { tokenId: token.id, orgId, ownerId: null, reason, actor: null, origin });
   } catch (error) {
-    // It descends from one that was revoked a moment ago.
+    // It descends from one that was revoked just before.
     if (!(error instanceof RefusedError && error.refusal === 'notFound')) throw error;
   }
 }

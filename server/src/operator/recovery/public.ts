@@ -15,7 +15,7 @@ type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
 
-/** Why nobody could be helped in. */
+/** The reason why no link could be made. */
 export type RecoveryRefusal = 'noOrganization' | 'noSuchAdministrator' | 'passwordsOff';
 
 /** A way back in. */
@@ -34,9 +34,10 @@ async function findAdministrator(tx: Tx, orgId: string, email: string | null): P
 }
 
 /**
- * Makes a link with which an administrator sets a new password, without any mail: the way back when nobody gets in any
- * more. Rule: CLI-11.
- * @param wish `email` `null`: the first administrator. `resetSignIn`: from now on everybody signs in with a password alone
+ * Creates a link with which an administrator sets a new password, without any mail: for when no administrator can sign
+ * in. Rule: CLI-11.
+ * @param wish `email` `null`: the first administrator. `resetSignIn`: from now on all users sign in with a password
+ * alone
  */
 export function recoverAdministrator(
   services: OperatorServices,

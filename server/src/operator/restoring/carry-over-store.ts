@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Tx } from '../../db/database.ts';
 
-/** Replaced by what the present store has, as a whole. */
+/** Tables that are replaced completely by those of the present store. */
 const wholeTables = [
   'settings',
   'auth_configs',
@@ -13,7 +13,7 @@ const wholeTables = [
   'dead_letters',
   'webhook_attempts',
 ];
-/** What is read of the present store row by row. */
+/** Tables of the present store that are read row by row. */
 const readTables = [
   'organizations',
   'users',
@@ -41,11 +41,14 @@ async function runAll(tx: Tx, statements: readonly RawBuilder<unknown>[]): Promi
 const erased = sql`(SELECT id FROM present.users WHERE erased_at IS NOT NULL)`;
 const unlikely = sql`'moving:' || id`;
 
-/** An address that nobody has whom the present store doesn't know. */
+/** True for an address that no user unknown to the present store has. */
 const isFree = sql`NOT EXISTS (SELECT 1 FROM main.users o
   WHERE o.email = p.email AND o.id NOT IN (SELECT id FROM present.users))`;
 
-/** Who was deleted or erased since is so again, and whoever has another address keeps it: recovery mail goes there. */
+/**
+ * Deletes or erases users again who were since the back-up, and keeps addresses that changed since: recovery mail goes
+ * there.
+ */
 export function updatePeople(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.pictures WHERE owner_id IN ${erased}`,
@@ -55,7 +58,7 @@ export function updatePeople(tx: Tx): Promise<void> {
     sql`DROP TABLE temp.erased_here`,
     sql`UPDATE main.users AS u SET is_deleted = 1, deleted_by = p.deleted_by, has_logged_in = 0, signed_in_at = NULL,
       updated_at = p.updated_at FROM present.users AS p WHERE p.id = u.id AND p.is_deleted = 1 AND u.is_deleted = 0`,
-    // In two steps: two people may have exchanged addresses.
+    // In two steps: two users may have exchanged addresses.
     sql`UPDATE main.users SET email = ${unlikely} WHERE id IN (SELECT m.id FROM main.users m
       JOIN present.users p ON p.id = m.id WHERE p.email <> m.email AND ${isFree})`,
     sql`UPDATE main.users AS u SET email = p.email FROM present.users AS p
@@ -74,7 +77,7 @@ const presentAdministrators = sql`(SELECT m.user_id FROM present.group_members m
 const adminGroups = sql`(SELECT id FROM main.user_groups WHERE type = 'admin')`;
 const deleted = sql`(SELECT id FROM main.users WHERE is_deleted = 1)`;
 
-/** Who is deleted is nowhere, and who is no administrator any more isn't one. Teams pass on to who is left. */
+/** Removes memberships of deleted users and of former administrators. Teams pass to the remaining members. */
 export function updateMemberships(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.group_members WHERE user_id IN ${deleted}`,
@@ -83,14 +86,14 @@ export function updateMemberships(tx: Tx): Promise<void> {
       WHERE o.team_id = t.team_id AND o.role = 'OWNER') AND t.user_id = (SELECT o.user_id FROM main.team_members o
       WHERE o.team_id = t.team_id ORDER BY CASE o.role WHEN 'WRITER' THEN 0 ELSE 1 END, o.joined_at, o.user_id LIMIT 1)`,
     sql`DELETE FROM main.group_members WHERE group_id IN ${adminGroups} AND user_id NOT IN ${presentAdministrators}`,
-    // Somebody has to be one: if all of then are gone, whoever is one now and was there then.
+    // There has to be an administrator: if all of that time are gone, those who are one now and existed then.
     sql`INSERT INTO main.group_members (group_id, user_id) SELECT g.id, u.id FROM main.user_groups g
       JOIN main.users u ON u.org_id = g.org_id WHERE g.type = 'admin' AND u.is_deleted = 0
       AND u.id IN ${presentAdministrators} AND NOT EXISTS (SELECT 1 FROM main.group_members WHERE group_id IN ${adminGroups})`,
   ]);
 }
 
-/** How people sign in, and where they are signed in, as the present store has it; what was made since is left out. */
+/** Takes over sign-in steps, identities and sessions of the present store; those created since are left out. */
 export function updateSignIns(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.password_credentials`,
@@ -111,7 +114,7 @@ export function updateSignIns(tx: Tx): Promise<void> {
   ]);
 }
 
-/** What tokens and services have come to since; what the present store does not know any more is ended. */
+/** Takes over the state of tokens and service clients; those unknown to the present store are ended. */
 export function updateTokens(tx: Tx, nowMs: number, reason: string): Promise<void> {
   return runAll(tx, [
     sql`UPDATE main.personal_access_tokens SET revoked_at = ${nowMs}, revoke_reason = ${reason}
@@ -151,7 +154,7 @@ export function replaceTables(tx: Tx): Promise<void> {
   ]);
 }
 
-/** What is half done: whoever signs in at this moment begins anew, and nobody relays. */
+/** Deletes unfinished sign-ins and leases of relays. */
 export function deleteHalfDone(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.one_time_codes`,
@@ -171,7 +174,7 @@ export function updateEventCounter(tx: Tx, skipped: number): Promise<void> {
   ]);
 }
 
-/** Ends every service that gets tokens, and the tokens that it has; answers how many services. */
+/** Ends every service client that gets tokens, and its tokens; returns the number of clients. */
 export async function updateServicesEnded(tx: Tx, nowMs: number): Promise<number> {
   await tx.updateTable('service_tokens').set({ revoked_at: nowMs }).where('revoked_at', 'is', null).execute();
   const { numUpdatedRows } = await tx
@@ -182,13 +185,13 @@ export async function updateServicesEnded(tx: Tx, nowMs: number): Promise<number
   return Number(numUpdatedRows);
 }
 
-/** Takes everybody's password; answers how many there were. */
+/** Deletes all passwords; returns their number. */
 export async function deletePasswords(tx: Tx): Promise<number> {
   const { numDeletedRows } = await tx.deleteFrom('password_credentials').executeTakeFirst();
   return Number(numDeletedRows);
 }
 
-/** How many sessions have not ended. */
+/** Returns the number of open sessions. */
 export async function countSessions(tx: Tx): Promise<number> {
   const { count } = await tx
     .selectFrom('sessions')

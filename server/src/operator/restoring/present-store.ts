@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Tx } from '../../db/database.ts';
 
-/** How many there are of what was ended since the back-up, or is not known any more, and is ended in it as well. */
+/** Counts of what ended since the back-up, or is unknown by now, and is ended in it as well. */
 export interface CarriedOver {
   readonly tokensRevoked: number;
   readonly sessionsEnded: number;
@@ -16,7 +16,7 @@ export interface CarriedOver {
   readonly webhooksRemoved: number;
 }
 
-/** How many there are in the present store of what was made since the back-up, and is not in it. */
+/** Counts of what was created in the present store since the back-up, and is not in it. */
 export interface LeftBehind {
   readonly users: number;
   readonly tokens: number;
@@ -29,7 +29,7 @@ const administrators = (schema: 'main' | 'present') => sql`
   SELECT m.user_id FROM ${sql.raw(schema)}.group_members m
   JOIN ${sql.raw(schema)}.user_groups g ON g.id = m.group_id WHERE g.type = 'admin'`;
 
-/** Counts what the present store knows as ended and the restored one does not. */
+/** Counts what ended in the present store and not in the restored one. */
 export async function selectCarriedOver(tx: Tx): Promise<CarriedOver> {
   const { rows } = await sql<CarriedOver>`SELECT
     (SELECT count(*) FROM main.personal_access_tokens m LEFT JOIN present.personal_access_tokens p ON p.id = m.id
@@ -60,7 +60,7 @@ export async function selectCarriedOver(tx: Tx): Promise<CarriedOver> {
   return counted;
 }
 
-/** Counts what the present store has and the restored one lacks. */
+/** Counts what exists in the present store and not in the restored one. */
 export async function selectLeftBehind(tx: Tx): Promise<LeftBehind> {
   const { rows } = await sql<LeftBehind>`SELECT
     (SELECT count(*) FROM present.users WHERE is_deleted = 0 AND id NOT IN (SELECT id FROM main.users)) AS users,
@@ -76,8 +76,9 @@ export async function selectLeftBehind(tx: Tx): Promise<LeftBehind> {
 }
 
 /**
- * Whether the present store goes on from the restored one: same organization, and a log that has its last record.
- * @param by what proves that it is the same record
+ * Returns whether the present store continues the restored one: same organization, and a log that contains its last
+ * record.
+ * @param by columns that prove that it is the same record
  */
 export async function selectIsContinued(
   tx: Tx,
@@ -92,7 +93,7 @@ export async function selectIsContinued(
   return { organization: rows[0]?.organization === 1, log: rows[0]?.log === 1 };
 }
 
-/** Whether both stores have the same tables, with the same columns in the same order. */
+/** Returns whether both stores have the same tables, with the same columns in the same order. */
 export async function selectIsAlike(tx: Tx, tables: readonly string[]): Promise<boolean> {
   for (const table of tables) {
     const columns = (schema: string) =>
@@ -103,7 +104,7 @@ export async function selectIsAlike(tx: Tx, tables: readonly string[]): Promise<
   return true;
 }
 
-/** Somebody of whom consumers of events know something else than the restored store has. */
+/** A user of whom consumers know other data than the restored store has. */
 export interface PublishedPerson {
   readonly userId: string;
   readonly orgId: string;
@@ -122,7 +123,10 @@ const published = (alias: 'm' | 'p') => {
     ${a}.designation AS designation`;
 };
 
-/** The people of whom consumers are to be told: who is gone with the present store, came back with the other, is described otherwise. */
+/**
+ * Returns the users that consumers need events about: gone with the present store, back with the restored one, or
+ * changed.
+ */
 export async function selectDifferences(tx: Tx) {
   const gone = await sql<PublishedPerson>`SELECT ${published('p')} FROM present.users p
     LEFT JOIN main.users m ON m.id = p.id AND m.is_deleted = 0
@@ -146,7 +150,7 @@ export async function selectRenamed(tx: Tx): Promise<{ orgId: string; registered
   return rows[0];
 }
 
-/** How many active administrators the restored store has; `null` where it has no organization that is not deleted. */
+/** Returns the number of active administrators of the restored store; `null` where it has no active organization. */
 export async function selectAdministrators(tx: Tx): Promise<number | null> {
   const { rows } = await sql<{ organizations: number; people: number }>`SELECT
     (SELECT count(*) FROM main.organizations WHERE is_deleted = 0) AS organizations,

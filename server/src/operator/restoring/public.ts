@@ -38,7 +38,7 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
 };
 
 const reason = 'A back-up was restored';
-/** More than anybody gives out between a back-up and the loss of the store. */
+/** More numbers than are ever used between a back-up and the loss of the store. */
 const skippedEvents = 1_000_000;
 
 /** Why the present store cannot tell what ended since a back-up was made. */
@@ -46,11 +46,11 @@ type JournalFault = 'otherOrganization' | 'otherLog' | 'otherTables';
 /** Why nothing is carried over. */
 export type CarryRefusal = JournalFault | 'noAdministrator';
 
-/** What a restored store got of the present one. */
+/** State that a restored store took over from the present one. */
 export interface Carried {
   readonly ended: CarriedOver;
   readonly leftBehind: LeftBehind;
-  /** Events by which consumers are told what is different now. */
+  /** Number of events that tell consumers the differences. */
   readonly events: number;
 }
 
@@ -64,9 +64,9 @@ function userUpdated({ orgId, userId, email, fullName, ...rest }: PublishedPerso
   return { eventType: 'userUpdated', payload: { orgId, userId, email, fullName, ...set } };
 }
 
-/** Tells consumers, who know the present store, what the restored one has otherwise; answers how many events that takes. */
+/** Writes events about the differences for consumers, who know the present store; returns their number. */
 async function announceDifferences(tx: Tx, services: WritingServices): Promise<number> {
-  // Whoever forgot a deleted organization is told of it anew when it is brought back.
+  // Consumers that dropped a deleted organization get it again when it is restored.
   if ((await selectAdministrators(tx)) === null) return 0;
   const { gone, back, other } = await selectDifferences(tx);
   const renamed = await selectRenamed(tx);
@@ -99,10 +99,10 @@ async function faultOf(tx: Tx, schema: number): Promise<JournalFault | null> {
 }
 
 /**
- * Ends in a restored store what ended since its back-up was made, as the present store (the schema `present`, see
- * `writeBeside`) knows it: who gets in, and with what, is as it is now; what was made since is left out. Both logs go on from
- * those of the present store, and consumers are told what is different. Nothing that ended comes back to life.
- * Rules: CLI-27, CLI-28.
+ * Ends in a restored store what ended since its back-up, as recorded in the present store (the schema `present`, see
+ * `writeBeside`): credentials and roles are as they are now; what was created since is left out. Both logs continue
+ * from those of the present store, and consumers get events about the differences. Nothing that ended becomes valid
+ * again. Rules: CLI-27, CLI-28.
  * @param schema the version that the back-up was made with, before it was migrated
  */
 export async function carryOver(tx: Tx, services: WritingServices, schema: number): Promise<Carried | CarryRefusal> {
@@ -121,18 +121,18 @@ export async function carryOver(tx: Tx, services: WritingServices, schema: numbe
 }
 
 /**
- * Prepares a restored store of which nobody knows what ended since its back-up was made: what is half done is dropped, and
- * numbers of events that may have been given out since are skipped. Rule: CLI-28.
+ * Prepares a restored store without knowledge of what ended since its back-up: unfinished work is dropped, and numbers
+ * of events that may have been used since are skipped. Rule: CLI-28.
  */
 export async function goOnAlone(tx: Tx): Promise<void> {
   await deleteHalfDone(tx);
   await updateEventCounter(tx, skippedEvents);
 }
 
-/** What is to end when a store is restored, each with all before it. */
+/** Credentials to end when a store is restored; each value includes those before it. */
 export type Revocation = 'none' | 'sessions' | 'tokens' | 'all';
 
-/** What was ended because the operator wished it. */
+/** Credentials that were ended at the operator's request. */
 export interface Revoked {
   readonly sessions: number;
   readonly tokens: number;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readBrokerAddress } from './broker-address.ts';
 
-/** What an address says, with the password in the open. */
+/** Parses an address, with the password in clear. */
 function read(text: string) {
   const address = readBrokerAddress(text);
   return address && { ...address, password: address.password?.expose() ?? null };

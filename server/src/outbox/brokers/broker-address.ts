@@ -7,14 +7,14 @@ export interface BrokerHost {
   readonly port: number;
 }
 
-/** Where a broker is, and who signs in there. */
+/** Address of a broker, and the login there. */
 export interface BrokerAddress {
   readonly kind: 'nats' | 'redis';
-  /** Encrypted from the first byte, or refused. */
+  /** Encrypted from the first byte, or not connected. */
   readonly isTls: boolean;
   /** At least one; of Redis exactly one. */
   readonly hosts: readonly BrokerHost[];
-  /** `null`: nobody signs in, or it is done by the password alone, which NATS calls a token. */
+  /** `null`: no login, or one by the password alone, which NATS calls a token. */
   readonly username: string | null;
   readonly password: Secret | null;
   /** Of Redis; 0 where the address says none. */
@@ -24,7 +24,7 @@ export interface BrokerAddress {
 const form = /^(nats|tls|redis|rediss):\/\/(?:(.*)@)?([^/?#@]+)(?:\/(\d{0,5}))?$/s;
 const usualPort = { nats: 4222, redis: 6379 };
 
-/** One host with or without its port; `null` for what is none. */
+/** Parses a host with or without port; `null` for anything else. */
 function readHost(text: string, usual: number): BrokerHost | null {
   if (/[\s\\%,]/.test(text) || !URL.canParse(`http://${text}`)) return null;
   const { hostname } = new URL(`http://${text}`);
@@ -35,13 +35,13 @@ function readHost(text: string, usual: number): BrokerHost | null {
 
 type Login = Pick<BrokerAddress, 'username' | 'password'>;
 
-/** Who signs in, as the part before the @ says; `null` where it is written wrongly or says only half of it. */
+/** Parses the login, the part before the @; `null` where it is malformed or incomplete. */
 function readLogin(text: string | undefined, kind: BrokerAddress['kind']): Login | null {
   if (text === undefined) return { username: null, password: null };
   const [written = '', ...rest] = text.split(':');
   try {
     const [name, word] = [written, rest.join(':')].map(decodeURIComponent);
-    // A single word is a token at NATS; at Redis a name without a password lets nobody in.
+    // A single word is a token for NATS; for Redis a name without a password is no login.
     if (!word) return name && kind === 'nats' ? { username: null, password: new Secret(name) } : null;
     return { username: name || null, password: new Secret(word) };
   } catch {
@@ -49,7 +49,7 @@ function readLogin(text: string | undefined, kind: BrokerAddress['kind']): Login
   }
 }
 
-/** What an address of a broker says; `null` for what is none. Rule: CONFIG-10. */
+/** Parses the address of a broker; `null` for anything else. Rule: CONFIG-10. */
 export function readBrokerAddress(text: string): BrokerAddress | null {
   const [, scheme, written, places = '', path = ''] = form.exec(text) ?? [];
   if (scheme === undefined) return null;

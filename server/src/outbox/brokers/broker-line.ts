@@ -1,6 +1,6 @@
 import { second } from '../../base/clock.ts';
 
-/** How long connecting may take, and how long a broker may take for one answer. */
+/** Milliseconds for connecting, and for one response of a broker. */
 export const answerMsMax = 5 * second;
 const reasonCharsMax = 200;
 /** So much of a secret is enough to know it again. */
@@ -9,7 +9,7 @@ const quotedChars = 8;
 /** Nothing came in time. */
 class LateError extends Error {}
 
-/** What comes of a promise in time; throws LateError otherwise, and what comes then is nobody's business any more. */
+/** Returns the result of a promise in time; throws LateError otherwise, and ignores a later result. */
 export async function inTime<T>(promise: Promise<T>, ms = answerMsMax): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -22,16 +22,16 @@ export async function inTime<T>(promise: Promise<T>, ms = answerMsMax): Promise<
   }
 }
 
-/** How connections of one kind are made. */
+/** Functions that open, check and close connections of one kind. */
 export interface Connecting<C> {
   /** Throws when it takes longer than `answerMsMax`, and holds nothing then. */
   connect(): Promise<C>;
   isAlive(connection: C): boolean;
-  /** Ends it at once; what is under way on it fails. Does not throw, also when it has ended already. */
+  /** Closes it at once; operations in flight fail. Does not throw, also when it is closed already. */
   end(connection: C): void;
 }
 
-/** One connection for whoever needs it: made when it is needed, and anew when it was lost. */
+/** Shared connection to a broker: opened when it is needed, and again after it was lost. */
 export interface BrokerLine<C> {
   /** The connection, made if there is none. Throws why there cannot be one. */
   take(): Promise<C>;
@@ -41,8 +41,8 @@ export interface BrokerLine<C> {
 }
 
 /**
- * Keeps one connection. Losses are not mended behind the back of those who use it: they see each, and know that what was
- * under way may have arrived or not.
+ * Keeps one connection. Losses are not hidden from its users: they see each, and know that operations in flight may
+ * have arrived or not.
  */
 export function brokerLine<C>({ connect, isAlive, end }: Connecting<C>): BrokerLine<C> {
   let kept: { readonly made: Promise<C>; connection: C | null } | null = null;
@@ -88,13 +88,13 @@ export function brokerLine<C>({ connect, isAlive, end }: Connecting<C>): BrokerL
   };
 }
 
-/** What an error says, as it says it. */
+/** Returns the message of an error, unchanged. */
 export function textOf(error: unknown): string {
   return error instanceof Error && error.message !== '' ? error.message : 'the broker could not be reached';
 }
 
 /**
- * A reason on one line, short, and without what must not be told: servers quote what they dislike, in part or as a whole.
+ * Makes a reason printable: one line, short, and without secrets, which servers may quote in part or as a whole.
  * @param secrets the longest first
  */
 export function tellable(reason: string, secrets: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { type EventsFormat, type StreamedEvent, toMessage } from '../envelope.ts';
 
-/** How messages are written. Rules: EVENT-21, CONFIG-30. */
+/** Format of messages. Rules: EVENT-21, CONFIG-30. */
 export interface MessageForm {
   readonly format: EventsFormat;
   /** The public address of this service. */
@@ -13,7 +13,7 @@ export interface BrokerMessage {
   /** The organization; empty for what concerns the system as a whole. Rule: EVENT-2. */
   readonly key: string;
   readonly value: string;
-  /** What can be told without reading the value. */
+  /** Facts that consumers can read without parsing the value. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

@@ -109,7 +109,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
       const ends: Delivery[] = [];
       void underWay.then((end) => ends.push(end));
       await sink.close();
-      // Sooner than anybody gives up who waits for an answer.
+      // Before any waiting caller gives up.
       await vi.waitUntil(() => ends.length === 1, { timeout: 3_000 });
       await broker.close();
       const again = sink.deliver(streamedRange(33, 34));

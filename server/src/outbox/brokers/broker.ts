@@ -9,12 +9,12 @@ import { natsLine } from './nats-line.ts';
 import { NatsPublisher, natsBatchMax } from './nats-sink.ts';
 import { RedisPublisher, redisBatchMax, redisLine } from './redis-sink.ts';
 
-/** What a broker is told when it is opened. */
+/** Options for opening a broker. */
 export interface BrokerParts {
   /** `nats://`, `tls://`, `redis://` or `rediss://`, credentials included, as the configuration allows it. */
   readonly url: Secret;
   readonly log: Logger;
-  /** How messages are written; asked for each batch, since a reload may change it. Rules: EVENT-21, CONFIG-30. */
+  /** The format of messages, read for each batch since a reload may change it. Rules: EVENT-21, CONFIG-30. */
   readonly form: () => MessageForm;
   /** For a stream that has to be made at NATS: how long it keeps messages, in days. Rule: EVENT-20. */
   readonly retentionDays: () => number;
@@ -60,7 +60,7 @@ export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>):
   try {
     await line.take();
   } catch (error) {
-    // What the driver threw may hold the address, with what proves who asks.
+    // The driver's error may contain the address with the credentials.
     // oxlint-disable-next-line eslint/preserve-caught-error -- its text is told, without secrets
     throw new Error(tellable(textOf(error), secretsOf(url, address)));
   } finally {
@@ -68,7 +68,7 @@ export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>):
   }
 }
 
-/** What must never be told of an address, the longest first: the password in each form that it is written or sent in. */
+/** Returns the secrets of an address, the longest first: the password in each form in which it is written or sent. */
 function secretsOf(url: Secret, { password }: BrokerAddress): readonly string[] {
   const word = password?.expose() ?? '';
   const [, written = ''] = /^\w+:\/\/(.*)@/s.exec(url.expose()) ?? [];
@@ -76,7 +76,7 @@ function secretsOf(url: Secret, { password }: BrokerAddress): readonly string[] 
   return forms.filter((form) => form !== '').sort((a, b) => b.length - a.length);
 }
 
-/** A sink that never throws and never tells what it must not. */
+/** Returns a sink that never throws and never discloses secrets. */
 function sinkOver(
   publisher: Publisher,
   { batchMax, secrets }: { readonly batchMax: number; readonly secrets: readonly string[] },
@@ -109,8 +109,8 @@ function sinkOver(
 }
 
 /**
- * Opens the broker at an address. It need not be there: connecting happens when something is delivered, and again after a
- * loss. A delivery takes at most 30 seconds. Throws TypeError for what is no address of a broker. Rule: EVENT-16.
+ * Opens the broker at an address. It need not be up: connecting happens with the first delivery, and again after a
+ * loss. A delivery takes at most 30 seconds. Throws TypeError for an address that is none of a broker. Rule: EVENT-16.
  */
 export function openBroker(parts: BrokerParts): Broker {
   const address = readBrokerAddress(parts.url.expose());

@@ -33,7 +33,7 @@ const atRedis = async () => (await redis.entries('entity-events')).map(({ value 
 const settled = () =>
   vi.waitUntil(
     async () => {
-      // A broker that is given up under a delivery counts as a failure, and is tried again after a moment.
+      // A broker that is closed during a delivery counts as a failure, and is retried after a while.
       app.clock.advance(second);
       const { relays } = (await admin.get('/events/relays')).body;
       return relays.every(({ behind }: Json) => behind === 0);
@@ -58,7 +58,7 @@ describe('a broker that is configured while the service runs (EVENT-16, EVENT-22
 
   it('goes on from where the one before it was, where it takes its place, and nothing is left out', async () => {
     reload(redis.url);
-    // The exchange takes a moment, in which the former one may get some more.
+    // The exchange takes a while, in which the former one may get some more.
     for (let made = 0; (await atRedis()).length < 2 && made < 100; made += 1) {
       await addEvents(admin, 1, `next-${made}`);
       await settled();

@@ -7,14 +7,14 @@ import { insertRelay } from '../relay/relay-store.ts';
 import { brokerRetry } from '../relay/retry.ts';
 import type { Broker } from './broker.ts';
 
-/** The name of the way out of a stream to the broker. */
+/** Returns the name of the subscription of the broker to a stream. */
 function brokerRelay(stream: StreamName): string {
   return outletName(stream, 'broker');
 }
 
 /** The broker of the present configuration. */
 export interface LiveBroker {
-  /** The ways out to it; none where none is configured. */
+  /** Returns the subscriptions of the broker; none where no broker is configured. */
   outlets(): Promise<readonly Outlet[]>;
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export function liveBroker({ live, db, log, sources }: LiveBrokerParts): LiveBro
     await db.transaction(async (tx) => {
       for (const stream of streamNames) await insertRelay(tx, brokerRelay(stream), 0);
     });
-    // The clients of both brokers are much for whoever has none.
+    // Loaded on demand: the clients of both brokers are large.
     const { openBroker } = await import('./broker.ts');
     const form = () => ({ format: live.current.eventsFormat, source: live.current.baseUrl });
     const broker = openBroker({ url, log, form, retentionDays: () => live.current.eventRetentionDays });

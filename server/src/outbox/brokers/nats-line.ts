@@ -15,11 +15,11 @@ import type { StreamName } from '../envelope.ts';
 import type { BrokerAddress, BrokerHost } from './broker-address.ts';
 import { answerMsMax, type BrokerLine, brokerLine, inTime } from './broker-line.ts';
 
-/** For so long the server knows a message again that is published twice. */
+/** Milliseconds in which the server detects a message that is published twice. */
 const duplicateMs = 5 * minute;
 const codes = { nameInUse: 10058, headersTooLarge: 10097, messageTooLarge: 10054, wrongLastId: 10070 };
 
-/** A connection, and what is published by it. */
+/** A connection, with the clients that use it. */
 export interface NatsLink {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
@@ -53,7 +53,7 @@ export function isUnheard(error: unknown): boolean {
   return cause instanceof errors.RequestError && cause.isNoResponders();
 }
 
-/** JetStream itself gave the answer, or nobody is there to give one: the connection does what it should. */
+/** Returns whether JetStream itself responded, or nothing takes the subject: the connection works. */
 export function isAnswer(error: unknown): boolean {
   return codeOf(error) !== 0 || isUnheard(error);
 }
@@ -93,7 +93,7 @@ class Transport extends NodeTransport {
   }
 }
 
-/** Connects to one server, by whose name its certificate is judged. */
+/** Connects to one server, whose name its certificate is checked for. */
 async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsLink> {
   // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
   const { tls = null, timeout = answerMsMax } = options;
@@ -158,9 +158,9 @@ export function subjectOf(stream: StreamName, key: string): string {
 }
 
 /**
- * Makes a stream unless one takes its subjects already, whatever its name: what an operator made is left as it is. Where
- * this service may not ask for streams, they are the operator's to make.
- * @returns whether it was made
+ * Creates a stream unless one takes its subjects already, whatever its name: a stream that an operator created is left
+ * unchanged. Where this service may not query streams, the operator creates them.
+ * @returns whether it was created
  */
 export async function ensureStream(
   { jetstream: client }: NatsLink,

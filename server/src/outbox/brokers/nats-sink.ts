@@ -7,11 +7,11 @@ import { type BrokerLine, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 import { ensureStream, isAnswer, isOutOfTurn, isTooLarge, isUnheard, type NatsLink, subjectOf } from './nats-line.ts';
 
-/** How many messages are on their way at once. */
+/** The maximum number of messages in flight. */
 export const natsBatchMax = 256;
 const deliveryMsMax = 10 * second;
 
-/** What a delivery to JetStream needs. */
+/** Dependencies of a delivery to JetStream. */
 export interface NatsParts {
   readonly line: BrokerLine<NatsLink>;
   readonly stream: StreamName;
@@ -20,7 +20,10 @@ export interface NatsParts {
   readonly retentionDays: () => number;
 }
 
-/** How far a run got: so many were acknowledged, and then this happened; `null`: nothing, it is through. */
+/**
+ * Outcome of a run: the number of acknowledged messages and the error that stopped it; `null`: none, all are
+ * acknowledged.
+ */
 interface Run {
   readonly acknowledged: number;
   readonly error: unknown;
@@ -44,12 +47,12 @@ function failureOf(error: unknown, { stream }: NatsParts): SinkFailure {
 
 /**
  * Publishes events to a stream of JetStream.
- *
- * They are sent without waiting for each other, and each but the first expects the one before it to be the last of the
- * stream, so that whatever becomes of one, none after it gets ahead. A message that the server knows already
- * counts as arrived whatever it expects, so that a batch may be published again, in part or as a whole. If the server no
- * longer knows some of them, those are stored once more, and the next may expect what is no longer last: then it goes on
- * from there. The same happens when somebody else publishes to the stream: then fewer are sent at once.
+ * Messages are sent without waiting for each other, and each but the first expects the one before it to be the last of
+ * the stream. So whatever happens to one, none after it gets ahead. A message that the server knows already counts as
+ * arrived whatever it expects, so that a batch may be published again, in part or as a whole. If the server no longer
+ * knows some of them, they are stored once more, and the next one may expect a message that is no longer last: then the
+ * run continues from there. The same happens when another client publishes to the stream: then fewer messages are sent
+ * at once.
  */
 export class NatsPublisher {
   readonly #parts: NatsParts;
@@ -95,7 +98,7 @@ export class NatsPublisher {
     return run;
   }
 
-  /** After a failure it is looked for the stream anew; what may hang is not used again. */
+  /** After a failure it looks for the stream again, and does not reuse a connection that may hang. */
   #doubt(link: NatsLink, error: unknown): void {
     if (isOutOfTurn(error) || isTooLarge(error)) return;
     link.seen.delete(this.#parts.stream);

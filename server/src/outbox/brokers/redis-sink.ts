@@ -6,9 +6,9 @@ import type { BrokerAddress } from './broker-address.ts';
 import { answerMsMax, type BrokerLine, brokerLine, inTime, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 
-/** How many events are added in one transaction. */
+/** Events added in one transaction. */
 export const redisBatchMax = 256;
-/** A stream keeps about so many events; Redis holds them in memory, some 500 bytes each. */
+/** A stream keeps about this many events; Redis holds them in memory, some 500 bytes each. */
 const streamLengthMax = 1_000_000;
 const deliveryMsMax = 10 * second;
 
@@ -38,7 +38,7 @@ export function redisLine(address: BrokerAddress, ca?: string): BrokerLine<Redis
   return brokerLine({
     connect: async () => {
       const client = clientFor(address, ca);
-      // Without a listener it would be thrown; whom it concerns is told by what fails.
+      // Without a listener the error would be thrown; commands that fail report it.
       client.on('error', () => {});
       try {
         await inTime(client.connect());
@@ -53,7 +53,7 @@ export function redisLine(address: BrokerAddress, ca?: string): BrokerLine<Redis
   });
 }
 
-/** What a delivery to Redis needs. */
+/** Dependencies of a delivery to Redis. */
 export interface RedisParts {
   readonly line: BrokerLine<RedisConnection>;
   readonly stream: StreamName;
@@ -62,27 +62,27 @@ export interface RedisParts {
 
 const tooSlow: SinkFailure = { kind: 'unwell', reason: 'the broker takes too long' };
 
-/** What Redis said; of a transaction, what it said to the first command that failed. */
+/** Returns the reply of Redis; for a transaction, the reply to the first command that failed. */
 function replyOf(error: unknown): unknown {
   return error instanceof MultiErrorReply ? (error.replies.find((reply) => reply instanceof Error) ?? error) : error;
 }
 
 /**
- * Redis takes no value of this size. Nothing else that it answers is about a single event: all have the same form, so
- * that what it has against one it has against all.
+ * Returns whether Redis rejected a value because of its size. Its other errors are never about a single event: all have
+ * the same form, so that an error for one is an error for all.
  */
 function isTooLarge(error: unknown): boolean {
   return error instanceof ErrorReply && /Protocol error|too large|maximum allowed size/i.test(error.message);
 }
 
-/** Redis gave the answer, and the next one may be another: what concerns the server or who signed in ends the connection. */
+/** Returns whether Redis responded and the connection is usable: errors about the server or the login end it. */
 function isAnswer(error: unknown): boolean {
   return error instanceof ErrorReply && !/^(READONLY|LOADING|MASTERDOWN|NOAUTH|ERR Protocol)/.test(error.message);
 }
 
 /**
- * Adds events to a stream of Redis. A batch is one transaction: all of it arrives, or nothing. When nobody knows whether
- * it did, it is added again, so that a stream may hold events twice, and then in the same order.
+ * Adds events to a stream of Redis. A batch is one transaction: all of it arrives, or nothing. When the outcome is
+ * unknown it is added again, so that a stream may contain events twice, and then in the same order.
  */
 export class RedisPublisher {
   readonly #parts: RedisParts;
@@ -102,7 +102,7 @@ export class RedisPublisher {
     return this.#deliverSingly(messages);
   }
 
-  /** The answer to a batch does not tell which of its events is too large. */
+  /** The error for a batch does not show which of its events is too large. */
   async #deliverSingly(messages: readonly BrokerMessage[]): Promise<Delivery> {
     const untilMs = performance.now() + deliveryMsMax;
     for (const [delivered, message] of messages.entries()) {
@@ -114,7 +114,7 @@ export class RedisPublisher {
     return { delivered: messages.length, failure: null };
   }
 
-  /** Adds messages in one transaction; answers why they may not have arrived, and `null` when they have. */
+  /** Adds messages in one transaction; returns the reason why they may not have arrived, and `null` when they have. */
   async #add(messages: readonly BrokerMessage[]): Promise<unknown> {
     const { line, stream } = this.#parts;
     let connection: RedisConnection | null = null;

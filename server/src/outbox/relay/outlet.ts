@@ -3,17 +3,17 @@ import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { RetryPlan } from './retry.ts';
 import type { Sink } from './sink.ts';
 
-/** The name of a way out of a stream, by what it leads to. */
+/** Returns the name of a subscription of a stream, by its destination. */
 export function outletName(stream: StreamName, to: string): string {
   return `${stream}/${to}`;
 }
 
-/** Whether a way out, by its name, is one of a stream. */
+/** Returns whether a subscription, by its name, is one of a stream. */
 export function isOutletOf(stream: StreamName, name: string): boolean {
   return name.startsWith(`${stream}/`);
 }
 
-/** What is relayed: a log whose events are numbered in commit order. */
+/** Source of a subscription: a log whose events are numbered in commit order. */
 export interface EventSource {
   /** The sequence of the last event that was ever written; 0 before the first. */
   newest(read: Reader): Promise<number>;
@@ -21,25 +21,25 @@ export interface EventSource {
   read(read: Reader, query: SourceQuery): Promise<readonly StreamedEvent[]>;
 }
 
-/** What events are relayed next. */
+/** Filter for the next events. */
 interface SourceQuery {
   /** Only those with a greater sequence. */
   readonly after: number;
-  /** At most so many. */
+  /** The maximum number of events. */
   readonly limit: number;
   /** Only those of these types; `null`: all. */
   readonly types: ReadonlySet<string> | null;
 }
 
-/** One way out. */
+/** A position in a log, and the destination that events are sent to from there. */
 export interface Outlet {
-  /** Names its position in the store: the stream and what it goes to. */
+  /** Name of its position in the store: the stream and the destination. */
   readonly name: string;
   readonly source: EventSource;
   /** The types of event that go out; `null`: all. */
   readonly types: ReadonlySet<string> | null;
   readonly sink: Sink;
   readonly retry: RetryPlan;
-  /** Told that nothing more is to be sent: it is not wanted, or has failed for as long as the plan goes on. */
+  /** Disables the destination: it wants no more events, or has failed for longer than the retry plan lasts. */
   readonly giveUp?: (kind: 'gone' | 'failing', reason: string) => Promise<void>;
 }

@@ -108,7 +108,7 @@ describe('how long events are kept (EVENT-20)', () => {
     const { db } = services;
     const relays = { ...services.relays, names: () => ['entity-events/broker'] };
     const transaction: typeof db.transaction = async (work) => {
-      // Whoever asks for it is quicker by a moment.
+      // The replay is a little earlier.
       await db.transaction((tx) => updateReplay(tx, 'entity-events/broker', 1));
       return db.transaction(work);
     };

@@ -7,8 +7,8 @@ import { isOutletOf } from './outlet.ts';
 import { selectRelays } from './relay-store.ts';
 
 /**
- * Removes events whose time to be kept is over, oldest first and in batches; answers how many. What has not gone out yet
- * on a way that is in use is kept for as long as that takes. Rule: EVENT-20.
+ * Removes events whose retention is over, oldest first and in batches; returns their number. Events that an active
+ * subscription has not delivered yet are kept until then. Rule: EVENT-20.
  */
 export async function pruneEvents({
   db,
@@ -16,13 +16,14 @@ export async function pruneEvents({
   config,
   relays,
 }: Pick<AllServices, 'db' | 'clock' | 'config' | 'relays'>): Promise<number> {
-  // As long as nobody knows the ways out, nobody knows what is still needed.
+  // While the subscriptions are unknown, it is unknown which events are still needed.
   if (!relays.isAlive()) return 0;
   const beforeMs = clock.now() - config.eventRetentionDays * day;
   return removeInBatches(() =>
     db.transaction(async (tx) => {
       const names = new Set(relays.names().filter((name) => isOutletOf(entityStream, name)));
-      // Asked for in here: between two batches a way out may be moved back, and is promised what is still kept.
+      // Read inside the transaction: between two batches a subscription may be moved back, and is promised all that is
+      // still kept.
       const inUse = (await selectRelays(tx)).filter(({ name }) => names.has(name));
       const upTo = Math.min(Number.MAX_SAFE_INTEGER, ...inUse.map(({ position }) => position));
       return deleteOldEvents(tx, { upTo, beforeMs, limit: batchRows });

@@ -2,9 +2,9 @@ import type { Reader } from '../../db/database.ts';
 import type { EventSource } from './outlet.ts';
 import { type StoredRelay, selectFirstRequeued, selectRelays } from './relay-store.ts';
 
-/** All that decides whether a way out has anything to do, as the store had it. */
+/** State that decides whether a subscription has work, as the store had it. */
 export interface RelayView {
-  /** `undefined` where there is no such way out. */
+  /** `undefined` where there is no such subscription. */
   readonly relay: StoredRelay | undefined;
   /** The sequence of the first event that was asked for again; `null` without one. */
   readonly requeued: number | null;
@@ -12,14 +12,14 @@ export interface RelayView {
   readonly newest: number;
 }
 
-/** Whether nothing has changed between two views of a way out. */
+/** Returns whether two states of a subscription are the same. */
 function isSameView(one: RelayView, other: RelayView): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /**
- * What all ways out look like, read once after a commit however many there are: so that those with nothing to do need ask
- * nothing each for itself.
+ * Cache of the states of all subscriptions, read once after a commit however many there are, so that idle ones need no
+ * query of their own.
  */
 export class RelayBoard {
   readonly #read: Reader;
@@ -32,8 +32,8 @@ export class RelayBoard {
   }
 
   /**
-   * Whether a way out is still as it was seen by somebody who found nothing to do. Throws what the store throws.
-   * @param mark of the log watch; what was committed before it was read counts
+   * Returns whether a subscription still has the state in which it had no work. Throws what the store throws.
+   * @param mark the data version of the log watch; everything committed before it was read counts
    */
   async isStill(
     name: string,

@@ -3,17 +3,17 @@ import { minute } from '../../base/clock.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { DeadLetters, Relays } from '../../db/schema/event-tables.ts';
 
-/** One way out, as the store has it. */
+/** A subscription, as stored. */
 export type StoredRelay = Selectable<Relays>;
 /** An event that was set aside, or is asked for again, as the store has it. */
 export type StoredLetter = Selectable<DeadLetters>;
 
 const bogusHoldMs = 15 * minute;
 
-/** What is forgotten as soon as something arrives, or somebody sees to it. */
+/** Values that are reset as soon as something arrives, or an administrator intervenes. */
 const well = { attempts: 0, refusals: 0, next_try_at: null, failing_since: null, last_error: null };
 
-/** Adds a way out that begins after a sequence, unless it is known already. */
+/** Adds a subscription that begins after a sequence, unless it exists. */
 export async function insertRelay(tx: Tx, name: string, position: number): Promise<void> {
   await tx
     .insertInto('relays')
@@ -22,17 +22,17 @@ export async function insertRelay(tx: Tx, name: string, position: number): Promi
     .execute();
 }
 
-/** Reads one way out. */
+/** Reads one subscription. */
 export function selectRelay(read: Reader, name: string): Promise<StoredRelay | undefined> {
   return read.selectFrom('relays').where('name', '=', name).selectAll().executeTakeFirst();
 }
 
-/** Reads all ways out that were ever used, in order of their names. */
+/** Reads all subscriptions that were ever used, ordered by name. */
 export function selectRelays(read: Reader): Promise<StoredRelay[]> {
   return read.selectFrom('relays').orderBy('name').selectAll().execute();
 }
 
-/** Who relays, and until when nobody else does. */
+/** The lease of a subscription: its owner and its end. */
 interface Hold {
   readonly name: string;
   readonly holder: string;
@@ -40,7 +40,7 @@ interface Hold {
   readonly untilMs: number;
 }
 
-/** Takes or prolongs the hold on a way out; answers whether it is ours. Rule: EVENT-22. */
+/** Takes or renews the lease of a subscription; returns whether this node owns it. Rule: EVENT-22. */
 export async function updateHold(tx: Tx, { name, holder, nowMs, untilMs }: Hold): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('relays')
@@ -51,7 +51,7 @@ export async function updateHold(tx: Tx, { name, holder, nowMs, untilMs }: Hold)
         eb('holder', 'is', null),
         eb('holder', '=', holder),
         eb('held_until', '<=', nowMs),
-        // Nobody holds it for so long: the clock was set back.
+        // No lease lasts this long: the clock was set back.
         eb('held_until', '>', nowMs + bogusHoldMs),
       ]),
     )
@@ -59,7 +59,7 @@ export async function updateHold(tx: Tx, { name, holder, nowMs, untilMs }: Hold)
   return numUpdatedRows === 1n;
 }
 
-/** Gives the hold on a way out up. */
+/** Gives up the lease of a subscription. */
 export async function deleteHold(tx: Tx, name: string, holder: string): Promise<void> {
   await tx
     .updateTable('relays')
@@ -69,11 +69,11 @@ export async function deleteHold(tx: Tx, name: string, holder: string): Promise<
     .execute();
 }
 
-/** A step of whoever holds a way out; it counts only while nobody else has moved it. */
+/** A step of the owner of the lease; it takes effect only while no one else has moved the position. */
 interface Step {
   readonly name: string;
   readonly holder: string;
-  /** Where it was when the step began. */
+  /** The position at the beginning of the step. */
   readonly from: number;
 }
 
@@ -81,7 +81,10 @@ function updateOwn(tx: Tx, { name, holder, from }: Step) {
   return tx.updateTable('relays').where('name', '=', name).where('holder', '=', holder).where('position', '=', from);
 }
 
-/** Moves a way out forward, past what has arrived or was set aside; answers whether it was still ours. */
+/**
+ * Moves a subscription forward, past events that have arrived or were set aside; returns whether this node still owned
+ * it.
+ */
 export async function updatePosition(
   tx: Tx,
   step: Step,
@@ -94,8 +97,8 @@ export async function updatePosition(
 }
 
 /**
- * Notes that the next event did not arrive; answers whether it was still ours, and nobody had seen to what failed before
- * meanwhile.
+ * Records that the next event did not arrive; returns whether this node still owned the subscription, and no
+ * administrator had intervened meanwhile.
  */
 export async function updateFailure(
   tx: Tx,
@@ -109,12 +112,12 @@ export async function updateFailure(
   return numUpdatedRows === 1n;
 }
 
-/** Makes a way out try again at once, whatever failed before. */
+/** Makes a subscription retry at once, whatever failed before. */
 export async function updateRetryNow(tx: Tx, name: string): Promise<void> {
   await tx.updateTable('relays').set(well).where('name', '=', name).execute();
 }
 
-/** Moves a way out to go on after a sequence, and to try at once; answers whether there is such a one. Rule: EVENT-10. */
+/** Moves a subscription to continue after a sequence, and to try at once; returns whether it exists. Rule: EVENT-10. */
 export async function updateReplay(tx: Tx, name: string, after: number): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('relays')
@@ -124,9 +127,9 @@ export async function updateReplay(tx: Tx, name: string, after: number): Promise
   return numUpdatedRows === 1n;
 }
 
-/** Forgets a way out with its dead letters. */
+/** Deletes a subscription with its dead letters. */
 export async function deleteRelay(tx: Tx, name: string): Promise<void> {
-  // First: whoever sets an event aside at this moment holds this row.
+  // First: a node that is setting an event aside holds a lock on this row.
   await tx.deleteFrom('relays').where('name', '=', name).execute();
   await tx.deleteFrom('dead_letters').where('relay', '=', name).execute();
 }
@@ -141,7 +144,7 @@ export async function upsertLetter(tx: Tx, letter: StoredLetter): Promise<void> 
     .execute();
 }
 
-/** The first events of a way out that were asked for again. */
+/** Returns the first requeued events of a subscription. */
 export function selectRequeued(read: Reader, relay: string, limit: number): Promise<StoredLetter[]> {
   return read
     .selectFrom('dead_letters')
@@ -153,7 +156,7 @@ export function selectRequeued(read: Reader, relay: string, limit: number): Prom
     .execute();
 }
 
-/** The sequence of the first event that was asked for again, for each way out that has one. */
+/** Returns the sequence of the first requeued event of each subscription that has one. */
 export async function selectFirstRequeued(read: Reader): Promise<ReadonlyMap<string, number>> {
   const rows = await read
     .selectFrom('dead_letters')
@@ -164,7 +167,7 @@ export async function selectFirstRequeued(read: Reader): Promise<ReadonlyMap<str
   return new Map(rows.map(({ relay, sequence }) => [relay, sequence]));
 }
 
-/** A page of what was set aside, by way out and sequence; `total` is how many there are. */
+/** Returns a page of dead letters, by subscription and sequence; `total` is their number. */
 export async function selectLetters(
   read: Reader,
   { relay, offset, limit }: { readonly relay: string | undefined; readonly offset: number; readonly limit: number },
@@ -176,7 +179,7 @@ export async function selectLetters(
   return { total, letters };
 }
 
-/** How many dead letters each way out has; one without any is not there. */
+/** Returns the number of dead letters of each subscription; those without any are absent. */
 export async function countLetters(read: Reader): Promise<ReadonlyMap<string, number>> {
   const rows = await read
     .selectFrom('dead_letters')
@@ -188,8 +191,8 @@ export async function countLetters(read: Reader): Promise<ReadonlyMap<string, nu
 }
 
 /**
- * Asks for dead letters again: those of these ids, of a way out, or all; answers how many. Their ways out try at once.
- * Rule: EVENT-23.
+ * Requeues dead letters: those with these ids, of a subscription, or all. Returns their number. Their subscriptions
+ * retry at once. Rule: EVENT-23.
  */
 export async function updateRequeued(
   tx: Tx,
@@ -225,7 +228,7 @@ export async function updateLetterFailed(
     .execute();
 }
 
-/** Forgets something that was set aside; answers whether it was there. */
+/** Deletes a dead letter; returns whether it existed. */
 export async function deleteLetter(tx: Tx, id: string): Promise<boolean> {
   const { numDeletedRows } = await tx.deleteFrom('dead_letters').where('id', '=', id).executeTakeFirst();
   return numDeletedRows === 1n;

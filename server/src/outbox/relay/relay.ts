@@ -23,38 +23,38 @@ import {
 import { isGivenUp } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
 
-/** How long nobody else relays after whoever did has said nothing more; longer than a delivery takes. Rule: EVENT-22. */
+/** Duration of a lease, longer than a delivery takes; no other node relays meanwhile. Rule: EVENT-22. */
 const holdMs = minute;
 const prolongBeforeMs = holdMs / 2;
-/** How often an event is itself refused before it is set aside. Rule: EVENT-23. */
+/** Attempts in which an event itself is refused before it is set aside. Rule: EVENT-23. */
 const refusedTriesMax = 5;
-/** A position moves past events that nobody there wants once there are so many: each move is a commit. */
+/** A position moves past unwanted events once there are so many: each move is a commit. */
 const passedOverMin = 500;
 
-/** What relaying needs. */
+/** Dependencies of a relay. */
 export interface RelayParts {
   readonly db: Database;
   readonly clock: Clock;
   readonly newId: NewId;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'noteRelay' | 'countRelayed'>;
-  /** Who relays here: another name on each node. */
+  /** The owner of leases: another name on each node. */
   readonly holder: string;
 }
 
-/** What comes after a step; `seen` is what it found, `null` where the step itself changed that. */
+/** The next action after a step; `seen` is the state that it found, `null` where the step itself changed it. */
 export type Next =
   | { readonly kind: 'again' }
-  /** Until there is something to do: something else than was seen, or this moment. */
+  /** Waits for work: until the state differs from `seen`, or until this time. */
   | { readonly kind: 'wait'; readonly untilMs: number; readonly seen: RelayView | null }
   | { readonly kind: 'ended' };
 
 const again: Next = { kind: 'again' };
 
 /**
- * Carries events from a log to a sink: at least once, in order, from wherever it was when it ended, however that was. A
- * step is safe to be cut short at any point: the position moves only once the events have arrived, and only while it is
- * this relay that holds it. Rules: EVENT-9, EVENT-22, EVENT-23.
+ * Sends events from a log to a sink: at least once, in order, from where it ended. A step may be interrupted at any
+ * point: the position moves only after a delivery, and only while this relay owns the lease. Rules: EVENT-9, EVENT-22,
+ * EVENT-23.
  */
 export class Relay {
   readonly #outlet: Outlet;
@@ -66,14 +66,14 @@ export class Relay {
     this.#parts = parts;
   }
 
-  /** Delivers what is next, if anything is. Throws what the store throws; then the step may be taken again. */
+  /** Delivers the next events, if there are any. Throws what the store throws; then the step may be repeated. */
   async step(): Promise<Next> {
     const { db, metrics } = this.#parts;
     const relay = await selectRelay(db.read, this.#outlet.name);
     if (!relay) return { kind: 'ended' };
     const [letter] = await selectRequeued(db.read, relay.name, 1);
     const untilMs = this.#pauseUntil(relay);
-    // Asked for first: everything up to it is among what is read, if it is wanted.
+    // Queried first: all wanted events up to it are among those that are read next.
     const newest = await this.#outlet.source.newest(db.read);
     const events = await this.#readNext(relay);
     const behind = events.length === 0 ? 0 : newest - relay.position;
@@ -114,7 +114,9 @@ export class Relay {
     return isHeld;
   }
 
-  /** One that is refused is dead again, so that it is in nobody's way; for a way out that is unwell it waits like others. */
+  /**
+   * Sends a requeued event. Refused again, it is a dead letter again; while the destination is unavailable, it waits.
+   */
   async #deliverLetter(relay: StoredRelay, letter: StoredLetter): Promise<Next> {
     const { db, metrics } = this.#parts;
     const query = { after: letter.sequence - 1, limit: 1, types: null };
@@ -149,13 +151,13 @@ export class Relay {
     const { db, holder, clock, metrics } = this.#parts;
     const deliveredAt = delivered > 0 ? clock.now() : null;
     const step = { name, holder, from: position };
-    // Where somebody has moved it meanwhile, that counts, and these events are sent again.
+    // If the position was moved meanwhile, that wins, and these events are sent again.
     const isOurs = await db.note((tx) => updatePosition(tx, step, { to, deliveredAt }));
     if (!isOurs) this.#heldUntilMs = 0;
     metrics.countRelayed(name, 'delivered', delivered);
   }
 
-  /** What the step began with is so no longer, perhaps not even who holds the way out. */
+  /** Starts over: the state at the beginning of the step is outdated, perhaps even the owner of the lease. */
   #beginAnew(): Next {
     this.#heldUntilMs = 0;
     return again;
@@ -185,7 +187,7 @@ export class Relay {
     // What came before it has arrived: then it has failed for the first time.
     const before = position === relay.position ? relay : { attempts: 0, refusals: 0, failing_since: null };
     const [attempts, since] = [before.attempts + 1, before.failing_since ?? nowMs];
-    // Only these count towards its being set aside: that a way out was unwell says nothing of the event.
+    // Only these count towards setting it aside: an unavailable destination says nothing about the event.
     const refusals = before.refusals + (failure.kind === 'refused' ? 1 : 0);
     const step = { name: relay.name, holder: this.#parts.holder, from: position };
     metrics.countRelayed(relay.name, failure.kind === 'refused' ? 'refused' : 'unwell', 1);
@@ -204,7 +206,7 @@ export class Relay {
         last_error: failure.reason,
       }),
     );
-    // Where somebody has moved it meanwhile, or wants it tried again at once, this failure is of before that.
+    // If the subscription was moved meanwhile, or is to retry at once, this failure is outdated.
     if (!isNoted) return this.#beginAnew();
     if (giveUp && (failure.kind === 'gone' || isOver)) {
       await giveUp(failure.kind === 'gone' ? 'gone' : 'failing', failure.reason);
@@ -213,7 +215,7 @@ export class Relay {
     return { kind: 'wait', untilMs: nowMs + pauseMs, seen: null };
   }
 
-  /** Puts an event among the dead letters and goes on after it, both or neither. */
+  /** Makes an event a dead letter and moves past it, both or neither. */
   async #setAside(
     step: { readonly name: string; readonly holder: string; readonly from: number },
     {
@@ -237,7 +239,7 @@ export class Relay {
       });
       return true;
     });
-    // Where somebody has moved it meanwhile, that counts, as when events have arrived.
+    // If the position was moved meanwhile, that wins, as after a delivery.
     if (!isOurs) return this.#beginAnew();
     metrics.countRelayed(step.name, 'dead', 1);
     log.error({ relay: step.name, sequence, reason }, 'an event was set aside: an administrator may ask for it again');

@@ -6,31 +6,31 @@ import type { Outlet } from './outlet.ts';
 import { type Next, Relay, type RelayParts } from './relay.ts';
 import { RelayBoard } from './relay-board.ts';
 
-/** How long it takes at most until a new way out is seen of which this process knows nothing. */
+/** The longest time until a new subscription is noticed that another process created. */
 const lookEveryMs = second;
 const errorPauseMs = second;
-/** Without a sign of life for so long, nobody relays any more. */
+/** Without activity for this long, relaying has stopped. */
 const silentMsMax = 30 * second;
-/** How long what was committed last may take to go out when the service stops. */
+/** Milliseconds for sending the last commits when the service stops. */
 const flushMsMax = 3 * second;
-/** How long it may take until what failed with its sink is noted. */
+/** Milliseconds for recording a failure that ended with its sink. */
 const endMsMax = second;
 
-/** What all relays of this process need. */
+/** Dependencies of all relays of this process. */
 interface RelaysParts extends RelayParts {
   readonly metrics: Pick<Metrics, 'noteRelay' | 'countRelayed' | 'forgetRelay'>;
   readonly watch: LogWatch;
-  /** The ways out at the moment. One whose sink is another object than before, or whose types are others, is begun anew. */
+  /** Returns the present subscriptions. One with a different sink or different types than before is restarted. */
   readonly outlets: () => Promise<readonly Outlet[]>;
 }
 
 /** The relays of this process. */
 export interface Relays {
-  /** Whether they are at work; a way out that fails is no reason not to be. Rule: RUN-4. */
+  /** Returns whether relaying works; a failing destination is no reason that it doesn't. Rule: RUN-4. */
   isAlive(): boolean;
-  /** The names of the ways out that are served at the moment. */
+  /** Returns the names of the subscriptions that are served now. */
   names(): readonly string[];
-  /** Sends what is still to be sent, for some seconds unless less is left, and then begins nothing more. Rule: RUN-7. */
+  /** Sends pending events, for some seconds unless less is left, and then stops. Rule: RUN-7. */
   close(msMax?: number): Promise<void>;
   /** Waits, after `close` and once their sinks are closed, until none of them needs the store any more. */
   ended(): Promise<void>;
@@ -46,15 +46,15 @@ interface Running {
   readonly done: Promise<void>;
 }
 
-/** Whether what is served is still what is wanted. */
+/** Returns whether a subscription that is served is still the wanted one. */
 function isSame({ sink, types }: Outlet, other: Outlet | undefined): boolean {
   const names = (given: Outlet['types']) => (given ? [...given].sort().join(' ') : null);
   return sink === other?.sink && names(types) === names(other.types);
 }
 
 /**
- * Waits until a way out may have something to do: something was committed after `mark` and it no longer looks as it did,
- * or the moment has come.
+ * Waits until a subscription may have work: something was committed after `mark` and its state has changed, or the time
+ * has come.
  */
 async function waitForWork(
   { name, source }: Outlet,
@@ -64,7 +64,7 @@ async function waitForWork(
   const { signal } = given;
   const { untilMs, seen } = given.next;
   const leftMs = untilMs - clock.now();
-  // Where the clock was set back, the moment may be one that was never meant.
+  // If the clock was set back, the time may be one that was never meant.
   const isDue = () => clock.now() >= untilMs || untilMs - clock.now() > leftMs;
   let { mark } = given;
   for (;;) {
@@ -110,7 +110,7 @@ async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal
   await relay.release().catch((error: unknown) => log.warn({ err: error }, 'a relay could not be given up'));
 }
 
-/** The relays that run, by the names of their ways out. */
+/** Running relays, by the names of their subscriptions. */
 function runningRelays(given: RelaysParts) {
   const parts = { ...given, board: new RelayBoard(given.db.read) };
   const running = new Map<string, Running>();
@@ -129,7 +129,7 @@ function runningRelays(given: RelaysParts) {
     );
     const relay = { outlet, stop: stopping, done };
     running.set(outlet.name, relay);
-    // One that ends by itself is begun anew where it is still a way out.
+    // A relay that ended is restarted where its subscription still exists.
     void done.then(() => {
       if (running.get(outlet.name) === relay) running.delete(outlet.name);
     });
@@ -138,7 +138,7 @@ function runningRelays(given: RelaysParts) {
   return { running, stop, start };
 }
 
-/** Begins to relay to every way out there is, and to those that come. Rules: EVENT-9, EVENT-22. */
+/** Starts relaying for all subscriptions, present and future. Rules: EVENT-9, EVENT-22. */
 export function startRelays(parts: RelaysParts): Relays {
   const { watch, log, metrics } = parts;
   const { running, stop, start } = runningRelays(parts);
@@ -151,7 +151,7 @@ export function startRelays(parts: RelaysParts): Relays {
     const present = new Map(outlets.map((outlet) => [outlet.name, outlet]));
     // Those that ended by themselves run no longer, and have left their figures too.
     const gone = new Set([...known, ...running.keys()].filter((name) => !present.has(name)));
-    // One that is begun anew is served meanwhile, too.
+    // One that is being restarted counts as served, too.
     known = [...present.keys()];
     const over = [...running].filter(([name, { outlet }]) => !isSame(outlet, present.get(name)));
     await Promise.all(over.map(([name]) => stop(name)));

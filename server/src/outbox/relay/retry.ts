@@ -1,22 +1,22 @@
 import { randomInt } from 'node:crypto';
 import { day, hour, minute, second } from '../../base/clock.ts';
 
-/** How long and how often what failed is tried again. */
+/** Pauses and limits for retrying after failures. */
 export interface RetryPlan {
-  /** The pause after so many failures in a row, 1 for the first. */
+  /** Returns the pause after a number of failures in a row, 1 for the first. */
   pauseMs(attempts: number): number;
   /** No pause is longer. */
   readonly pauseMsMax: number;
-  /** After failing for so long it is given up; infinite for never. */
+  /** Disables the destination after failing for this long; infinite for never. */
   readonly giveUpAfterMs: number;
   /**
-   * But not before so many failures in a row: while the service stood still, or its clock was set forward, nothing was
-   * tried. Absent: the time alone decides.
+   * But not before this many failures in a row: while the service was stopped, or after its clock was set forward,
+   * nothing was tried. Absent: the time alone decides.
    */
   readonly giveUpAfterAttempts?: number;
 }
 
-/** Whether what has failed for so long and so often is not tried again. */
+/** Returns whether a destination has failed for so long and so often that it is to be disabled. */
 export function isGivenUp(
   { giveUpAfterMs, giveUpAfterAttempts = 0 }: RetryPlan,
   { failingMs, attempts }: { readonly failingMs: number; readonly attempts: number },
@@ -40,7 +40,7 @@ export const brokerRetry: RetryPlan = {
 
 const webhookPauses = [5 * second, 30 * second, 2 * minute, 10 * minute, 30 * minute];
 
-/** A webhook is somebody else's: it is tried quickly at first, then every hour, for a day. Rule: EVENT-26. */
+/** Retry plan for webhooks, which others run: quickly at first, then every hour, for a day. Rule: EVENT-26. */
 export const webhookRetry: RetryPlan = {
   pauseMs: (attempts) => spread(webhookPauses[attempts - 1] ?? hour),
   pauseMsMax: 2 * hour,

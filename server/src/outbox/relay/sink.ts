@@ -1,36 +1,36 @@
 import type { StreamedEvent } from '../envelope.ts';
 
 /**
- * Why events did not arrive.
- * - `unwell`: nobody was reached, or whoever was has troubles of its own. Everything waits and is tried again.
- * - `refused`: the first event that did not arrive is what is refused; the same may be true of no other.
- * - `gone`: nobody wants any event any more.
+ * The reason why events did not arrive.
+ * - `unwell`: the destination was not reached, or has failures of its own. Everything waits and is retried.
+ * - `refused`: the first event that did not arrive was refused; the others may be accepted.
+ * - `gone`: the destination wants no more events.
  */
 export interface SinkFailure {
   readonly kind: 'unwell' | 'refused' | 'gone';
   /** In a few words, for administrators and the log. Never a secret. */
   readonly reason: string;
-  /** How long it asked to be left alone, in milliseconds; bounded. */
+  /** Milliseconds that the destination asked to wait; bounded. */
   readonly retryAfterMs?: number;
 }
 
-/** How far a delivery got. */
+/** Outcome of a delivery. */
 export interface Delivery {
-  /** How many of the events, from the first on and without a gap, have surely arrived. */
+  /** The number of events, from the first on and without a gap, that have certainly arrived. */
   readonly delivered: number;
   /** Why it was not all of them; `null` where it was. */
   readonly failure: SinkFailure | null;
 }
 
-/** Where events are relayed to. */
+/** Destination of events. */
 export interface Sink {
-  /** How many events it is given at once. */
+  /** The maximum number of events per delivery. */
   readonly batchMax: number;
   /**
-   * Delivers events in their order: what comes later never arrives before what failed. An event may arrive that is not
+   * Delivers events in order: an event never arrives before one that failed earlier. An event may arrive that is not
    * counted as delivered. Takes a bounded time and never throws.
    */
   deliver(events: readonly StreamedEvent[]): Promise<Delivery>;
-  /** Ends what the sink holds; a delivery under way fails. */
+  /** Releases the resources of the sink; a delivery in flight fails. */
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { addressJudge, type Resolve } from '../../outbound/address-guard.ts';
 import { guardedConnector } from '../../outbound/guarded-connector.ts';
 import { type AnswerHead, LateError } from './outcome.ts';
 
-/** The bodies of answers mean nothing: so much is read, for so long, for the sake of the connection. */
+/** Bytes and milliseconds for reading the body of a response, which is ignored, to keep the connection usable. */
 const spareBytesMax = 16_384;
 const spareMsMax = 2 * second;
 
@@ -46,12 +46,14 @@ export class Exchanger {
     });
   }
 
-  /** Whether it can be used no more: it was ended, or something went wrong. */
+  /** Returns whether it is unusable: it was ended, or something went wrong. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
 
-  /** Sends one request and answers the head of what comes back; redirects are not followed. Throws what went wrong. */
+  /**
+   * Sends one request and returns the head of the response; redirects are not followed. Throws the connection's error.
+   */
   async post(post: Post): Promise<AnswerHead> {
     const controller = new AbortController();
     let giveUp = () => {};

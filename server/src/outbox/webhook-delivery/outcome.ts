@@ -7,11 +7,11 @@ export class LateError extends Error {
   override readonly name = 'LateError';
 }
 
-/** Refused, with what may be different the next time. */
+/** Rejections that may succeed the next time. */
 const passing = new Set([408, 425, 429]);
 const retryAfterMsMax = hour;
 
-/** What errors of connections mean, in a few words. */
+/** Short descriptions of connection errors. */
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name does not resolve',
   EAI_AGAIN: 'the name could not be looked up',
@@ -28,7 +28,7 @@ const words: Readonly<Record<string, string>> = {
 };
 const tlsForm = /^(?:CERT_|ERR_TLS_|ERR_SSL_|EPROTO$)|CERT|ISSUER|SIGNATURE|CRL/;
 
-/** Why an attempt got no answer, in a few words: for administrators. */
+/** Returns the reason why an attempt got no response, in a few words: for administrators. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ForbiddenAddressError) return error.message;
   if (error instanceof LateError) return 'no answer in time';
@@ -39,20 +39,22 @@ export function reasonOf(error: unknown): string {
   return tlsForm.test(code) ? `the connection is not secure: ${code}` : `failed: ${code || 'for an unknown reason'}`;
 }
 
-/** What `Retry-After` asks for, in milliseconds, at most an hour; `null` where it says nothing that can be read. */
+/** Returns the delay of `Retry-After` in milliseconds, at most an hour; `null` where it is unreadable. */
 function readRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
   const ms = /^\d+$/.test(header) ? Number(header) * second : Date.parse(header) - nowMs;
   return Number.isNaN(ms) || ms <= 0 ? null : Math.min(ms, retryAfterMsMax);
 }
 
-/** The head of an answer. */
+/** Head of a response. */
 export interface AnswerHead {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
 
-/** Why an answer means that the message did not arrive; `null`: it did. Rules: EVENT-23, EVENT-26. */
+/**
+ * Returns the reason why a response means that the message did not arrive; `null`: it did. Rules: EVENT-23, EVENT-26.
+ */
 export function failureOf({ status, retryAfter }: AnswerHead, nowMs: number): SinkFailure | null {
   if (status >= 200 && status < 300) return null;
   if (status === 410) return { kind: 'gone', reason: 'answered 410' };

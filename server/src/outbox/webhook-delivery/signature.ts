@@ -8,7 +8,7 @@ export function mintRawWebhookSecret(): Secret {
   return new Secret(prefix + randomBytes(32).toString('base64'));
 }
 
-/** What is signed of a message. */
+/** Signed parts of a message. */
 interface SignedParts {
   /** The same however often the message is sent. Holds no full stop. */
   readonly id: string;

@@ -401,7 +401,7 @@ describe('the guard', () => {
     const url = toPort('rebinding.example', receiver.port, 'http');
     expect((await sendTo(sender, url)).failure).toBeNull();
     expect(count).toBe(1);
-    // What is connected stays where it is; what connects anew is judged anew.
+    // Open connections stay; new ones are checked again.
     expect((await sendTo(sender, url)).failure).toBeNull();
     expect([count, receiver.connections]).toEqual([1, 1]);
     await sender.forget('one');

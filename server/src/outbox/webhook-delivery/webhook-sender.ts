@@ -9,7 +9,7 @@ import { signatureHeaders } from './signature.ts';
 
 const exchangeMsMax = 15 * second;
 
-/** Where a message goes, and what it is signed with. */
+/** Address and secrets of a webhook. */
 export interface WebhookTarget {
   /** Of the webhook: messages to one of them go by one connection, one after another. */
   readonly id: string;
@@ -24,12 +24,12 @@ interface WebhookMessage extends Message {
   readonly id: string;
 }
 
-/** What became of one attempt. */
+/** Outcome of one attempt. */
 export interface WebhookAttempt {
   /** Milliseconds since 1970. */
   readonly atMs: number;
   readonly durationMs: number;
-  /** Of the answer; `null` without one. */
+  /** Status of the response; `null` without one. */
   readonly status: number | null;
   /** `null`: the message has arrived. */
   readonly failure: SinkFailure | null;
@@ -41,15 +41,15 @@ export interface WebhookSender {
   send(target: WebhookTarget, message: WebhookMessage): Promise<WebhookAttempt>;
   /** Why no message could ever get to an address, as far as that can be seen at once; `null`: it may. Rule: EVENT-24. */
   objectionTo(url: URL): string | null;
-  /** Ends the connections of a webhook; what is under way there fails. */
+  /** Closes the connections of a webhook; messages in flight fail. */
   forget(webhookId: string): Promise<void>;
-  /** Ends all connections; what is under way fails. */
+  /** Closes all connections; messages in flight fail. */
   close(): Promise<void>;
 }
 
 interface SenderParts {
   readonly clock: Clock;
-  /** What is allowed although it is not public: the same array as long as nothing changes. Rule: CONFIG-31. */
+  /** Returns allowed networks that are not public: the same array as long as nothing changes. Rule: CONFIG-31. */
   readonly networks: () => readonly string[];
   /** The system's resolver, without it. */
   readonly resolve?: Resolve;

@@ -6,13 +6,13 @@ interface WebhookSinkParts {
   readonly sender: WebhookSender;
   /** Of the webhook. */
   readonly id: string;
-  /** Where messages go at the moment; `null` where nothing is to be sent any more. */
+  /** Returns the present address and secrets; `null` where nothing is to be sent any more. */
   readonly target: () => Promise<WebhookTarget | null>;
-  /** Told of each attempt. */
+  /** Called for each attempt. */
   readonly record: (event: Envelope, attempt: WebhookAttempt) => Promise<void>;
-  /** How messages are written at the moment. Rules: EVENT-21, CONFIG-30. */
+  /** Returns the present format of messages. Rules: EVENT-21, CONFIG-30. */
   readonly form: () => { readonly format: EventsFormat; readonly source: string };
-  /** Told of what should not happen. */
+  /** Called for unexpected errors. */
   readonly onFault: (error: unknown) => void;
 }
 
