@@ -7,7 +7,7 @@ import type { Answer, Client, Json, TestApp } from './test-app.ts';
 
 /** Something that an administrator does; it may break off half way. */
 export interface Change {
-  readonly does: 'create' | 'rename' | 'poison' | 'move' | 'delete' | 'restore' | 'organization' | 'group' | 'nonsense';
+  readonly does: 'create' | 'rename' | 'poison' | 'delete' | 'restore' | 'organization' | 'group' | 'nonsense';
   /** Index of the user, where it is about one. */
   readonly whom: number;
   readonly breaks: Break | null;
@@ -124,8 +124,6 @@ export class Play {
         return this.#admin.delete(`/users/${id}`);
       case 'restore':
         return this.#admin.post(`/users/${id}/restore`);
-      case 'move':
-        return this.#admin.patch(`/users/${id}/email`, { email });
       case 'poison':
         return this.#admin.patch(`/users/${id}/designation`, { designation: 'poison' });
       default:

@@ -35,7 +35,7 @@ const breaks = fc.oneof(
 );
 const changing: fc.Arbitrary<Change> = fc.record({
   does: fc.constantFrom(
-    ...(['create', 'create', 'rename', 'rename', 'poison', 'move', 'delete', 'restore'] as const),
+    ...(['create', 'create', 'rename', 'rename', 'poison', 'delete', 'restore'] as const),
     ...(['organization', 'group', 'nonsense'] as const),
   ),
   whom: fc.nat({ max: 2 }),
