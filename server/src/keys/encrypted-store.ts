@@ -58,12 +58,13 @@ export async function selectEncrypted(read: Reader): Promise<readonly EncryptedV
     ...webhooks.map(({ id, secret }) =>
       encrypted(secret, (tx, next) => tx.updateTable('webhooks').set({ secret: next }).where('id', '=', id).execute()),
     ),
-    ...webhooks.flatMap(({ id, earlier_secret: content }) => {
-      if (content === null) return [];
-      const replace = (tx: Tx, next: string) =>
-        tx.updateTable('webhooks').set({ earlier_secret: next }).where('id', '=', id).execute();
-      return [encrypted(content, replace)];
-    }),
+    ...webhooks.flatMap(({ id, earlier_secret: content }) =>
+      content === null
+        ? []
+        : encrypted(content, (tx, next) =>
+            tx.updateTable('webhooks').set({ earlier_secret: next }).where('id', '=', id).execute(),
+          ),
+    ),
     ...keys.map(({ name, content }) =>
       encrypted(content, (tx, next) =>
         tx.updateTable('shared_keys').set({ content: next }).where('name', '=', name).execute(),
