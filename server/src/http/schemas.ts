@@ -78,12 +78,6 @@ export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) 
   return z.strictObject(parameters);
 }
 
-/**
- * Any query: unknown parameters are ignored. For what monitors and other services ask by conventions of their own, where no
- * parameter could narrow or widen anything; every other operation refuses those that it doesn't declare. Rule: CRED-10.
- */
-export const anyQuery = z.looseObject({});
-
 /** The response of operations that only confirm success. */
 export const messageAnswer = z.object({ message: z.string() });
 

@@ -18,8 +18,6 @@ export interface ReadQueue {
    * @param holder whom it is counted for
    */
   run<T>(holder: string, work: () => Promise<T>): Promise<T>;
-  /** The same for what goes on in the background of a caller, and waits however many there are. */
-  runPatiently<T>(holder: string, work: () => Promise<T>): Promise<T>;
 }
 
 /** Makes the queue of a process. Rule: HTTP-38. */
@@ -76,6 +74,5 @@ export function readQueue(): ReadQueue {
         counted.take(scope, holder);
         return inTurn(holder, work);
       }),
-    runPatiently: inTurn,
   };
 }

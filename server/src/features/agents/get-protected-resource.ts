@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
-import { anyQuery } from '../../http/schemas.ts';
 
 /** With the path of the resource, and without: some clients ask for one, some for the other. */
 const ends = ['', '/mcp'] as const;
@@ -14,7 +13,6 @@ export const getProtectedResource = endpoints(ends, (end) =>
     tag: 'Agents',
     summary: 'What the MCP endpoint takes as credential: a personal access token, made by its owner (RFC 9728)',
     policy: { who: 'anyone' },
-    query: anyQuery,
     response: {
       200: z.object({
         resource: z.string(),

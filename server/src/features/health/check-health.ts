@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
-import { anyQuery, timestamp } from '../../http/schemas.ts';
+import { timestamp } from '../../http/schemas.ts';
 
 const response = { 200: z.object({ status: z.string(), timestamp }) };
 
@@ -14,7 +14,6 @@ export const areaHealth = endpoints(['org', 'users', 'userGroups'], (area) =>
     tag: 'Health',
     summary: 'Whether the service answers',
     policy: { who: 'anyone' },
-    query: anyQuery,
     response,
     async handle({ clock }) {
       return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
@@ -30,7 +29,6 @@ export const checkLive = endpoint({
   tag: 'Health',
   summary: 'Whether the process answers',
   policy: { who: 'anyone' },
-  query: anyQuery,
   response,
   async handle({ clock }) {
     return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
@@ -45,7 +43,6 @@ export const checkReady = endpoint({
   tag: 'Health',
   summary: 'Whether the service can do its work: the store answers, and events are being relayed',
   policy: { who: 'anyone' },
-  query: anyQuery,
   response,
   async handle({ clock, db, relays }) {
     try {

@@ -2,7 +2,6 @@ import { day, toTimestamp } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { bytesAnswer } from '../../http/media.ts';
-import { anyQuery } from '../../http/schemas.ts';
 
 /** Less than a year, as RFC 9116 recommends. */
 const validDays = 180;
@@ -15,7 +14,6 @@ export const getSecurityContact = endpoint({
   tag: 'Health',
   summary: 'Where to report a vulnerability (RFC 9116); 404 unless SECURITY_CONTACT is set',
   policy: { who: 'anyone' },
-  query: anyQuery,
   async precondition({ config }) {
     if (config.securityContact === null) throw new RefusedError('notFound');
   },

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { anyQuery } from '../../http/schemas.ts';
 
 const jwk = z.object({
   kty: z.string(),
@@ -19,7 +18,6 @@ export const getJwks = endpoint({
   tag: 'Keys',
   summary: 'Get the public keys that tokens are signed with (RFC 7517)',
   policy: { who: 'anyone' },
-  query: anyQuery,
   response: { 200: z.object({ keys: z.array(jwk) }) },
   async handle({ keys }) {
     return { keys: [...(await keys.publicKeys())] };
