@@ -28,7 +28,7 @@ export interface BrokerKind {
   /** Of its configuration file. */
   configuration(place: { readonly port: number; readonly dataDir: string }): string;
   arguments(configurationFile: string): readonly string[];
-  /** Throws while it does not answer yet. */
+  /** Throws while it does not respond yet. */
   ask(port: number): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { CommandError } from './failures.ts';
  */
 export async function writeNewFile(file: string, batches: AsyncIterable<readonly string[]>): Promise<number> {
   const out = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    throw new CommandError('failed', `The file ${file} cannot be made, or is there already`, { cause: error });
+    throw new CommandError('failed', `The file ${file} cannot be created, or exists already`, { cause: error });
   });
   try {
     let written = 0;

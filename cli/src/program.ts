@@ -6,18 +6,18 @@ import { flagOf } from './options.ts';
 const description =
   "Latchkey's command for its operator. It works on the data directory itself, whether the server runs or not.";
 const exitCodesText = `
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by a rule.`;
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 rejected by a rule.`;
 
 /** Descriptions of the first words of commands. */
 const nouns: Readonly<Record<string, string>> = {
   admin: 'Administrators: the way back in',
   audit: 'The audit log: verifying, exporting',
   completion: 'Completion of command lines, for shells',
-  import: 'Bringing in what another place holds: people of a CSV file, the dump of another deployment',
+  import: 'Import users of a CSV file, or the dump of another deployment',
   keys: 'The keys that tokens are signed and settings encrypted with: changing them',
   org: 'The organization: its state, restoring, purging',
   service: 'Services that get scoped tokens: registering, listing, ending',
-  token: "Personal access tokens: listing and revoking everybody's",
+  token: 'Personal access tokens of all users: list, revoke',
   user: 'Users: erasing their data',
 };
 
@@ -79,8 +79,8 @@ function createParser(commands: readonly Command[], speaker: Speaker): Parser {
 
 /** Converts an error of the command line: the library's message, and where to read on. */
 function usageError(error: CommanderError): CommandError {
-  const message = error.code === 'commander.help' ? 'say which command' : error.message.replace(/^error: /, '');
-  return new CommandError('usage', `${message.replaceAll('\n', ' ')}; latchkey --help tells more`, { cause: error });
+  const message = error.code === 'commander.help' ? 'name a command' : error.message.replace(/^error: /, '');
+  return new CommandError('usage', `${message.replaceAll('\n', ' ')}; see latchkey --help`, { cause: error });
 }
 
 /**

@@ -19,7 +19,7 @@ const texts: Readonly<Record<Reason, string>> = {
   organizationDeleted: 'The organization is deleted: latchkey org restore brings it back',
   notDeleted: 'The organization is not deleted: there is nothing to restore, and nothing that may be purged',
   noSuchAdministrator: 'There is no active administrator with that address',
-  passwordsOff: 'Nobody signs in with a password here: --reset-sign-in has everybody do so again',
+  passwordsOff: 'Passwords are not used for sign-in here: --reset-sign-in resets it to passwords alone',
   noSuchToken: 'There is no such token, or it has ended already',
   noSuchUser: 'There is no such user',
   userNotDeleted: 'The user is not deleted: delete the user first',

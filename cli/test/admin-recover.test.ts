@@ -88,7 +88,7 @@ describe('latchkey admin recover', () => {
       store.exec(`UPDATE auth_configs SET steps = '[{"order":1,"allowedMethods":[{"type":"oidc"}]}]'`);
       store.close();
       expect(await methods()).toEqual(['oidc']);
-      await expectRefused(at, 'Nobody signs in with a password here: --reset-sign-in has everybody do so again');
+      await expectRefused(at, 'Passwords are not used for sign-in here: --reset-sign-in resets it to passwords alone');
       expect(readStore(dataDir, 'SELECT id FROM one_time_links')).toEqual([]);
       expect(await methods()).toEqual(['oidc']);
 

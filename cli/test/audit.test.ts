@@ -47,7 +47,7 @@ describe('latchkey audit verify', () => {
       expect(other).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: `latchkey: The audit log is broken at record ${head.sequence}: it is sound, and not the one that was noted: the log was rewritten\n`,
+        stderr: `latchkey: The audit log is broken at record ${head.sequence}: it is consistent, but not the one that was noted: the log was rewritten\n`,
       });
       const further = await latchkey(['audit', 'verify', ...at, '--expect', `${head.sequence + 1}:${head.hash}`]);
       expect(further).toMatchObject({
@@ -59,7 +59,7 @@ describe('latchkey audit verify', () => {
   it('1: one clear line names the first broken record, in JSON too (AUDIT-11)', () =>
     withLog(async (dataDir) => {
       write(dataDir, "UPDATE audit_log SET details = '{}' WHERE sequence = 2");
-      const message = 'The audit log is broken at record 2: its network, details or changes are not what was written';
+      const message = 'The audit log is broken at record 2: its network, details or changes were changed';
       const args = ['audit', 'verify', '--data-dir', dataDir];
       expect(await latchkey(args)).toMatchObject({ code: 1, stdout: '', stderr: `latchkey: ${message}\n` });
       const { code, stdout, stderr } = await latchkey([...args, '--json']);

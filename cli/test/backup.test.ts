@@ -9,7 +9,7 @@ beforeAll(ensureServerIsBuilt);
 vi.setConfig({ testTimeout: 60_000 });
 
 const warning =
-  'It holds the keys too: whoever has this file can sign as this instance. Keep it as secret as a password.';
+  'It contains the keys too: anyone who has this file can sign as this instance. Keep it as secret as a password.';
 
 /** A store with some users and no server, and a directory next to it for back-ups. */
 async function withStore(work: (dataDir: string, backups: string) => Promise<void>): Promise<void> {

@@ -197,7 +197,7 @@ describe('latchkey doctor', () => {
       const { code, of } = await examine(dataDir, { PORT });
       expect([code, of('server')?.state, of('clock')?.state]).toEqual([0, 'ok', 'ok']);
       expect(of('server')?.message).toMatch(/^A server runs on .* and answers$/);
-      expect(of('clock')?.message).toMatch(/and so does the server$/);
+      expect(of('clock')?.message).toMatch(/and so does that of the server$/);
       expect((await examine(dataDir)).of('server')?.message).toMatch(/but none answers at 127\.0\.0\.1:1 /);
       expect((await examine(sound, { PORT })).of('server')?.message).toMatch(/^A server answers, but none runs on/);
       expect((await server.end('SIGTERM')).code).toBe(0);

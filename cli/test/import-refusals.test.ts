@@ -209,7 +209,7 @@ describe('a dump for an organization that is here', () => {
     expect(await imported(app, ['dump'], toLines(lines))).toMatchObject({
       passwords: 1,
       left: {
-        'passwords that cannot be verified here: these people set new ones': 2,
+        'passwords that cannot be verified here: these users set new ones': 2,
         'documents of other collections': 1,
       },
     });

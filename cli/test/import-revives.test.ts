@@ -50,7 +50,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
     await imported(app, ['dump'], toLines(lines));
     const rows = byId();
     for (const number of [0x51, 0x52, 0x53]) expect(rows.get(idOf(number)).revoked_at).not.toBeNull();
-    expect(rows.get(idOf(0x53)).revoke_reason).toBe('The token that made it was revoked');
+    expect(rows.get(idOf(0x53)).revoke_reason).toBe('The token that created it was revoked');
     expect(rows.get(idOf(0x55))).toMatchObject({
       revoked_at: null,
       expires_at: Date.parse('2099-01-01T00:00:00.000Z'),

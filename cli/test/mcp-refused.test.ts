@@ -69,7 +69,7 @@ describe('latchkey mcp with what it cannot work with', () => {
       [to('localhost:3000'), noScheme],
       [to('https://ada:secret@example.com'), 'The address of the instance must hold no user name and no password'],
       [to('https://example.com/?x=1'), /must hold no \? and no #/],
-      [to('http://latchkey.example.com/mcp'), /would travel to http:\/\/latchkey\.example\.com for everybody/],
+      [to('http://latchkey.example.com/mcp'), /would be sent to http:\/\/latchkey\.example\.com unencrypted/],
     ];
     expect(await Promise.all(cases.map(([ran]) => ran))).toEqual(cases.map(([, line]) => ends(2, line)));
   });
@@ -81,7 +81,7 @@ describe('latchkey mcp with what it cannot work with', () => {
     const { url } = instance;
     const to = (address: string) => run(['--url', address, '--token', raw]);
     const stranger = (path: string, status: number) =>
-      `There is no Latchkey at ${url}${path}: it answers ${status}, and not as one does. Give the address that BASE_URL of the instance says`;
+      `There is no Latchkey at ${url}${path}: it answers ${status} in another form. Use the address in BASE_URL of the instance`;
     const nothing = 'nothing listens there (ECONNREFUSED). Is the address right, and does the instance run?';
     const cases: readonly Case[] = [
       [to(gone.url), `${gone.url} cannot be reached: ${nothing}`],
@@ -107,12 +107,12 @@ describe('latchkey mcp with what it cannot work with', () => {
     const [revoked, expired] = [await admin.token(), await admin.token({ expiryDays: 30 })];
     await admin.delete(`/personal-access-tokens/${revoked.tokenId}`);
     const refused = (words: string) =>
-      `${app.url} refuses the token: ${words}. Make another one in the console or with POST /api/v1/personal-access-tokens`;
+      `${app.url} rejects the token: ${words}. Create another one in the console or with POST /api/v1/personal-access-tokens`;
     const withToken = (token: string | null) => run(['--url', app.url], { LATCHKEY_TOKEN: token ?? '' });
     expect(await withToken('nonsense')).toEqual(ends(3, refused('The token is not valid')));
     expect(await withToken(revoked.credential)).toEqual(ends(3, refused('The token was revoked')));
     app.clock.advance(31 * 24 * 3_600_000);
-    expect(await withToken(expired.credential)).toEqual(ends(3, refused('The token is past its time')));
+    expect(await withToken(expired.credential)).toEqual(ends(3, refused('The token has expired')));
     const { code, stdout, stderr } = await run(['--url', app.url, '--token', 'nonsense', '--json']);
     expect({ code, stdout, ...JSON.parse(stderr) }).toEqual({
       code: 3,

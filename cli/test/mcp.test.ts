@@ -149,7 +149,7 @@ describe('latchkey mcp', () => {
     terminal.stdin.write('typed-wrongly\r');
     await ended;
     expect(terminal.exitCode).toBe(3);
-    expect(shown).toContain('refuses the token: The token is not valid');
+    expect(shown).toContain('rejects the token: The token is not valid');
     expect(shown).not.toContain('typed-wrongly');
   });
 });

@@ -81,7 +81,7 @@ const found = async ({ place, dataDir }: Cut) =>
 const cures: Readonly<Record<string, readonly (readonly [flags: readonly string[], end: object])[]>> = {
   'embedded, empty': [[[], { code: 0, stderr: '' }]],
   'embedded, unfinished': [
-    [[], { code: 1, stderr: expect.stringMatching(/--force throws away/) }],
+    [[], { code: 1, stderr: expect.stringMatching(/--force deletes/) }],
     [['--force'], { code: 0, stderr: '' }],
   ],
   'no embedded, unfinished': [[[], { code: 0, stderr: '' }]],

@@ -27,7 +27,7 @@ describe('latchkey move changes nothing', () => {
         expect(stdout).toBe('');
         return `${code} ${stderr}`;
       };
-      expect(await failed([])).toMatch(/^2 latchkey: say where to: --to, or DATABASE_URL\n$/);
+      expect(await failed([])).toMatch(/^2 latchkey: name the database: --to, or DATABASE_URL\n$/);
       expect(await failed(['--to', 'mysql://here/x'])).toMatch(/^1 latchkey: DATABASE_URL is "mysql:[^\n]+\n$/);
       expect(await failed(['--to', place.url, '--back'])).toMatch(/^2 /);
       expect(await failed(['--to', place.url, '--yes'])).toMatch(/^2 /);

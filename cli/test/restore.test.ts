@@ -47,9 +47,9 @@ describe('latchkey restore', () => {
         ['missing', Buffer.alloc(0), /cannot be read: ENOENT/],
         ['empty', Buffer.alloc(0), /is no back-up of Latchkey/],
         ['text', Buffer.from('something else '.repeat(1_000)), /is no back-up of Latchkey/],
-        ['short', whole.subarray(0, whole.length - 10_000), /without the seal of a back-up: it was cut short/],
-        ['store', readFileSync(join(dataDir, 'latchkey.db')), /not made by latchkey backup/],
-        ['damaged', turned, /is damaged: it is not what was written/],
+        ['short', whole.subarray(0, whole.length - 10_000), /without the checksum of a back-up: it is incomplete/],
+        ['store', readFileSync(join(dataDir, 'latchkey.db')), /not created by latchkey backup/],
+        ['damaged', turned, /is damaged: its checksum does not match/],
         ['newer', readFileSync(join(directory, 'newer.lkb')), /has schema 99, this release knows \d+: restore it with/],
       ];
       for (const [name, bytes, told] of cases) {
@@ -111,7 +111,7 @@ describe('latchkey restore', () => {
         code: 3,
         stdout: '',
         stderr: expect.stringMatching(
-          /^latchkey: Nothing tells what ended since [^\n]+ holds no store\)[^\n]+--revoke[^\n]+\n$/,
+          /^latchkey: There is no record of what ended since [^\n]+ holds no store\)[^\n]+--revoke[^\n]+\n$/,
         ),
       });
       expect(namesIn(fresh)).toEqual([]);
@@ -121,7 +121,7 @@ describe('latchkey restore', () => {
       const said = await latchkey([...args, '--without-journal', '--revoke', 'none']);
       expect(said).toMatchObject({
         code: 0,
-        stdout: expect.stringContaining('what ended since the back-up counts again'),
+        stdout: expect.stringContaining('credentials that ended since the back-up are valid again'),
       });
       expect(query(fresh, 'SELECT * FROM personal_access_tokens WHERE revoked_at IS NOT NULL')).toEqual([]);
       expect(existsSync(join(fresh, 'signing-keys.json'))).toBe(true);
@@ -151,7 +151,7 @@ describe('latchkey restore', () => {
       const damaged = await latchkey([...args, dataDir]);
       expect(damaged).toMatchObject({
         code: 3,
-        stderr: expect.stringMatching(/^latchkey: Nothing tells [^\n]+ is damaged[^\n]+\n$/),
+        stderr: expect.stringMatching(/^latchkey: There is no record of [^\n]+ is damaged[^\n]+\n$/),
       });
       const { restored } = await latchkeyJson(...args, dataDir, '--without-journal', '--revoke', 'none');
       expect(readFileSync(join(restored.keptAside, 'latchkey.db'), 'utf8')).toMatch(/^no store at all/);

@@ -179,7 +179,7 @@ describe('latchkey seed', () => {
       expect(await seeding).toMatchObject({
         code: 3,
         stdout: '',
-        stderr: 'latchkey: The organization was deleted meanwhile: what was made before stays with it\n',
+        stderr: 'latchkey: The organization was deleted meanwhile: the records created so far stay in it\n',
       });
       await server.end('SIGTERM');
       const types = readStore(dataDir, 'SELECT event_type FROM outbox ORDER BY sequence');

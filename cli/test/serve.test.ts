@@ -64,7 +64,7 @@ describe('latchkey serve', () => {
       expect(await metrics()).toBe(200);
       write('{ "METRICS": "off" }');
       expect(await metrics()).toBe(200);
-      await hangUp('the configuration was read anew');
+      await hangUp('configuration reloaded');
       expect(await metrics()).toBe(404);
       write('{ "METRICS": "on", "PAT_PREFIX": "a b" }');
       await hangUp('the old configuration stays');

@@ -139,7 +139,7 @@ describe('latchkey service', () => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir });
       const token = await server.setUp();
       const at = ['--data-dir', dataDir];
-      const problem = '--name or --scopes is not right; latchkey service create --help tells more';
+      const problem = '--name or --scopes is not valid; see latchkey service create --help';
       const wrong: [string[], string][] = [
         [['--name', 'x', '--scopes', 'USER_LOOKUP,org:read'], problem],
         [['--name', 'x', '--scopes', ','], problem],

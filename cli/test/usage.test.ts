@@ -42,15 +42,15 @@ describe('latchkey --help', () => {
 
 describe('a wrong command line', () => {
   it.each([
-    [[], 'say which command'],
-    [['org'], 'say which command'],
+    [[], 'name a command'],
+    [['org'], 'name a command'],
     [['organization'], "unknown command 'organization'"],
     [['org', 'destroy'], "unknown command 'destroy' (Did you mean restore?)"],
     [['org', 'status', '--datadir', 'x'], "unknown option '--datadir' (Did you mean --data-dir?)"],
     [['org', 'status', 'now'], "too many arguments for 'status'. Expected 0 arguments but got 1."],
     [['org', 'status', '--data-dir'], "option '--data-dir <directory>' argument missing"],
   ])('ends with 2 and one line, of JSON where that is asked for: %j (CLI-5, CLI-6)', async (args, problem) => {
-    const line = `${problem}; latchkey --help tells more`;
+    const line = `${problem}; see latchkey --help`;
     expect(await latchkey(args)).toMatchObject({ code: 2, stdout: '', stderr: `latchkey: ${line}\n` });
     const { code, stdout, stderr } = await latchkey([...args, '--json']);
     // Where a value is missing, the next word is taken for it.

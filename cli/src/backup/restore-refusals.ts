@@ -5,17 +5,17 @@ import { CommandError } from '../failures.ts';
 
 const texts: Readonly<Record<CarryRefusal, string>> = {
   otherOrganization: 'the present store holds another organization than the back-up, or one of the two holds none',
-  otherLog: 'the present store does not go on from the back-up: the last audit record of the back-up is not in its log',
+  otherLog: 'the present store does not continue the back-up: the last audit record of the back-up is not in its log',
   otherTables: 'the present store has other tables than this release',
-  noAdministrator: 'nobody who is an administrator now is in the back-up',
+  noAdministrator: 'none of the present administrators is in the back-up',
 };
 
 const wayOut =
-  '--without-journal restores the back-up as it is; --revoke then has to say what is to end: sessions, tokens, all, or none, so that what was revoked since works again';
+  '--without-journal restores the back-up as it is; --revoke then names what to revoke: sessions, tokens, all, or none; with none, credentials that were revoked since become valid again';
 
 /** Error of a restore without a journal, which would tell what ended since the back-up. Nothing has changed. */
 export function noJournal(problem: string): CommandError {
-  return new CommandError('refused', `Nothing tells what ended since the back-up (${problem}). ${wayOut}`);
+  return new CommandError('refused', `There is no record of what ended since the back-up (${problem}). ${wayOut}`);
 }
 
 /** The end of a restore that cannot take over from the present store. Nothing has changed. */
@@ -28,13 +28,13 @@ export function requireSchema({ schema }: BackupFacts, mayMigrate: boolean): voi
   if (schema > schemaVersion) {
     throw new CommandError(
       'failed',
-      `The back-up has schema ${schema}, this release knows ${schemaVersion}: restore it with the release that made it, or a newer one`,
+      `The back-up has schema ${schema}, this release knows ${schemaVersion}: restore it with the release that created it, or a newer one`,
     );
   }
   if (schema < schemaVersion && !mayMigrate) {
     throw new CommandError(
       'refused',
-      `The back-up has schema ${schema}, this release works with ${schemaVersion}: --migrate brings it there; or restore it with the release that made it`,
+      `The back-up has schema ${schema}, this release works with ${schemaVersion}: use --migrate, or restore it with the release that created it`,
     );
   }
 }

@@ -6,13 +6,13 @@ export const adminRecover = command({
   name: 'admin recover',
   summary: 'Print a link with which an administrator sets a new password',
   details:
-    'For when nobody gets in any more: a forgotten password, a mail server that does not work. The link works once, for ' +
+    'Use it when no administrator can sign in: a forgotten password, a mail server that does not work. The link works once, for ' +
     '20 minutes, and is printed here only. Setting a password with it ends the sessions of that administrator.',
   examples: ['admin recover', 'admin recover --email ada@example.com', 'admin recover --reset-sign-in --json'],
   options: {
     ...storeOptions,
     email: text('address', 'of which administrator; without it the first one'),
-    resetSignIn: flag('have everybody sign in with a password alone from now on'),
+    resetSignIn: flag('reset sign-in to a password alone, for all users'),
   },
   async run({ dataDir, email, resetSignIn }, surroundings) {
     const { operator, operatorConfig, withStore } = await import('../operator-store.ts');

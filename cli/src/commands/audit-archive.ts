@@ -14,14 +14,14 @@ export const auditArchive = command({
   summary: 'Write the oldest records of the audit log into a file, and remove them if that is wanted',
   details:
     'Writes JSON Lines, oldest record first, each with all that it takes to verify it without the store. The file is new, and ' +
-    'its owner’s alone. --remove then removes what was written behind a signed checkpoint, so that audit verify still proves ' +
-    'the rest. It may run beside a server.',
+    'its owner’s alone. --remove then removes the written records behind a signed checkpoint, so that audit verify still proves ' +
+    'the rest. It may run while a server runs.',
   examples: ['audit archive --before 2026-01-01 --to audit-2025.jsonl --remove'],
   options: {
     ...storeOptions,
     before: neededText('date', 'of the oldest record that is not written, in UTC'),
     to: neededText('file', 'which must not be there yet'),
-    remove: flag('remove what was written'),
+    remove: flag('remove the written records from the log'),
   },
   async run({ dataDir, before, to, remove }, surroundings) {
     const beforeMs = readDate(before);

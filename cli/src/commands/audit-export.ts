@@ -8,7 +8,7 @@ export const auditExport = command({
   summary: 'Write the whole audit log into a file',
   details:
     'Oldest record first, each with all that it takes to verify it without the store. The file is new, and its owner’s ' +
-    'alone. It changes nothing, and may run beside a server.',
+    'alone. It changes nothing, and may run while a server runs.',
   examples: ['audit export --file audit.jsonl', 'audit export --file audit.csv --format csv'],
   options: {
     ...storeOptions,
@@ -22,7 +22,7 @@ export const auditExport = command({
     const { selectAuditEnd } = await import('../../../server/src/audit-log/audit-events.ts');
     const records = await withStore(surroundings, dataDir, async ({ db }) => {
       const out = await open(file, 'wx', 0o600).catch((error: unknown) => {
-        throw new CommandError('failed', `The file ${file} cannot be made, or is there already`, { cause: error });
+        throw new CommandError('failed', `The file ${file} cannot be created, or exists already`, { cause: error });
       });
       try {
         const total = await selectAuditEnd(db.read);

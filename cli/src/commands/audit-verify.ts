@@ -14,10 +14,10 @@ function readHead(given: string | null) {
 /** Rules: AUDIT-11, AUDIT-20. */
 export const auditVerify = command({
   name: 'audit verify',
-  summary: 'Go through the whole audit log and tell whether anything in it was changed, removed or put in',
+  summary: 'Verify the whole audit log: whether any record was changed, removed or inserted',
   details:
-    'Prints the number and the hash of the last record. Keep them where nobody who can write to the store can write: given ' +
-    'to --expect later, they prove that all up to there is still what it was, also against somebody who rewrote the log ' +
+    'Prints the number and the hash of the last record. Keep them out of reach of everyone who can write to the store: given ' +
+    'to --expect later, they prove that everything up to there is unchanged, even against someone who rewrote the log ' +
     'and its hashes. It tells how many records were erased with a user; only a user who is erased counts, and only a record that is signed. Without ENCRYPTION_KEY it believes signatures, and says how many. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
   examples: [
     'audit verify',
@@ -42,7 +42,7 @@ export const auditVerify = command({
       throw new CommandError('failed', message, { more: { broken: { sequence, fault } } });
     }
     const { records, erased, erasedSince, removed = 0, unproved = 0, head } = verdict;
-    const ofThem = erased > 0 ? `, ${erased} of them erased with the users whom they were about` : '';
+    const ofThem = erased > 0 ? `, ${erased} of them erased with their users` : '';
     const earlier = removed > 0 ? `, after ${removed} that were removed behind a checkpoint` : '';
     const since = erasedSince > 0 ? [`${erasedSince} of those up to --expect were erased after it was printed`] : [];
     const unknown =

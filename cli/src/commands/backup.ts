@@ -2,7 +2,7 @@ import { command } from '../command.ts';
 import { flag, neededText, storeOptions } from '../options.ts';
 
 const withKeys =
-  'It holds the keys too: whoever has this file can sign as this instance. Keep it as secret as a password.';
+  'It contains the keys too: anyone who has this file can sign as this instance. Keep it as secret as a password.';
 const withoutKeys = 'It holds no keys: keep signing-keys.json and the encryption key elsewhere.';
 
 function megabytes(bytes: number): string {
@@ -14,7 +14,7 @@ export const backup = command({
   name: 'backup',
   summary: 'Write the whole store, and the keys, into one file',
   details:
-    'The store as it is at one moment, beside a running server, whose writes go on, or without one. The file is its ' +
+    'A snapshot of the store, also while a server runs and writes. The file is its ' +
     'owner’s alone; it is verified before it gets its name. Unless --without-keys is given it holds the private keys of the ' +
     'data directory as well: keep it as secret as these. With DATABASE_URL pg_dump does this.',
   examples: ['backup --to /backups/latchkey-1.lkb', 'backup --to /backups/latest.lkb --force --json'],

@@ -15,7 +15,7 @@ export function completions(commands: () => readonly Command[]): readonly Comman
     command({
       name: `completion ${shell}`,
       summary: `Print the script that completes command lines in ${shell}`,
-      details: `${use} It is made of this release's commands: after an upgrade it is read anew by a new shell.`,
+      details: `${use} It is generated from this release's commands: after an upgrade, start a new shell.`,
       examples: [`completion ${shell}`],
       options: {},
       async run() {

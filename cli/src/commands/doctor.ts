@@ -19,10 +19,10 @@ function listed(checks: readonly Check[]): string {
 /** Rules: CLI-21, CLI-22. */
 export const doctor = command({
   name: 'doctor',
-  summary: 'Look at everything that this instance needs, and tell what is wrong and what to do about it',
+  summary: 'Check everything that this instance needs, and report problems with their remedies',
   details:
     'Configuration, store, files, server, clock, disk, mail server, broker, single sign-on, connector backend, events and addresses. ' +
-    'It may run beside a server or without one, as the user and with the environment of the server. It changes nothing and ' +
+    'Run it with or without a running server, as the user and with the environment of the server. It changes nothing and ' +
     'sends nothing: of the mail server and the others it asks whether they would take it. Ends with 1 when something failed.',
   examples: ['doctor', 'doctor --deep --data-dir /var/lib/latchkey', 'doctor --json'],
   options: {

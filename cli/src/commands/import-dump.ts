@@ -4,18 +4,18 @@ import { argument, flag, storeOptions } from '../options.ts';
 /** Rules: CLI-17 to CLI-20. */
 export const importDump = command({
   name: 'import dump',
-  summary: 'Bring in the dump of another deployment, with tokens that go on working',
+  summary: 'Import the dump of another deployment, with tokens that continue to work',
   details:
     'A JSON object with the arrays users, userGroups, personalAccessTokens and userCredentials, and perhaps organization; ' +
     'or JSON Lines, each { "collection", "document" }, of any length. Ids are kept. Tokens come as their SHA-256; a token ' +
-    'itself is refused. Where there is no organization yet, the one of the file is made, with an administrator. What is ' +
+    'itself is refused. Where there is no organization yet, the one of the file is created, with an administrator. What is ' +
     'here already changes only where the file has it newer. While there is a problem in the file nothing is written. A ' +
-    'second run changes nothing. May run beside a server.',
+    'second run changes nothing. May run while a server runs.',
   examples: ['import dump dump.jsonl --dry-run', 'import dump dump.json --skip-invalid --json'],
   options: {
     file: argument('file', 'JSON or JSON Lines, in UTF-8'),
     ...storeOptions,
-    dryRun: flag('tell what would be done, and write nothing'),
+    dryRun: flag('report what would be done, and write nothing'),
     skipInvalid: flag('leave out the documents that have a problem, and import the others'),
   },
   async run({ file, dataDir, dryRun, skipInvalid }, surroundings) {

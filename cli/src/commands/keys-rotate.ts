@@ -5,11 +5,11 @@ import { flag, storeOptions, text } from '../options.ts';
 /** Rules: AUTH-59, AUDIT-15. */
 export const keysRotate = command({
   name: 'keys rotate',
-  summary: 'Make a new key that tokens are signed with, or that stored settings are encrypted with',
+  summary: 'Rotate the key that signs tokens, or the one that encrypts stored settings',
   details:
-    'The signing key: may run beside servers, which publish the new key at once and sign with it two minutes later. The ' +
-    'earlier keys go on being published until the last token that they signed has ended. With --encryption, the ' +
-    'encryption key: no server may run. Everything that is stored encrypted is encrypted anew in one transaction; ' +
+    'The signing key: may run while servers run, which publish the new key at once and sign with it two minutes later. The ' +
+    'earlier keys stay published until the last token that they signed has ended. With --encryption, the ' +
+    'encryption key: no server may run. Everything that is stored encrypted is encrypted again in one transaction; ' +
     'whatever ends it half way, the store works with the old key or with the new one. Where ENCRYPTION_KEY holds the ' +
     'present key, give the new one in --new-key-file, and set ENCRYPTION_KEY to it afterwards.',
   examples: [

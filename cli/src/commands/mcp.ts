@@ -7,7 +7,7 @@ const details = `For agents and their programs, on their own machine: a server o
 
 The token is looked for in --token, --token-file, LATCHKEY_TOKEN, LATCHKEY_TOKEN_FILE, and then asked for where there is a terminal. Others on the machine can read a command line: prefer the others. It ends with its input. Nothing but the protocol goes to the standard output.
 
-As Claude Code, Codex CLI, and the file that Claude Desktop, Cursor and others read are told of it:
+Configuration for Claude Code, for Codex CLI, and for the file that Claude Desktop, Cursor and others read:
   claude mcp add --env LATCHKEY_TOKEN_FILE=$HOME/.latchkey-token --scope user latchkey -- \\
     latchkey mcp --url https://latchkey.example.com
   codex mcp add latchkey --env LATCHKEY_TOKEN_FILE=$HOME/.latchkey-token -- \\

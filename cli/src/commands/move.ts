@@ -38,7 +38,7 @@ function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly str
 async function goBack({ ask }: Surroundings, dataDir: string, yes: boolean): Promise<Outcome> {
   const { isMoved, unmarkMoved } = await import('../../../server/src/db/move/moved.ts');
   if (!isMoved(dataDir)) throw new CommandError('refused', `The store in ${dataDir} was not moved: it is in use`);
-  const warning = 'What was written since the move is not in the embedded store, revocations too';
+  const warning = 'Writes since the move are not in the embedded store, revocations included';
   if (!yes) {
     const answer = await ask(`${warning}. No server may run on the database any more. Type back to use it again: `);
     if (answer === null) throw new CommandError('refused', `${warning}: confirm it with --yes, or at a terminal`);
@@ -54,8 +54,8 @@ export const move = command({
   name: 'move',
   summary: 'Move the embedded store into PostgreSQL',
   details:
-    'May run beside the server: it goes on answering reads and checking tokens, and answers 503 to writes, until the move ' +
-    'has ended and for as long as it goes on running. The database must be empty. Every table is copied, read again and ' +
+    'May run while the server runs: it continues to serve reads and to check tokens, and answers 503 to writes, until the move ' +
+    'has ended and until it is stopped. The database must be empty. Every table is copied, read again and ' +
     'compared by its number of rows and a digest; the signing keys go into the database, encrypted with the encryption ' +
     'key. The embedded store stays as it is, marked as moved. Without --to it is moved to DATABASE_URL, which keeps a ' +
     'password out of the list of processes.',
@@ -67,7 +67,7 @@ export const move = command({
   options: {
     ...storeOptions,
     to: text('address', 'the database, as postgres://user:password@host:5432/latchkey'),
-    force: flag('throw away what a move that was cut short left in the database, and begin anew'),
+    force: flag('delete what an interrupted move left in the database, and start over'),
     back: flag('have the embedded store used again, as it was when it was moved'),
     yes: flag('with --back: do not ask'),
   },
@@ -77,7 +77,7 @@ export const move = command({
     const { moveConfig } = await import('../operator-store.ts');
     const config = moveConfig(surroundings, { dataDir, to });
     if (back) return goBack(surroundings, config.dataDir, yes);
-    if (config.databaseUrl === null) throw new CommandError('usage', 'say where to: --to, or DATABASE_URL');
+    if (config.databaseUrl === null) throw new CommandError('usage', 'name the database: --to, or DATABASE_URL');
     const { moveStore } = await import('../move/move-store.ts');
     const startedMs = performance.now();
     const { progress } = surroundings;

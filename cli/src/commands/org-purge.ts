@@ -17,7 +17,7 @@ export const orgPurge = command({
   summary: 'Remove a deleted organization and everything that belongs to it, for good',
   details:
     'Users, passwords, groups, sessions, tokens and pictures go; afterwards POST /api/v1/org works again, also on a ' +
-    'running server. The event log and the audit log keep what they have, names and addresses included, and so do ' +
+    'running server. The event log and the audit log stay complete, names and addresses included, and so do ' +
     'backups. Asks for the slug of the organization at a terminal.',
   examples: ['org purge', 'org purge --yes --json'],
   options: { ...storeOptions, yes: flag('do not ask') },
@@ -34,7 +34,7 @@ export const orgPurge = command({
     });
     if (typeof purged === 'string') throw refused(purged);
     const rows = Object.entries(purged.removed).map(([table, count]) => `  ${table}: ${count}`);
-    const kept = 'The event log and the audit log keep what they had.';
+    const kept = 'The event log and the audit log stay complete.';
     return { data: { purged }, words: `Purged ${purged.slug}. Rows removed:\n${rows.join('\n')}\n${kept}` };
   },
 });

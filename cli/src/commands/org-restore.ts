@@ -7,7 +7,7 @@ export const orgRestore = command({
   summary: 'Bring a deleted organization back',
   details:
     'Its users can sign in again at once, also on a running server. Sessions and personal access tokens from before ' +
-    'stay dead. Consumers of events are told of the organization and of every active user as if they were new.',
+    'stay revoked. Consumers get events about the organization and every active user as if they were new.',
   examples: ['org restore', 'org restore --data-dir /var/lib/latchkey --json'],
   options: storeOptions,
   async run({ dataDir }, surroundings) {
@@ -17,7 +17,7 @@ export const orgRestore = command({
     const restored = await withStore(surroundings, dataDir, (services) => restoreOrganization(services, operator));
     if (typeof restored === 'string') throw refused(restored);
     const { slug, activeUsers, revokedTokens } = restored;
-    const words = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. Everybody must sign in again`;
+    const words = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. All users must sign in again`;
     return { data: { restored }, words };
   },
 });

@@ -4,7 +4,7 @@ import { storeOptions } from '../options.ts';
 /** Rule: CLI-3. */
 export const orgStatus = command({
   name: 'org status',
-  summary: 'Tell what organization this store holds, and whether it is deleted',
+  summary: 'Show the organization of this store, and whether it is deleted',
   details: 'Changes nothing.',
   examples: ['org status', 'org status --data-dir /var/lib/latchkey --json'],
   options: storeOptions,
@@ -15,7 +15,7 @@ export const orgStatus = command({
     if (organization === null) return { data: { state: 'none', organization: null }, words: 'No organization yet' };
     const { slug, registeredName, isDeleted, deletedBy, updatedAt, activeUsers } = organization;
     const name = registeredName === null ? slug : `${slug} (${registeredName})`;
-    const deleted = `${name} is deleted since ${updatedAt}, by ${deletedBy ?? 'somebody unknown'}`;
+    const deleted = `${name} is deleted since ${updatedAt}, by ${deletedBy ?? 'an unknown user'}`;
     const words = `${isDeleted ? deleted : `${name} is active`}; active users: ${activeUsers}`;
     return { data: { state: isDeleted ? 'deleted' : 'active', organization }, words };
   },

@@ -13,9 +13,9 @@ function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredSt
     `Restored ${from} of ${facts.madeAt}`,
     carried
       ? `Ended since, and ended in it: ${counts(carried.ended)}`
-      : 'Nothing was taken over from the store of before: what ended since the back-up counts again, unless it is ended here.',
+      : 'Nothing was taken over from the earlier store: credentials that ended since the back-up are valid again, unless they were revoked here.',
     ...(carried
-      ? [`Made since, and not in it: ${counts(carried.leftBehind)}`, `Consumers are told by ${carried.events} events`]
+      ? [`Created since, and not in it: ${counts(carried.leftBehind)}`, `Events for consumers: ${carried.events}`]
       : []),
     `Ended by --revoke: ${counts(revoked)}`,
     ...(keys.written.length > 0 ? [`Keys from the back-up: ${keys.written.join(', ')}`] : []),
@@ -24,7 +24,7 @@ function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredSt
       : []),
     audit.ok
       ? `The audit log is sound: ${audit.head.sequence}:${audit.head.hash}`
-      : `The audit log is broken at record ${audit.sequence}: latchkey audit verify tells more`,
+      : `The audit log is broken at record ${audit.sequence}: see latchkey audit verify`,
     keptAside === null ? 'There was no store before.' : `The store of before is in ${keptAside}`,
   ];
   return lines.join('\n');
@@ -33,7 +33,7 @@ function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredSt
 function unsaidRevocation(): CommandError {
   return new CommandError(
     'usage',
-    '--without-journal needs --revoke, since nothing tells what was revoked after the back-up: all, tokens or sessions end such things, none lets what was revoked since work again',
+    '--without-journal needs --revoke, since there is no record of what was revoked after the back-up: all, tokens or sessions revoke those, none makes credentials valid again that were revoked since',
   );
 }
 
@@ -42,10 +42,10 @@ export const restore = command({
   name: 'restore',
   summary: 'Put a back-up in the place of the store',
   details:
-    'While no server runs on the directory. What was revoked, ended, deleted or changed since the back-up stays so, as the ' +
-    'present store knows it: tokens, sessions, links, users, passwords, addresses, services, webhooks. Both logs go on, and ' +
-    'consumers of events are told what is different. Where the present store is gone, damaged or another one, nobody knows ' +
-    'what ended since: then it takes --without-journal, and --revoke to say what is to end: with none, what was revoked since works again. The present store is kept aside.',
+    'No server may run on the directory. Everything that was revoked, ended, deleted or changed since the back-up stays so, as the ' +
+    'present store knows it: tokens, sessions, links, users, passwords, addresses, services, webhooks. Both logs continue, and ' +
+    'consumers get events about the differences. Where the present store is gone, damaged or another one, there is no record of ' +
+    'what ended since: then pass --without-journal, and --revoke with what to revoke: with none, credentials that were revoked since become valid again. The present store is kept aside.',
   examples: [
     'restore --from /backups/latchkey-1.lkb',
     'restore --from /backups/latchkey-1.lkb --without-journal --revoke tokens',

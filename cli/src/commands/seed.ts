@@ -23,20 +23,20 @@ async function readPassword(file: string | null): Promise<string | null> {
 /** Rule: CLI-10. */
 export const seed = command({
   name: 'seed',
-  summary: 'Fill a store with made-up users, groups and tokens, for trying things out and for benchmarks',
+  summary: 'Fill a store with generated users, groups and tokens, for trials and benchmarks',
   details:
-    'Makes the store and an organization with the administrator admin@example.com where there are none, and prints the ' +
-    'password that it made up for the administrator, once. The made-up users have no password, and nobody holds their ' +
-    'tokens. May run beside a server. Do not use it on a store that matters: what it adds cannot be told apart later.',
+    'Creates the store and an organization with the administrator admin@example.com where there are none, and prints the ' +
+    'password that it generated for the administrator, once. The generated users have no password, and no one has their ' +
+    'tokens. May run while a server runs. Do not use it on a store that matters: the generated users cannot be recognized later.',
   examples: ['seed --users 1000 --data-dir /tmp/latchkey', 'seed --users 100000 --tokens 50000 --print-token --json'],
   options: {
     ...storeOptions,
     users: wholeNumber({ description: 'how many users', min: 1, max: most, otherwise: null }),
     groups: wholeNumber({ description: 'how many user groups', min: 0, max: 1_000, otherwise: 5 }),
     tokens: wholeNumber({ description: 'how many personal access tokens', min: 0, max: most, otherwise: 0 }),
-    seed: wholeNumber({ description: 'another number makes other users', min: 0, max: most, otherwise: 1 }),
+    seed: wholeNumber({ description: 'another number generates other users', min: 0, max: most, otherwise: 1 }),
     passwordFile: text('file', "the new administrator's password, instead of one that is printed"),
-    printToken: flag('make a usable token for an administrator, good for 30 days, and print it once'),
+    printToken: flag('create a usable token for an administrator, valid for 30 days, and print it once'),
   },
   async run({ dataDir, passwordFile, printToken, ...counts }, surroundings) {
     const password = await readPassword(passwordFile);

@@ -7,7 +7,7 @@ export const serve = command({
   summary: 'Run the server in this process',
   details:
     'The same as npm start, without installing or building. It migrates the store, listens at HOST and PORT and logs ' +
-    'to the standard output. SIGTERM and SIGINT stop it in order, SIGHUP has it read the configuration anew.',
+    'to the standard output. SIGTERM and SIGINT stop it gracefully, SIGHUP reloads the configuration.',
   examples: ['serve', 'serve --data-dir /var/lib/latchkey'],
   options: storeOptions,
   async run({ dataDir }, { environment }) {

@@ -7,23 +7,22 @@ export const serviceCreate = command({
   name: 'service create',
   summary: 'Register a service, and print its secret once',
   details:
-    'The service gets tokens at POST /api/v1/oauth2/token with what is printed. Scopes: USER_LOOKUP, FETCH_CONFIG, ' +
-    'EVENTS_READ, TOKEN_INTROSPECT. The secret is stored as a hash: nobody can ask for it later.',
+    'With the printed id and secret the service gets tokens at POST /api/v1/oauth2/token. Scopes: USER_LOOKUP, FETCH_CONFIG, ' +
+    'EVENTS_READ, TOKEN_INTROSPECT. The secret is stored as a hash: it cannot be shown again.',
   examples: [
     'service create --name connector --scopes USER_LOOKUP',
     'service create --name relay --scopes EVENTS_READ,FETCH_CONFIG --json',
   ],
   options: {
     ...storeOptions,
-    name: neededText('name', 'what the service is called'),
-    scopes: neededText('list', 'what it may do, separated by commas'),
+    name: neededText('name', 'name of the service'),
+    scopes: neededText('list', 'its scopes, separated by commas'),
   },
   async run({ dataDir, name, scopes }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { readClientWish, registerClient } = await import('../../../server/src/features/service-clients/public.ts');
     const wish = readClientWish({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
-    if (!wish)
-      throw new CommandError('usage', '--name or --scopes is not right; latchkey service create --help tells more');
+    if (!wish) throw new CommandError('usage', '--name or --scopes is not valid; see latchkey service create --help');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
     const service = await withStore(surroundings, dataDir, (services) =>
       services.db.transaction(async (tx) => {

@@ -5,7 +5,7 @@ import { storeOptions } from '../options.ts';
 export const serviceList = command({
   name: 'service list',
   summary: 'List the registered services',
-  details: 'Without their secrets, which nobody knows but they.',
+  details: 'Without their secrets, which only the services have.',
   examples: ['service list', 'service list --json'],
   options: storeOptions,
   async run({ dataDir }, surroundings) {

@@ -5,7 +5,7 @@ import { neededText, storeOptions } from '../options.ts';
 export const serviceRevoke = command({
   name: 'service revoke',
   summary: 'End a registered service and every token that it got',
-  details: 'A running server refuses its tokens from the next request on.',
+  details: 'A running server rejects its tokens from the next request on.',
   examples: ['service revoke --id 0123456789abcdef01234567'],
   options: { ...storeOptions, id: neededText('client id', 'as service list prints it') },
   async run({ dataDir, id }, surroundings) {

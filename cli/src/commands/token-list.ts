@@ -6,7 +6,7 @@ const statuses = ['active', 'expired', 'revoked', 'all'] as const;
 /** Rules: CLI-15, PAT-18 to PAT-23. */
 export const tokenList = command({
   name: 'token list',
-  summary: "List everybody's personal access tokens, newest first",
+  summary: 'List the personal access tokens of all users, newest first',
   details: 'As administrators see them over the API: never the tokens themselves.',
   examples: ['token list', 'token list --status all --search grace --limit 20 --json'],
   options: {

@@ -5,8 +5,8 @@ import { neededText, storeOptions, text } from '../options.ts';
 /** Rules: CLI-15, PAT-14, PAT-16. */
 export const tokenRevoke = command({
   name: 'token revoke',
-  summary: "Revoke anybody's personal access token, with all that descend from it",
-  details: 'It cannot be undone. A running server refuses the token from the next request on.',
+  summary: "Revoke a user's personal access token, with all that descend from it",
+  details: 'It cannot be undone. A running server rejects the token from the next request on.',
   examples: ['token revoke --id 0123456789abcdef01234567 --reason "Laptop lost"'],
   options: {
     ...storeOptions,

@@ -16,9 +16,9 @@ export const userErase = command({
   name: 'user erase',
   summary: 'Erase the data of a deleted user, for good',
   details:
-    'What is left is the id. Name, address and everything else of the user go, and so does what the audit log tells of ' +
-    'the user besides ids, and the kept events; the audit log can be verified as before. Backups, and what consumers of ' +
-    'events stored, keep what they have. Delete the user first. Asks for the slug of the user at a terminal.',
+    'Only the id is kept. Name, address and everything else of the user is deleted, and so is what the audit log contains about ' +
+    'the user besides ids, and the kept events; the audit log can still be verified. Backups, and the data that consumers of ' +
+    'events stored, are not changed. Delete the user first. Asks for the slug of the user at a terminal.',
   examples: ['user erase --user 0123456789abcdef01234567', 'user erase --user 0123456789abcdef01234567 --yes --json'],
   options: {
     ...storeOptions,

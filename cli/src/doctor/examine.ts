@@ -42,14 +42,14 @@ async function attempt<T>(
 ): Promise<{ readonly check: Check; readonly value: T | null }> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Found<null>>((resolve) => {
-    const finding = failed('Nothing came of it in time', 'Look what keeps it waiting, and run this again');
+    const finding = failed('Nothing came of it in time', 'Find out why it does not respond, and run this again');
     if (Number.isFinite(waitMs)) timer = setTimeout(() => resolve({ finding, value: null }), waitMs);
   });
   try {
     const { finding, value } = await Promise.race([Promise.resolve().then(check), late]);
     return { check: { name, ...finding }, value };
   } catch (error) {
-    const finding = failed(messageOf(error), 'Do what it says, and run this again');
+    const finding = failed(messageOf(error), 'Follow the message, and run this again');
     return { check: { name, ...finding }, value: null };
   } finally {
     clearTimeout(timer);
@@ -67,7 +67,7 @@ async function examineStore(
   { progress }: Surroundings,
 ): Promise<readonly Check[]> {
   const withStore = (check: (store: Database) => Promise<Finding>) => async () =>
-    db ? check(db) : skipped('There is no store to look into');
+    db ? check(db) : skipped('There is no store to check');
   const events = await examine('events', withStore(checkEvents));
   const addresses = await examine('addresses', withStore(checkAddresses));
   const tokens = await examine('tokens', withStore(checkTokens));
@@ -127,7 +127,7 @@ export async function examineInstance(wish: Wish, surroundings: Surroundings): P
   try {
     config = operatorConfig(surroundings, wish.dataDir);
   } catch (error) {
-    return [{ name: 'configuration', ...failed(messageOf(error), 'Correct it; nothing else was looked at') }];
+    return [{ name: 'configuration', ...failed(messageOf(error), 'Correct it; nothing else was checked') }];
   }
   const read = fine(`Every variable has an allowed value; the public address is ${config.baseUrl}`);
   return [{ name: 'configuration', ...read }, ...(await examineAll(config, wish, surroundings))];

@@ -19,8 +19,8 @@ const apartMsMax = 30 * second;
 /** Checks the free space of a disk. Rule: CLI-21. */
 export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; readonly place: string }): Finding {
   const found = `${shownBytes(freeBytes)} free at ${place}`;
-  if (freeBytes < freeBytesMin) return failed(found, 'Make room at once: without it nothing more can be stored');
-  if (freeBytes < freeBytesAdvised) return warning(found, 'Make room soon, or move DATA_DIR to a larger disk');
+  if (freeBytes < freeBytesMin) return failed(found, 'Free space at once: without it no write succeeds');
+  if (freeBytes < freeBytesAdvised) return warning(found, 'Free space soon, or move DATA_DIR to a larger disk');
   return fine(found);
 }
 
@@ -31,7 +31,7 @@ export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; r
 export function judgeUser(uid: number | undefined): Finding {
   if (uid !== 0) return fine('This is not the superuser');
   const cure = 'Run the server, and this, as a user of its own that owns DATA_DIR; no right of root is needed';
-  return warning('This runs as root: whoever takes over the server has the whole machine', cure);
+  return warning('This runs as root: an attacker who takes over the server controls the whole machine', cure);
 }
 
 /** The nearest directory that is there: the data directory may be made only later. */
@@ -74,13 +74,16 @@ export function judgeClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding
   const cure = 'Set the clock, best by NTP (systemd-timesyncd, chrony), before a server starts';
   const year = new Date(nowMs).getUTCFullYear();
   const now = toTimestamp(nowMs);
-  if (year < yearMin || year > yearMax) return failed(`This machine says that it is ${now}`, cure);
+  if (year < yearMin || year > yearMax) return failed(`The clock of this machine shows ${now}`, cure);
   if (latestMs !== null && latestMs > nowMs + aheadMsMax) {
-    return failed(`This machine says ${now}, but the store has something done at ${toTimestamp(latestMs)}`, cure);
+    return failed(
+      `The clock of this machine shows ${now}, but the latest record in the store is of ${toTimestamp(latestMs)}`,
+      cure,
+    );
   }
-  if (serverAheadMs === null) return fine(`This machine says ${now}`);
+  if (serverAheadMs === null) return fine(`The clock of this machine shows ${now}`);
   const apart = `The clocks of this machine and of the server are ${(Math.abs(serverAheadMs) / second).toFixed(1)} s apart`;
   if (Math.abs(serverAheadMs) > apartMsMax) return failed(apart, cure);
   if (Math.abs(serverAheadMs) > apartMsAdvised) return warning(apart, cure);
-  return fine(`This machine says ${now}, and so does the server`);
+  return fine(`The clock of this machine shows ${now}, and so does that of the server`);
 }

@@ -40,8 +40,8 @@ async function stored<T>({ config, db }: Subject, reader: SettingReader<T>): Pro
 
 const unreadable = (what: string): Finding =>
   failed(
-    `What is stored of ${what} cannot be read with the present encryption key`,
-    'Give ENCRYPTION_KEY, or the file encryption-key, that it was stored with; or store it anew',
+    `The stored settings of ${what} cannot be decrypted with the present encryption key`,
+    'Restore the ENCRYPTION_KEY, or the file encryption-key, that they were encrypted with; or store them again',
   );
 
 /** Checks that the mail server accepts a connection and the login; sends nothing. Rule: CLI-21. */
@@ -79,7 +79,7 @@ export async function checkSignOn(subject: Subject): Promise<Finding> {
     await openOidc(settings, { clock: systemClock, timeoutSeconds: waitMs / second }).check();
     return fine(`${settings.issuer} describes itself as it should`);
   } catch (error) {
-    const cure = 'Correct OIDC_ISSUER or the stored settings, or the provider; people may sign in otherwise';
+    const cure = 'Correct OIDC_ISSUER or the stored settings, or the provider; other sign-in methods still work';
     return failed(`${settings.issuer} cannot be used: ${hiddenReason(error) ?? messageOf(error)}`, cure);
   }
 }

@@ -50,7 +50,7 @@ function judge(config: Config, { near, isRunning, isNearby }: Seen): Finding {
   const { dataDir, baseUrl, host, port } = config;
   const place = `${host}:${port}`;
   if (near && !near.isReady)
-    return failed('The server says that it is not ready', 'Read its log: /health/ready is 503');
+    return failed('The server reports that it is not ready', 'Read its log: /health/ready is 503');
   if (near && !isRunning) {
     const cure = 'Give the environment and the data directory of that server';
     return warning(`A server answers, but none runs on DATA_DIR ${dataDir}`, cure);
@@ -58,7 +58,7 @@ function judge(config: Config, { near, isRunning, isNearby }: Seen): Finding {
   if (near && isNearby) return fine(`A server runs on ${dataDir} and answers`);
   if (near) return fine(`A server runs and answers at ${baseUrl}`);
   if (!isRunning) return fine('No server runs on this data directory');
-  const cure = 'Give HOST and PORT as the server has them, or look into its log';
+  const cure = 'Set HOST and PORT as for the server, or read its log';
   return warning(`A server runs on this data directory, but none answers at ${place} or ${baseUrl}`, cure);
 }
 

@@ -42,7 +42,7 @@ export async function checkStore(
     await db?.close();
     return {
       value: null,
-      finding: failed(messageOf(error), 'Do what it says; a new store is made by starting a server'),
+      finding: failed(messageOf(error), 'Follow the message; starting a server creates a new store'),
     };
   }
 }
@@ -50,7 +50,7 @@ export async function checkStore(
 /** Checks that PostgreSQL keeps what it acknowledges. Rules: CLI-21, STORE-19. */
 async function checkDurability({ read }: Database): Promise<Finding> {
   const settings = await undurableSettings(read);
-  if (settings.length === 0) return fine('PostgreSQL looks after its own files, and syncs what it acknowledges');
+  if (settings.length === 0) return fine('PostgreSQL manages its own files, and syncs what it acknowledges');
   const cure = 'Turn them on in postgresql.conf, or for this database or user (ALTER DATABASE, ALTER ROLE)';
   return warning(`PostgreSQL may lose what it acknowledges when power fails: ${settings.join(', ')} off`, cure);
 }
@@ -61,8 +61,8 @@ export async function checkIntegrity(
   db: Database | null,
   isDeep: boolean,
 ): Promise<Finding> {
-  if (databaseUrl) return db ? checkDurability(db) : skipped('There is no store to look into');
-  if (!holdsStore(dataDir)) return skipped('There is no store to look into');
+  if (databaseUrl) return db ? checkDurability(db) : skipped('There is no store to check');
+  if (!holdsStore(dataDir)) return skipped('There is no store to check');
   const cure = 'Stop the server and restore a backup; keep the damaged files until that has worked';
   const { bytes, isWhole, damage, strays } = checkStoreFile(dataDir, isDeep ? Number.POSITIVE_INFINITY : wholeBytesMax);
   if (damage.length > 0) return failed(`The store is damaged: ${damage.join('; ')}`, cure);
@@ -84,10 +84,10 @@ export async function checkEvents({ read }: Database): Promise<Finding> {
     if (failingMs !== null) problems.push(`${name} fails since ${minutes} minutes (${reason ?? 'unknown'})`);
     else if (behind > behindAdvised) problems.push(`${name} is ${behind} events behind`);
   }
-  if (problems.length === 0) return fine(`${newest} events; ways out: ${relays.length}, none behind or failing`);
+  if (problems.length === 0) return fine(`${newest} events; subscriptions: ${relays.length}, none behind or failing`);
   const isLong = relays.some(({ failing_since: ms }) => ms !== null && systemClock.now() - ms > hour);
   const cure =
-    'See GET /api/v1/events/relays and /events/dead-letters: mend what refuses them, then ask for them again';
+    'See GET /api/v1/events/relays and /events/dead-letters: fix the cause of the refusals, then requeue them';
   return (isLong ? failed : warning)(problems.join('; '), cure);
 }
 
@@ -101,7 +101,7 @@ export async function checkAddresses({ read }: Database): Promise<Finding> {
   const listed = own.slice(0, addressesListed).map(({ userId, email }) => `${email} (${userId})`);
   const more = own.length > listed.length ? ` and ${own.length - listed.length} more` : '';
   const cure =
-    'Ask each person; then as an administrator POST /api/v1/userAccount/email/confirm {"userId"}, or set the right address with PATCH /api/v1/users/:id/email';
+    'Ask each user; then as an administrator POST /api/v1/userAccount/email/confirm {"userId"}, or set the right address with PATCH /api/v1/users/:id/email';
   return warning(`Addresses that users set themselves count as verified: ${listed.join(', ')}${more}`, cure);
 }
 

@@ -32,7 +32,7 @@ export type Inherited =
 const never: End = { revokedAt: null, expiresAt: null };
 
 const messages: Readonly<Record<Broken, string>> = {
-  unknown: 'names a token that is neither in the file nor here, so that nobody knows whether it was revoked',
+  unknown: 'names a token that is neither in the file nor here, so that it is unknown whether it was revoked',
   circle: 'leads back to the same token: no token is made by itself or by one that it made',
 };
 
@@ -78,7 +78,7 @@ export class InheritedEnds {
       if (typeof end === 'string') return { problem: { field: 'parentId', message: messages[end] } };
       const problem = excessOf(token, this.#known.get(token.parentId ?? '')?.grant ?? null);
       if (problem) return { problem };
-      const inherited = { at: end.revokedAt ?? 0, by: null, reason: 'The token that made it was revoked' };
+      const inherited = { at: end.revokedAt ?? 0, by: null, reason: 'The token that created it was revoked' };
       const revoked = token.revoked ?? (end.revokedAt === null ? null : inherited);
       return { token: { ...token, revoked, expiresAt: earlier(token.expiresAt, end.expiresAt) } };
     });

@@ -39,7 +39,7 @@ async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: strin
   for (const userIds of chunks(record.content.userIds)) {
     const { newcomers, unknown } = await newAmong(pass, userIds);
     if (unknown.length > 0) {
-      const message = `names ${unknown.length} of whom nobody is in the file or here, such as ${unknown[0]}`;
+      const message = `names ${unknown.length} users who are neither in the file nor here, such as ${unknown[0]}`;
       pass.staging.reject('groups', record, { field: 'users', message });
       return false;
     }

@@ -33,7 +33,7 @@ export interface Pass {
 async function inTransaction<T>({ services, orgId }: Pass, work: (tx: Tx) => Promise<T>): Promise<T> {
   const done = await services.db.transaction(async (tx) => {
     if ((await selectActiveOrganization(tx))?.id === orgId) return work(tx);
-    throw new CommandError('refused', 'The organization was deleted meanwhile: what was imported before stays with it');
+    throw new CommandError('refused', 'The organization was deleted meanwhile: the records imported so far stay in it');
   });
   await setTimeout(pauseMs);
   return done;

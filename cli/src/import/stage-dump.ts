@@ -60,7 +60,7 @@ const stageUser = staged('users', userDocument, (staging, place, { _id: id, ...r
 const stageCredentials = staged('credentials', credentialsDocument, (staging, place, read) => {
   const { userId: id, hashedPassword: passwordHash } = read;
   if (isVerifiable(passwordHash)) staging.put('credentials', { place, id, key: null, content: { passwordHash } });
-  else staging.report.leave('passwords that cannot be verified here: these people set new ones');
+  else staging.report.leave('passwords that cannot be verified here: these users set new ones');
 });
 
 /** Default groups are recognized by their types; deleted groups may have any name. */

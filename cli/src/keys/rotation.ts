@@ -26,7 +26,7 @@ export async function rotateSigning(config: Config): Promise<Outcome> {
   if (config.jwtSharedSecret) {
     throw new CommandError(
       'refused',
-      'With JWT_ALGORITHM HS256 the key is JWT_SECRET: give the servers, and whoever verifies, another one',
+      'With JWT_ALGORITHM HS256 the key is JWT_SECRET: change it for the servers, and for all who verify tokens',
     );
   }
   const rotated = await withConfiguredStore(config, (services) => {
@@ -70,7 +70,7 @@ async function encryptWith(config: Config, newKeyFile: string | null): Promise<R
   }
   const to = readNewKey(newKeyFile);
   if (to.expose().toLowerCase() === from.expose().toLowerCase()) {
-    throw new CommandError('refused', 'The new key is the present one: make another, e.g. openssl rand -hex 32');
+    throw new CommandError('refused', 'The new key is the present one: generate another, e.g. openssl rand -hex 32');
   }
   return withConfiguredStore(config, (services) => encryptAnew(services, { from, to }, operator));
 }

@@ -57,7 +57,7 @@ function explainStranger(base: string, { response: { status, headers }, body }: 
   if (refusal) return new CommandError('failed', `${base} answers ${status}${words}`);
   return new CommandError(
     'failed',
-    `There is no Latchkey at ${base}: it answers ${status}, and not as one does. Give the address that BASE_URL of the instance says`,
+    `There is no Latchkey at ${base}: it answers ${status} in another form. Use the address in BASE_URL of the instance`,
   );
 }
 
@@ -66,11 +66,11 @@ function explainRefusal(base: string, { response: { status }, body }: Told): Com
   if (status === 401 && message !== undefined) {
     return new CommandError(
       'refused',
-      `${base} refuses the token: ${message}. Make another one in the console or with POST /api/v1/personal-access-tokens`,
+      `${base} rejects the token: ${message}. Create another one in the console or with POST /api/v1/personal-access-tokens`,
     );
   }
   const words = message === undefined ? '' : `: ${message}`;
-  return new CommandError('failed', `${base} says that it speaks MCP, and answers ${status} to it${words}`);
+  return new CommandError('failed', `${base} announces MCP, and answers ${status} to it${words}`);
 }
 
 /**

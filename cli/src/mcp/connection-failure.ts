@@ -11,13 +11,13 @@ const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO
 const known: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
   ECONNRESET: 'the connection was cut',
-  EAI_AGAIN: 'its name cannot be looked up',
+  EAI_AGAIN: 'its name cannot be resolved',
   EHOSTUNREACH: 'there is no way there',
   ENETUNREACH: 'there is no way there',
   ENOTFOUND: 'its name is not known',
-  ETIMEDOUT: 'it does not answer',
-  TimeoutError: 'it does not answer',
-  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  ETIMEDOUT: 'it does not respond',
+  TimeoutError: 'it does not respond',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not respond',
   UND_ERR_SOCKET: 'the connection was cut',
 };
 

@@ -89,5 +89,5 @@ export function explainFailure(error: unknown, { base }: InstanceAddress): RpcEr
   }
   const failure = connectionFailure(error);
   if (failure) return { code: refusedCode, message: `${base} cannot be reached: ${failure.words}` };
-  return { code: refusedCode, message: `${base} gives an answer that is not of the protocol` };
+  return { code: refusedCode, message: `${base} gives a response that is not of the protocol` };
 }

@@ -41,7 +41,7 @@ export function readAddress(given: string, isInsecureAllowed: boolean): Instance
   if (url.protocol === 'http:' && !loopback.test(url.hostname) && !isInsecureAllowed) {
     throw new CommandError(
       'usage',
-      `The token would travel to ${base} for everybody on the way to read: use https, or --insecure if that is meant`,
+      `The token would be sent to ${base} unencrypted: use https, or --insecure to allow it`,
     );
   }
   return {

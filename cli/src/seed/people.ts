@@ -122,7 +122,7 @@ const arabic: People = {
   ],
 };
 
-const everybody = [latin, greek, cyrillic, han, hangul, arabic];
+const everySpelling = [latin, greek, cyrillic, han, hangul, arabic];
 const emoji = ['🌱', '👩‍🚀', '🇪🇺'] as const;
 const emojiEvery = 500;
 const designations = [
@@ -137,7 +137,7 @@ const designations = [
 
 function peopleAt(percent: number): People {
   let below = 0;
-  for (const people of everybody) {
+  for (const people of everySpelling) {
     below += people.share;
     if (percent < below) return people;
   }

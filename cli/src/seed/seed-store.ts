@@ -92,7 +92,7 @@ function inTransaction<T>({ services, orgId }: Filling, work: (tx: Tx) => Promis
   return services.db.transaction(async (tx) => {
     const state = await readOrganizationState(tx);
     if (state?.id === orgId && !state.isDeleted) return work(tx);
-    throw new CommandError('refused', 'The organization was deleted meanwhile: what was made before stays with it');
+    throw new CommandError('refused', 'The organization was deleted meanwhile: the records created so far stay in it');
   });
 }
 
@@ -152,7 +152,7 @@ async function fill(filling: Filling): Promise<void> {
 
 async function usableToken(services: Store, config: Config, orgId: string): Promise<string> {
   const owner = await findFirstAdministrator(services.db.read, orgId);
-  if (!owner) throw new CommandError('refused', 'The organization has no active administrator to make a token for');
+  if (!owner) throw new CommandError('refused', 'The organization has no active administrator to issue a token for');
   const { clock } = services;
   const keys = await openSigningKeys({
     place: seedKeys(services, config),

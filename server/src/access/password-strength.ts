@@ -29,7 +29,7 @@ const warnings: TranslationKeys['warnings'] = {
   wordByItself: 'it is little more than one word',
   namesByThemselves: 'it is little more than a name',
   commonNames: 'it holds a common name',
-  userInputs: 'it is little more than a name of the account or its organization, or a word that many people take',
+  userInputs: 'it is little more than a name of the account or its organization, or a common word',
   pwned: 'it is known from a data breach',
 };
 const usual = 'it is too short for how regular it is';

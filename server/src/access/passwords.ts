@@ -54,7 +54,7 @@ function workOf({ memoryCost, timeCost }: PasswordCost): number {
   return memoryCost * timeCost;
 }
 
-/** About two seconds of work, whatever it consists of; later requests are told to try again. */
+/** About two seconds of work, whatever it consists of; later requests get a 503. */
 const usualBounds = { waitMsMax: 5_000, workMax: waitingMax * workOf(recommended) };
 
 /** Returns whether a password can be checked by its hash, at an acceptable cost. Rule: CRED-5. */

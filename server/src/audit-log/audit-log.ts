@@ -23,7 +23,7 @@ export interface AuditRecord {
   readonly orgId: string | null;
   /** The actor. `null`: the service itself, or its operator. */
   readonly actor: Actor | null;
-  /** The id of what it was done to; `null`: more than one thing, or nothing that has one. */
+  /** The id of the subject; `null`: more than one thing, or nothing that has one. */
   readonly subjectId: string | null;
   /** Owner of the subject, where it belongs to a user: of a token or a session. */
   readonly ownerId?: string | null;

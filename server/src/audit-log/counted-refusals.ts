@@ -71,7 +71,7 @@ export function countedRefusals(services: () => Parts): CountedRefusals {
       counted.set(name, { ...known, count: known.count + 1 });
       timer ??= setTimeout(() => {
         timer = null;
-        background.run('record of refused sign-ins that were counted', write);
+        background.run('record of counted rejected sign-ins', write);
       }, minute).unref();
     },
   };

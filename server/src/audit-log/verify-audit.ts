@@ -36,19 +36,18 @@ export const auditFaults: Readonly<Record<AuditFault, string>> = {
   missing: 'it is missing',
   'missing-at-end': 'it and all after it are missing: more have been written',
   surplus: 'it was never written: its number has not been given out yet',
-  link: 'it does not go on from the record before it: one of the two was put in, moved or rewritten',
-  hash: 'it is not what was written: it does not match its hash',
-  content: 'its network, details or changes are not what was written',
-  erased:
-    'its network, details and changes were taken away, and no record tells of a person in it who was erased, and is',
-  erasure: 'it tells that a person was erased, and another number of records than it says was taken away',
+  link: 'it does not continue the record before it: one of the two was inserted, moved or rewritten',
+  hash: 'it was changed: it does not match its hash',
+  content: 'its network, details or changes were changed',
+  erased: 'its network, details and changes were erased, and no record shows that a user in it was erased',
+  erasure: 'it records the erasure of a user, and the number of erased records is not the one it states',
   unsigned:
     'it tells that a user was erased, and is not signed: an earlier release wrote it (look at it and sign it with audit sign-erasures), or somebody without ENCRYPTION_KEY',
   forged: 'it tells that a user was erased, and its signature was not made for it with this ENCRYPTION_KEY',
   remaining: 'it tells that a user was erased, of whom the store still has what an erasure takes away',
   checkpoint: 'the checkpoint that stands for the records before it was not signed with this ENCRYPTION_KEY',
-  removed: 'it was removed behind a checkpoint, as AUDIT_RETENTION_DAYS says: look for it in its archive',
-  expectation: 'it is sound, and not the one that was noted: the log was rewritten',
+  removed: 'it was removed behind a checkpoint, according to AUDIT_RETENTION_DAYS: see its archive',
+  expectation: 'it is consistent, but not the one that was noted: the log was rewritten',
 };
 
 /** The whole log was verified, and is sound or has a first broken record. */

@@ -76,7 +76,7 @@ describe('what is done behind requests', () => {
     const tooMany = held(2);
     runAll(tooMany);
     expect(lines).toMatchObject([
-      { level: 40, what: 'something', msg: 'too much is waiting to be done: left out' },
+      { level: 40, what: 'something', msg: 'work after responses rejected: the queue is full' },
       { level: 40 },
     ]);
     for (const work of works) work.end();
@@ -106,7 +106,7 @@ describe('what is done behind requests', () => {
     await behind.close();
     expect(next.isOver).toBe(true);
     expect(lines).toMatchObject([
-      { level: 50, what: 'a thing', msg: 'failed behind a request', err: { message: 'gone wrong' } },
+      { level: 50, what: 'a thing', msg: 'work after a response failed', err: { message: 'gone wrong' } },
     ]);
   });
 
@@ -144,7 +144,7 @@ describe('what is done behind requests', () => {
     expect(isClosed).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     await closed;
-    expect(lines).toMatchObject([{ level: 40, count: 2, msg: 'stopped before this was begun' }]);
+    expect(lines).toMatchObject([{ level: 40, count: 2, msg: 'work after responses dropped at shutdown' }]);
     for (const work of works) work.end();
     await turns();
     expect(begun(works)).toBe(4);

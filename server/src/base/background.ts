@@ -41,13 +41,13 @@ export function background(log: Logger): Background {
   return {
     run(what, work, spreadMs = 0) {
       if (underWay.size >= waitingMax) {
-        log.warn({ what }, 'too much is waiting to be done: left out');
+        log.warn({ what }, 'work after responses rejected: the queue is full');
         return;
       }
       const begun = answersOut().then(() => (spreadMs === 0 ? undefined : pause(randomInt(spreadMs))));
       const done = begun
         .then(() => limit(work))
-        .catch((error: unknown) => log.error({ err: error, what }, 'failed behind a request'))
+        .catch((error: unknown) => log.error({ err: error, what }, 'work after a response failed'))
         .finally(() => underWay.delete(done));
       underWay.add(done);
     },
@@ -58,7 +58,7 @@ export function background(log: Logger): Background {
       });
       await Promise.race([allEnded(), late]);
       clearTimeout(timer);
-      if (limit.pendingCount > 0) log.warn({ count: limit.pendingCount }, 'stopped before this was begun');
+      if (limit.pendingCount > 0) log.warn({ count: limit.pendingCount }, 'work after responses dropped at shutdown');
       // It would find everything closed that it needs.
       limit.clearQueue();
     },

@@ -51,7 +51,7 @@ export class RefusedError extends Error {
     const params = extras.params ?? {};
     const told = text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim();
     super(told, extras.cause === undefined ? {} : { cause: extras.cause });
-    this.name = 'RefusedError';
+    this.name = 'ApiError';
     this.refusal = refusal;
     this.status = status;
     this.code = code;

@@ -36,7 +36,7 @@ export const refusals = {
   },
   pictureUndecodable: {
     ...badRequest,
-    text: 'The picture cannot be decoded: it is damaged, incomplete or made in an unusual way',
+    text: 'The picture cannot be decoded: it is damaged, incomplete or in an unusual format',
   },
   connectorUsersFailed: { ...badRequest, text: 'Failed to get users' },
   connectorTeamsFailed: { ...badRequest, text: 'Failed to get user teams' },
@@ -44,7 +44,7 @@ export const refusals = {
   inviteAccepted: { ...badRequest, text: 'User has already accepted the invite' },
   configurationWrong: {
     ...badRequest,
-    text: 'The new configuration is wrong, and the old one stays: {variable} is not right; the log says why',
+    text: 'The new configuration is not valid, and the old one stays: {variable} is not valid; see the log',
   },
   oidcNotConfigured: {
     ...badRequest,
@@ -65,16 +65,16 @@ export const refusals = {
     oauth: 'unsupported_grant_type',
   },
   serviceScopeInvalid: { ...badRequest, text: 'This client may have: {scopes}', oauth: 'invalid_scope' },
-  everyoneStays: { ...badRequest, text: 'Nobody leaves the group everyone, except by being deleted' },
+  everyoneStays: { ...badRequest, text: 'Users leave the group everyone only by being deleted' },
   scopeNotGrantable: { status: 400, code: 'INVALID_SCOPE', text: 'Scope unknown or not grantable here: {scopes}' },
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
 
   clientInvalid: { ...unauthorized, text: 'The client is unknown, or its secret is wrong' },
   credentialMissing: { ...unauthorized, text: 'Send a bearer token in the Authorization header' },
-  signInRefused: { ...unauthorized, text: 'The credentials are not right' },
+  signInRefused: { ...unauthorized, text: 'The credentials are not valid' },
   signInNotStarted: { ...unauthorized, text: 'Sign-in has not begun or took too long: call initAuth first' },
   tokenInvalid: { status: 401, code: 'TOKEN_INVALID', text: 'The token is not valid' },
-  tokenExpired: { status: 401, code: 'TOKEN_EXPIRED', text: 'The token is past its time' },
+  tokenExpired: { status: 401, code: 'TOKEN_EXPIRED', text: 'The token has expired' },
   tokenRevoked: { status: 401, code: 'TOKEN_REVOKED', text: 'The token was revoked' },
   sessionExpired: { status: 401, code: 'SESSION_EXPIRED', text: 'Session expired, please login again' },
 
@@ -89,16 +89,16 @@ export const refusals = {
   teamRightMissing: { ...forbidden, text: 'Your role in this team does not allow this' },
   webhookOfOthers: {
     ...forbidden,
-    text: 'The address and the secret of this webhook are changed in a session, or by the token that made it',
+    text: 'The address and the secret of this webhook are changed in a session, or by the token that created it',
   },
   clientOfOthers: {
     ...forbidden,
-    text: 'The secret of this service client is rotated in a session, or by the token that made the client',
+    text: 'The secret of this service client is rotated in a session, or by the token that created the client',
   },
-  originForeign: { ...forbidden, text: 'Pages of this origin may not come here: see CORS_ORIGINS' },
+  originForeign: { ...forbidden, text: 'Pages of this origin are not allowed: see CORS_ORIGINS' },
   administratorBySession: {
     ...forbidden,
-    text: 'Administrators are made and invited in a session, not with a personal access token',
+    text: 'Administrators are created and invited in a session, not with a personal access token',
   },
   sessionRequired: { ...forbidden, text: 'This takes a session, not a personal access token' },
 
@@ -106,8 +106,8 @@ export const refusals = {
   methodNotAllowed: { status: 405, code: 'METHOD_NOT_ALLOWED', text: 'This address does not take that method' },
   requestTooSlow: { status: 408, code: 'REQUEST_TIMEOUT', text: 'The request did not arrive in time' },
 
-  organizationExists: { ...conflict, text: 'This system already has its organization' },
-  connectorConflict: { ...conflict, text: 'The connector backend says that this conflicts with what is there' },
+  organizationExists: { ...conflict, text: 'This system already has an organization' },
+  connectorConflict: { ...conflict, text: 'The connector backend reports a conflict with existing data' },
   groupNameTaken: { ...conflict, text: 'A group with this name exists already' },
   lastAdministrator: { ...conflict, text: 'The organization needs an administrator: add another one first' },
   teamOwnerNeeded: { ...conflict, text: 'A team needs an owner: name at least one member with the role OWNER' },
@@ -118,14 +118,14 @@ export const refusals = {
   },
   administratorNotDeletable: {
     ...conflict,
-    text: 'This user is an administrator: remove the person from the admin group first, then delete',
+    text: 'This user is an administrator: remove the user from the admin group first, then delete',
   },
   everybodyActive: {
     ...conflict,
-    text: 'Nobody is left to invite: every e-mail already has an active account',
+    text: 'No one is left to invite: every e-mail already has an active account',
     spelling: 'errorMessage',
   },
-  settingNeeded: { ...conflict, text: 'People could not sign in without this: change the sign-in methods first' },
+  settingNeeded: { ...conflict, text: 'Users could not sign in without this: change the sign-in methods first' },
   tooManyWebhooks: { ...conflict, text: 'There are {max} webhooks already: delete one first' },
   userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {
@@ -136,9 +136,9 @@ export const refusals = {
   eventsGone: {
     status: 410,
     code: 'GONE',
-    text: 'Events before {oldest} are no longer kept: go on with after={after}',
+    text: 'Events before {oldest} are no longer kept: continue with after={after}',
   },
-  linkGone: { status: 410, code: 'GONE', text: 'This link was used, replaced or is past its time: ask for a new one' },
+  linkGone: { status: 410, code: 'GONE', text: 'This link was used or replaced, or has expired: ask for a new one' },
 
   bodyTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The body is larger than {limit} bytes' },
   fileTooLarge: { status: 413, code: 'PAYLOAD_TOO_LARGE', text: 'The file is larger than {limit} bytes' },
@@ -160,7 +160,11 @@ export const refusals = {
   },
   oidcFailed: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The provider of single sign-on failed: {said}' },
   testMailFailed: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The test mail did not go out: {said}' },
-  connectorBadAnswer: { status: 502, code: 'UPSTREAM_BAD_ANSWER', text: 'The connector backend answered wrongly' },
+  connectorBadAnswer: {
+    status: 502,
+    code: 'UPSTREAM_BAD_ANSWER',
+    text: 'The response of the connector backend is not valid',
+  },
   connectorUnavailable: { ...unavailable, text: 'The connector backend cannot be reached: try again shortly' },
   connectorTimeout: { status: 504, code: 'UPSTREAM_TIMEOUT', text: 'The connector backend took too long' },
   relayStopped: { ...unavailable, text: 'Events are not being relayed' },

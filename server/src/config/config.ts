@@ -72,8 +72,8 @@ export const variables = z.object({
   PORT: wholeNumber(0, 65_535).default(3000).describe('Where it listens; 0 takes any free port'),
   BASE_URL: webAddress.optional().describe('The public address'),
   FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
-  AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients are told'),
-  COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients are told'),
+  AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients get'),
+  COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients get'),
   DATA_DIR: z.string().default('./data').describe('Embedded store and generated keys'),
   DATABASE_URL: z
     .string()
@@ -88,7 +88,7 @@ export const variables = z.object({
   EVENTS_FORMAT: z
     .enum(['envelope', 'cloudevents'], 'must be envelope or cloudevents')
     .default('envelope')
-    .describe('How events look to brokers and webhooks'),
+    .describe('The format of events at brokers and webhooks'),
   EVENT_RETENTION_DAYS: wholeNumber(1, 36_500).default(30).describe('How long relayed events are kept'),
   OUTBOUND_NETWORKS: list
     .pipe(z.array(network))
@@ -117,23 +117,23 @@ export const variables = z.object({
     .optional()
     .describe('Encrypts stored settings'),
   SMTP_URL: smtpUrl.optional().describe('The mail server, as smtp://user:password@host:port'),
-  MAIL_FROM: mailSender.optional().describe('Whom mail comes from'),
+  MAIL_FROM: mailSender.optional().describe('The sender of mail'),
   INVITE_LINKS: z
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
     .describe('Whether administrators may copy invitation links'),
-  OIDC_ISSUER: oidcIssuer.optional().describe('The issuer of OpenID Connect that people may sign in by'),
-  OIDC_CLIENT_ID: z.string().max(500).optional().describe('What this service is called there'),
+  OIDC_ISSUER: oidcIssuer.optional().describe('The issuer of OpenID Connect that users may sign in with'),
+  OIDC_CLIENT_ID: z.string().max(500).optional().describe('The client id of this service there'),
   OIDC_CLIENT_SECRET: z
     .string()
     .max(2_000)
     .transform((text) => new Secret(text))
     .optional()
-    .describe('What this service proves itself with there'),
+    .describe('The client secret of this service there'),
   OIDC_ALLOWED_DOMAINS: list
     .pipe(z.array(mailDomain))
     .default([])
-    .describe('Domains whose people get an account at their first sign-in'),
+    .describe('Domains whose users get an account at their first sign-in'),
   SECURITY_CONTACT: z
     .string()
     .max(500)
@@ -160,11 +160,11 @@ export const variables = z.object({
       'must be trace, debug, info, warn, error, fatal or silent',
     )
     .default('info')
-    .describe('What is logged'),
+    .describe('The log level'),
   METRICS: z
     .enum(['local', 'on', 'off'], 'must be local, on or off')
     .default('local')
-    .describe('Who may read /metrics'),
+    .describe('The callers that may read /metrics'),
 });
 
 /** A variable's name. */

@@ -33,7 +33,7 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
     known = count;
     try {
       live.reload();
-      log.info('the configuration was read anew, as another node was told to');
+      log.info('configuration reloaded, as requested on another node');
     } catch (error) {
       log.error({ reason: error instanceof Error ? error.message : String(error) }, 'the old configuration stays');
     }
@@ -43,7 +43,7 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
     timer = setTimeout(() => {
       // A failing store is reported by the requests that need it.
       look()
-        .catch((error: unknown) => log.debug({ err: error }, 'reloads of other nodes could not be looked for'))
+        .catch((error: unknown) => log.debug({ err: error }, 'could not check for reloads of other nodes'))
         .finally(() => {
           if (!isStopped) schedule();
         });

@@ -90,7 +90,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
       return true;
     }
     const encoding = headers.get('content-encoding') ?? 'identity';
-    if (encoding.trim().toLowerCase() !== 'identity') this.#end(refuseAnswer('its answer has a content encoding'));
+    if (encoding.trim().toLowerCase() !== 'identity') this.#end(refuseAnswer('its response has a content encoding'));
     else if (Number(headers.get('content-length') ?? 0) > bodyBytesMax) this.#endTooLarge();
     return true;
   }
@@ -103,7 +103,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
   }
 
   #endTooLarge(): void {
-    this.#end(refuseAnswer(`its answer has more than ${bodyBytesMax} bytes`));
+    this.#end(refuseAnswer(`its response has more than ${bodyBytesMax} bytes`));
   }
 
   onComplete(): void {

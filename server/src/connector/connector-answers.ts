@@ -73,7 +73,7 @@ export function passList(
   failed: 'connectorUsersFailed' | 'connectorTeamsFailed',
 ): PassedAnswer {
   if (status !== 200) throw new RefusedError(failed, { cause: `it answered ${status}` });
-  if (!isJson(body)) throw refuseAnswer('its answer is not JSON');
+  if (!isJson(body)) throw refuseAnswer('its response is not JSON');
   return new PassedAnswer(status, body);
 }
 
@@ -86,6 +86,6 @@ export function passOperation({ status, body }: ConnectorAnswer): PassedAnswer {
   const kept = keptRefusals[status];
   if (kept) throw new RefusedError(kept);
   if (status < 200 || status > 299) throw refuseAnswer(`it answered ${status}`);
-  if (body.length > 0 && !isJson(body)) throw refuseAnswer('its answer is not JSON');
+  if (body.length > 0 && !isJson(body)) throw refuseAnswer('its response is not JSON');
   return new PassedAnswer(status, body);
 }

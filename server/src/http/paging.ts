@@ -12,7 +12,7 @@ export const pageQuery = {
   page: queryNumber({ min: 1, max: pageMax }).optional().meta({ default: 1, description: 'Which page, from 1 on' }),
   limit: queryNumber({ min: 1, max: limitMax })
     .optional()
-    .meta({ default: limitDefault, description: `How many a page has; ${limitDefault} where nothing is said` }),
+    .meta({ default: limitDefault, description: `Items on a page; ${limitDefault} by default` }),
 };
 
 /** Position of a page in its list. */

@@ -24,7 +24,7 @@ async function refused(bytes: Uint8Array): Promise<string> {
     (reason: unknown) => reason,
   );
   if (error === null) return 'accepted';
-  expect(error).toMatchObject({ name: 'RefusedError' });
+  expect(error).toMatchObject({ name: 'ApiError' });
   const { refusal, message } = error as { refusal: string; message: string };
   expect(message).not.toMatch(/vips|sharp|png:|buffer|libpng|\n/i);
   return refusal;

@@ -16,7 +16,7 @@ function notice({ organization, subject, heading, text }: Notice): MailContent {
 
 /** Advice for a reader who does not expect the notice. */
 function unexpected(organization: string): Sentence {
-  return say`If not, another person may be using your account: please tell an administrator of ${organization} at once. They can put the address right and end all sessions.`;
+  return say`If not, another person may be using your account: please tell an administrator of ${organization} at once. They can correct the address and end all sessions.`;
 }
 
 /** To the last verified address of an account, and to the new one where that is verified. Rule: MAIL-6. */
@@ -74,7 +74,7 @@ export function emailGivenBackMail({
     subject: `Your e-mail address at ${organization} was changed back`,
     heading: say`Your e-mail address was changed back`,
     text: [
-      say`Your account at ${organization} had the e-mail address ${lostEmail}, which was not verified. It now belongs to the account of another person, who proved it or whom an administrator gave it.`,
+      say`Your account at ${organization} had the e-mail address ${lostEmail}, which was not verified. It now belongs to the account of another person, who proved it or was given it by an administrator.`,
       say`Your account has this address again, the last one that was verified. From now on, sign in with this one.`,
       say`If you set the other address yourself, there is nothing to do.`,
       unexpected(organization),

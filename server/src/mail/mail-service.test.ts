@@ -160,7 +160,7 @@ describe('mail that is sent later', () => {
     present = null;
     service.sendLater('welcome', mail);
     await behind.close();
-    expect(told()).toEqual([{ level: 30, what: 'welcome', msg: 'a mail was due, and mail is not configured' }]);
+    expect(told()).toEqual([{ level: 30, what: 'welcome', msg: 'mail not sent: mail is not configured' }]);
     expect(faults).toEqual([]);
   });
 

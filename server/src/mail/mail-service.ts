@@ -93,7 +93,7 @@ export function openMailService({ clock, background, metrics, log, settings }: M
   async function sendOrNote(what: string, mail: Mail): Promise<void> {
     try {
       const said = await use((mailer) => mailer.send(mail));
-      if (said === null) log.info({ what }, 'a mail was due, and mail is not configured');
+      if (said === null) log.info({ what }, 'mail not sent: mail is not configured');
     } catch (error) {
       if (!(error instanceof MailError)) throw error;
       metrics.countUpstreamFault('mailFailed');

@@ -107,7 +107,7 @@ export function sessionsEndedMail(
       ended === 1
         ? say`On ${timeOf(at)} an administrator of ${organization} ended one of your sessions.`
         : say`On ${timeOf(at)} an administrator of ${organization} ended ${String(ended)} of your sessions.`,
-      say`Sign in again to go on. If you do not know the reason, ask an administrator of ${organization}.`,
+      say`Sign in again to continue. If you do not know the reason, ask an administrator of ${organization}.`,
     ],
   });
 }

@@ -52,7 +52,7 @@ export function invitationMail({ organization, link, expiresIn, isReturning }: I
   const what = isReturning ? 're-join' : 'join';
   const first = isReturning
     ? say`Welcome back: an administrator of ${organization} has opened your account again.`
-    : say`An administrator of ${organization} has made an account for you.`;
+    : say`An administrator of ${organization} has created an account for you.`;
   const signsIn = expiresIn === null;
   return layOut({
     subject: `You are invited to ${what} ${organization}`,
@@ -87,7 +87,7 @@ export function passwordResetMail({ organization, fullName, link, expiresIn }: P
     subject: `Reset your password for ${organization}`,
     heading: say`Reset your password`,
     greeting: hello(fullName),
-    before: [say`Somebody, hopefully you, asked for a new password for your account at ${organization}.`],
+    before: [say`Someone, hopefully you, asked for a new password for your account at ${organization}.`],
     centre: { label: 'Choose a new password', link },
     after: [
       say`The link works once, within ${expiresIn}. It is meant for you alone: please do not pass it on.`,
@@ -114,8 +114,8 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
     before: [say`Enter this code to sign in to ${organization}:`],
     centre: { code },
     after: [
-      say`It works once, within ${expiresIn}. Nobody from ${organization} will ever ask you for it: please do not pass it on.`,
-      say`If you are not signing in just now, you can ignore this mail. Nobody gets in without the code.`,
+      say`It works once, within ${expiresIn}. No one from ${organization} will ever ask you for it: please do not pass it on.`,
+      say`If you are not signing in just now, you can ignore this mail. No one can sign in without the code.`,
     ],
     footer: footer(organization),
   });
@@ -172,7 +172,7 @@ export function suspiciousSignInMail({ organization, fullName, at, network }: Su
       network === null
         ? say`On ${when}, an old sign-in key of your account at ${organization} was used again.`
         : say`On ${when}, an old sign-in key of your account at ${organization} was used again, from ${network}.`,
-      say`It had been replaced before, so somebody may have copied it. We ended that session: whoever used it, you too, has to sign in again.`,
+      say`It had been replaced before, so it may have been copied. We ended that session: everyone who used it, you included, has to sign in again.`,
       say`If you do not know what this was, sign in and change your password, and tell an administrator of ${organization}.`,
     ],
     centre: null,
@@ -222,10 +222,10 @@ export function administratorLeftMail(letter: AdministratorLeftLetter): MailCont
         ? say`${by} removed the administrator role at ${organization} from: ${users}.`
         : say`${by} deleted at ${organization}: ${users}.`,
       ...(serviceClients.length > 0
-        ? [say`These service clients go on working, and their secrets may be known: ${serviceClients.join(', ')}.`]
+        ? [say`These service clients stay active, and their secrets may be known: ${serviceClients.join(', ')}.`]
         : []),
       ...(webhooks.length > 0
-        ? [say`These webhooks go on getting events, or their secrets may be known: ${webhooks.join(', ')}.`]
+        ? [say`These webhooks still get events, or their secrets may be known: ${webhooks.join(', ')}.`]
         : []),
       ...(settings.length > 0
         ? [say`These settings go on as they set them, and their secrets may be known: ${settings.join(', ')}.`]

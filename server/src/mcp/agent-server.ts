@@ -14,8 +14,8 @@ export type AgentServing = ReturnType<typeof serving>;
 const identity = { name: 'latchkey', title: 'Latchkey', version: '1' };
 
 const instructions =
-  'Latchkey holds the organization, its people, groups, teams and personal access tokens. The tools listed are those ' +
-  'that your token allows; explain_access tells what any other would need. Ids have 24 hexadecimal characters. Lists ' +
+  'Latchkey manages the organization, its users, groups, teams and personal access tokens. The tools listed are those ' +
+  'that your token allows; explain_access lists what any other would need. Ids have 24 hexadecimal characters. Lists ' +
   'come in pages: ask with page and limit.';
 
 function wrongParameters(message: string): ProtocolError {

@@ -98,7 +98,7 @@ async function answerText(request: JSONRPCRequest, { newServer, callTool }: Serv
 /** Milliseconds that the calls of a batch may take together. */
 const batchMsMax = 2_000;
 
-const tooLarge = 'The answers to this batch are larger than 10 MB: call this again, by itself';
+const tooLarge = 'The responses to this batch are larger than 10 MB: call this again, alone';
 const tooLong = 'The calls of this batch took too long: call this again, by itself';
 
 /** Returns the response that replaces one for which there is no room, or one to a call that was not carried out. */

@@ -109,7 +109,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
       legacy: 'reject',
       keepAliveMs: 0,
       maxSubscriptions: subscriptionsMax,
-      onerror: (error) => log.debug({ err: error }, 'a request of an agent was refused by the protocol'),
+      onerror: (error) => log.debug({ err: error }, 'a request of an agent was rejected by the protocol'),
     },
   );
 

@@ -30,18 +30,18 @@ export const prompts: readonly Prompt[] = [
     text: ({ unusedDays = '90' }) =>
       'Review the personal access tokens of this organization. Page through list_all_tokens until there is no further page. ' +
       `Make a table of tokens that (1) belong to removed owners, (2) never expire, (3) were not used for ${unusedDays} days ` +
-      'or ever, or (4) hold org:admin or token:admin. Say for each why it is in the table and what revoking it may break. ' +
+      'or ever, or (4) have org:admin or token:admin. Say for each why it is in the table and what revoking it may break. ' +
       'Revoke nothing before I have agreed, token by token.',
   },
   {
     definition: {
       name: 'offboard_person',
-      title: 'Somebody leaves',
-      description: 'What a person has access to, and then the removal of the account. For administrators.',
-      arguments: [{ name: 'email', description: 'The e-mail address of the person', required: true }],
+      title: 'A user leaves',
+      description: 'The access of a user, and then the removal of the account. For administrators.',
+      arguments: [{ name: 'email', description: 'The e-mail address of the user', required: true }],
     },
     text: ({ email = '' }) =>
-      `The person with the e-mail address ${JSON.stringify(email)} leaves. Find the account with list_users. Show the groups ` +
+      `The user with the e-mail address ${JSON.stringify(email)} leaves. Find the account with list_users. Show the groups ` +
       `(list_groups_of_user), the teams as far as you can see them, and the active tokens (list_all_tokens with the user's id). ` +
       'Tell me what stops working when the account is deleted: its tokens and sessions end at once. An administrator must be ' +
       'removed from the admin group first. Ask me before you call delete_user.',

@@ -29,9 +29,9 @@ export const resources: readonly Resource[] = [
     definition: {
       uri: 'latchkey://me',
       name: 'me',
-      title: 'Who you act as',
+      title: 'The identity that you act as',
       description:
-        'The person that your credential belongs to, whether an administrator, and what the credential allows.',
+        'The user that your credential belongs to, whether an administrator, and the scopes of the credential.',
       mimeType,
     },
     tool: 'whoami',

@@ -99,7 +99,7 @@ function rawInput(tool: Tool, given: Arguments, { caller, authorization, origin 
 /** Result that replaces a response that is larger than that. Rule: MCP-16. */
 const tooLarge: ToolResult = {
   isError: true,
-  content: [{ type: 'text', text: 'The answer would be larger than 10 MB: ask for a page of it, or for less' }],
+  content: [{ type: 'text', text: 'The response would be larger than 10 MB: request a page of it, or less' }],
 };
 
 /**
@@ -193,7 +193,7 @@ export async function callTool(
     return result;
   } catch (error) {
     const refused = describeFault(error, requestId, { log, metrics: services.metrics });
-    log.info({ requestId, tool: tool.name, code: refused.code }, 'a call of an agent was refused');
+    log.info({ requestId, tool: tool.name, code: refused.code }, 'a call of an agent was rejected');
     return toRefusal(refused);
   }
 }

@@ -3,7 +3,7 @@ import { second } from '../base/clock.ts';
 import { heldNow } from '../base/shares.ts';
 
 /** Outcomes of relayed events. */
-const relayOutcomes = ['delivered', 'refused', 'unwell', 'dead'] as const;
+const relayOutcomes = ['delivered', 'refused', 'unavailable', 'dead'] as const;
 
 /** The Prometheus metrics of this process. */
 export interface Metrics {
@@ -29,7 +29,7 @@ export interface Metrics {
 function exposeHeld(registry: Registry): void {
   const held: Gauge<'what'> = new Gauge({
     name: 'latchkey_held',
-    help: 'What requests hold at the moment: bytes, or places, by what it is',
+    help: 'Resources in use by requests: bytes, or places, by kind',
     labelNames: ['what'],
     registers: [registry],
     collect: () => {
@@ -44,7 +44,7 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry, prefix: 'latchkey_' });
   const activity = new Counter({
     name: 'latchkey_activity_total',
-    help: 'What people and services did, by audited action',
+    help: 'Audited actions of users and services, by action',
     labelNames: ['action'],
     registers: [registry],
   });
@@ -56,26 +56,26 @@ export function createMetrics(): Metrics {
   });
   const upstreamFaults = new Counter({
     name: 'latchkey_upstream_faults_total',
-    help: 'Faults of other systems that requests needed, by the refusal that came of them',
+    help: 'Faults of other systems that requests needed, by the resulting error',
     labelNames: ['refusal'],
     registers: [registry],
   });
   exposeHeld(registry);
   const relayBehind = new Gauge({
     name: 'latchkey_relay_behind_events',
-    help: 'How many events have not gone out yet, by way out',
+    help: 'Events that were not delivered yet, by subscription',
     labelNames: ['relay'],
     registers: [registry],
   });
   const relayDelay = new Gauge({
     name: 'latchkey_relay_delay_seconds',
-    help: 'How long ago the oldest event happened that has not gone out yet, by way out',
+    help: 'Seconds since the oldest event that was not delivered yet, by subscription',
     labelNames: ['relay'],
     registers: [registry],
   });
   const relayed = new Counter({
     name: 'latchkey_relay_events_total',
-    help: 'What became of events, by way out and outcome',
+    help: 'Events, by subscription and outcome',
     labelNames: ['relay', 'outcome'],
     registers: [registry],
   });

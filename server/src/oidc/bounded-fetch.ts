@@ -29,7 +29,7 @@ export function boundedFetch(networks: readonly string[] | undefined) {
     const incoming: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = answer.body ?? [];
     for await (const part of incoming) {
       size += part.byteLength;
-      if (size > bytesMax) throw new OidcError('the answer is larger than a megabyte');
+      if (size > bytesMax) throw new OidcError('the response is larger than a megabyte');
       parts.push(part);
     }
     return new Response(size === 0 ? null : Buffer.concat(parts), { status: answer.status, headers: answer.headers });

@@ -23,7 +23,7 @@ export class InsideError extends Error {
   override readonly name = 'InsideError';
 
   constructor(cause?: unknown) {
-    super('nothing answers there as it should, at an address that is not public', { cause });
+    super('no valid response, from an address that is not public', { cause });
   }
 }
 

@@ -50,7 +50,7 @@ export function logWatch(db: Pick<Database, 'read' | 'commitMark' | 'freshen'>, 
       await look();
     } catch (error) {
       // A failing store is reported by the requests that need it.
-      log.debug({ err: error }, 'the event log could not be looked at');
+      log.debug({ err: error }, 'the event log could not be read');
     }
     for (const check of waiting) check();
     timer = undefined;

@@ -178,7 +178,7 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
     await services.mcp.close();
     await services.countedRefusals
       .write()
-      .catch((error: unknown) => log.error({ err: error }, 'refused sign-ins were not recorded'));
+      .catch((error: unknown) => log.error({ err: error }, 'rejected sign-ins were not recorded'));
     // A hanging mail server must not prevent writes after responses.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
     await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);

@@ -33,10 +33,10 @@ export function startPruning(
       try {
         removed[what] = await remove();
       } catch (error) {
-        log.warn({ err: error, what }, 'what ended long ago could not be removed; it will be tried again');
+        log.warn({ err: error, what }, 'expired data could not be removed; it will be retried');
       }
     }
-    if (Object.values(removed).some((count) => count > 0)) log.info(removed, 'removed what ended long ago');
+    if (Object.values(removed).some((count) => count > 0)) log.info(removed, 'removed expired data');
   };
   const first = setTimeout(() => void prune(), firstMs).unref();
   const further = setInterval(() => void prune(), claim ? lookEveryMs : pruneEveryMs).unref();

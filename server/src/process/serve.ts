@@ -54,7 +54,7 @@ function stopOnSignals(service: Service, log: Logger): void {
 function reloadOnSignal(live: LiveConfig, log: Logger): void {
   try {
     live.reload();
-    log.info('the configuration was read anew');
+    log.info('configuration reloaded');
   } catch (error) {
     log.error({ reason: error instanceof Error ? error.message : String(error) }, 'the old configuration stays');
   }

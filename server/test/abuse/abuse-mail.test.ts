@@ -6,7 +6,7 @@ import { drip, except, RawMailServer } from '../support/raw-mail-server.ts';
 import { type Answer, type Client, type Json, organization, TestApp } from '../support/test-app.ts';
 
 const inviteFailed = 'The invite mail could not be sent. Please check the SMTP configuration';
-const forgotten = expect.stringMatching(/^If somebody here has this e-mail address/);
+const forgotten = expect.stringMatching(/^If this e-mail address has an account/);
 
 let app: TestApp;
 let admin: Client;

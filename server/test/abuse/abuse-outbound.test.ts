@@ -5,7 +5,7 @@ import { HandmadeProvider } from '../support/handmade-provider.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 
-const inside = 'nothing answers there as it should, at an address that is not public';
+const inside = 'no valid response, from an address that is not public';
 const forbidden = 'the address is not public, and not in OUTBOUND_NETWORKS';
 const clientSecret = 'the-secret-of-the-client-4711';
 

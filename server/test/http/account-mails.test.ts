@@ -74,7 +74,7 @@ describe('the welcome mail of POST /org', () => {
     const { status, text } = await found({ sendEmail: true });
     expect(status).toBe(200);
     await settled();
-    expect(logged('a mail was due, and mail is not configured')).toMatchObject([{ what: 'welcome' }]);
+    expect(logged('mail not sent: mail is not configured')).toMatchObject([{ what: 'welcome' }]);
     await app.close();
     app = await startWithMail(mails);
     mails.faults = { refuse: () => 550 };

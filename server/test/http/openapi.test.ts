@@ -164,8 +164,8 @@ describe('OpenAPI document', () => {
   it('refusals are JSON, in the form of their endpoint (ERR-1, ERR-5)', () => {
     for (const endpoint of routes) {
       const { method, path } = endpoint;
-      const rpc = method === 'POST' && path.endsWith('/mcp') ? 'RpcRefusal' : 'Refusal';
-      const form = path.startsWith('/oauth2/') ? 'OAuthRefusal' : rpc;
+      const rpc = method === 'POST' && path.endsWith('/mcp') ? 'RpcError' : 'ApiError';
+      const form = path.startsWith('/oauth2/') ? 'OAuthError' : rpc;
       expect(operationOf(endpoint).responses.default).toEqual({ $ref: `#/components/responses/${form}` });
     }
     for (const { content } of Object.values<Json>(document.components.responses)) {
@@ -193,7 +193,7 @@ describe('OpenAPI document', () => {
       expect(Object.keys(content)).toEqual(['application/json', forms]);
       expect(content[forms]).toEqual(content['application/json']);
     }
-    expect(document.components.schemas.OAuthRefusal).toEqual({
+    expect(document.components.schemas.OAuthError).toEqual({
       type: 'object',
       required: ['error'],
       properties: { error: { type: 'string' }, error_description: { type: 'string' } },
@@ -227,7 +227,7 @@ describe('OpenAPI document', () => {
 
   it('a refusal may name the addresses that mail did not go out to, or the oldest event kept, beside what every refusal has (ERR-2, INVITE-14, EVENT-12)', () => {
     const { schemas } = document.components;
-    const { required, properties, additionalProperties } = schemas.Refusal;
+    const { required, properties, additionalProperties } = schemas.ApiError;
     expect(required).toEqual(['message', 'error']);
     expect(Object.keys(properties).sort()).toEqual(['error', 'failed', 'message', 'oldest']);
     expect(properties.failed).toMatchObject({ type: 'array', items: { type: 'string', format: 'email' } });

@@ -126,7 +126,7 @@ describe('a data directory', () => {
     // Anyone could create an organization in the resulting store.
     writeFileSync(store, '');
     expect(await refusal()).toBe(
-      `The store ${store} is empty: restore it from a backup, or remove the file to begin anew`,
+      `The store ${store} is empty: restore it from a backup, or remove the file to start over`,
     );
     rmSync(store);
     writeFileSync(`${store}.is-a-directory`, '');
@@ -237,7 +237,7 @@ describe('a data directory that cannot be used', () => {
     chmodSync(parent, 0o555);
     const below = join(parent, 'below');
     expect(withoutRoot(() => refusal(join(below, 'data')))).toBe(
-      `DATA_DIR ${below}/data cannot be made: EACCES: permission denied, mkdir '${below}'`,
+      `DATA_DIR ${below}/data cannot be created: EACCES: permission denied, mkdir '${below}'`,
     );
   });
 
@@ -245,18 +245,18 @@ describe('a data directory that cannot be used', () => {
     const file = join(parent, 'file');
     writeFileSync(file, '');
     expect(refusal(file)).toBe(`DATA_DIR ${file} is a file: give a directory`);
-    expect(refusal(join(file, 'below'))).toMatch(/^DATA_DIR .*\/file\/below cannot be made: ENOTDIR: /);
+    expect(refusal(join(file, 'below'))).toMatch(/^DATA_DIR .*\/file\/below cannot be created: ENOTDIR: /);
   });
 
   it('refuses a link to nowhere (CONFIG-24)', () => {
     const link = join(parent, 'link');
     symlinkSync(join(parent, 'nowhere'), link);
-    expect(refusal(link)).toMatch(/^DATA_DIR .*\/link cannot be made: ENOENT: /);
+    expect(refusal(link)).toMatch(/^DATA_DIR .*\/link cannot be created: ENOENT: /);
   });
 
   it('does not try for ever where nothing can be made (CONFIG-24)', () => {
     expect(refusal('/proc/no-such-directory/data')).toBe(
-      "DATA_DIR /proc/no-such-directory/data cannot be made: ENOENT: no such file or directory, mkdir '/proc/no-such-directory'",
+      "DATA_DIR /proc/no-such-directory/data cannot be created: ENOENT: no such file or directory, mkdir '/proc/no-such-directory'",
     );
   });
 });

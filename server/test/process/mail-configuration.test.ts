@@ -76,7 +76,7 @@ describe('what an administrator stores about mail', () => {
     expect(await mail.settings()).toEqual(other);
     expect(await mail.told()).toMatchObject({
       source: 'configuration',
-      note: 'The configuration says otherwise and comes before what is stored',
+      note: 'The configuration differs, and takes precedence over the stored settings',
     });
     await mail.startAgain({ MAIL_FROM: 'mail@example.com' });
     expect(await mail.settings()).toEqual({ ...asStored, from });

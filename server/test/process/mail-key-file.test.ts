@@ -31,7 +31,7 @@ describe('the key of what an administrator stores about mail', () => {
       configured: false,
       host: null,
       hasPassword: false,
-      note: 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew',
+      note: 'The stored settings cannot be decrypted with the present ENCRYPTION_KEY: set them again',
     });
     await mail.startAgain();
     expect(await mail.settings()).toEqual(asStored);

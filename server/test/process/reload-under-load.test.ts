@@ -71,7 +71,7 @@ class Reloader {
     this.#server = server;
     this.#file = file;
     server.program.stdout.on('data', (text: string) => {
-      this.#done += text.split('the configuration was read anew').length - 1;
+      this.#done += text.split('configuration reloaded').length - 1;
       this.#isKept += text.split('the old configuration stays').length - 1;
     });
   }

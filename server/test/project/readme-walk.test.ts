@@ -184,7 +184,7 @@ describe('the walk of the README, with a reader who does not do as it says', () 
     await app.setUp();
     const walked = await paste(upToToken('Wrong-Horse-7'), { LATCHKEY: app.url });
     expect(walked.slice(2)).toEqual([
-      { exitCode: 1, output: '', errors: 'The credentials are not right' },
+      { exitCode: 1, output: '', errors: 'The credentials are not valid' },
       { exitCode: 1, output: '', errors: 'Send a bearer token in the Authorization header' },
     ]);
   });

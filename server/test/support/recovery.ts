@@ -49,7 +49,7 @@ export async function opens(app: TestApp, email: string, password: string): Prom
 export const gone = {
   status: 410,
   body: {
-    message: 'This link was used, replaced or is past its time: ask for a new one',
+    message: 'This link was used or replaced, or has expired: ask for a new one',
     error: { code: 'GONE' },
   },
 };

@@ -252,9 +252,9 @@ export class Play {
 
 /** Behaviour of the receiver. */
 export const outcomes = {
-  lost: { kind: 'unwell', arrive: 3, told: 0 },
-  part: { kind: 'unwell', arrive: 2, told: 2 },
-  silent: { kind: 'unwell', arrive: 2, told: 1 },
-  down: { kind: 'unwell', arrive: 0, told: 0 },
+  lost: { kind: 'unavailable', arrive: 3, told: 0 },
+  part: { kind: 'unavailable', arrive: 2, told: 2 },
+  silent: { kind: 'unavailable', arrive: 2, told: 1 },
+  down: { kind: 'unavailable', arrive: 0, told: 0 },
   refused: { kind: 'refused', arrive: 1, told: 0 },
 } as const satisfies Readonly<Record<string, Outcome>>;

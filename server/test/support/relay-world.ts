@@ -83,7 +83,7 @@ function storeOf(db: Database, read: Kysely<Tables>, { life, twin = {} }: Beginn
 
 /** Behaviour of the sink for a delivery. */
 export interface Outcome {
-  readonly kind: 'fine' | 'unwell' | 'refused';
+  readonly kind: 'fine' | 'unavailable' | 'refused';
   /** Maximum number of arriving events. */
   readonly arrive: number;
   /** Number of events reported as delivered, where it is unavailable. */
@@ -157,8 +157,8 @@ export class Receiver {
     }
     const delivered = arriving.length;
     const refused = events[delivered];
-    if (outcome.kind === 'unwell') {
-      return { delivered: Math.min(delivered, outcome.told), failure: { kind: 'unwell', reason: 'unwell' } };
+    if (outcome.kind === 'unavailable') {
+      return { delivered: Math.min(delivered, outcome.told), failure: { kind: 'unavailable', reason: 'unavailable' } };
     }
     if (!refused) return { delivered, failure: null };
     this.#refuse(refused);

@@ -52,7 +52,7 @@ export function prepareDataDir(dataDir: string): void {
     makeDirectories(dataDir);
     isDirectory = statSync(dataDir).isDirectory();
   } catch (error) {
-    throw new StartupError(`DATA_DIR ${dataDir} cannot be made: ${messageOf(error)}`);
+    throw new StartupError(`DATA_DIR ${dataDir} cannot be created: ${messageOf(error)}`);
   }
   if (!isDirectory) throw new StartupError(`DATA_DIR ${dataDir} is a file: give a directory`);
 }

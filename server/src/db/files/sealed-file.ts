@@ -51,7 +51,7 @@ function readSealed(from: string, fd: number, take: (part: Buffer, at: number, e
     const isStore = end >= 0 && readAt(fd, 0, 15) === 'SQLite format 3';
     throw new StartupError(
       isStore
-        ? `${from} is a store without the seal of a back-up: it was cut short, or not made by latchkey backup`
+        ? `${from} is a store without the checksum of a back-up: it is incomplete, or was not created by latchkey backup`
         : `${from} is no back-up of Latchkey`,
     );
   }
@@ -62,7 +62,7 @@ function readSealed(from: string, fd: number, take: (part: Buffer, at: number, e
     take(part, at, end);
     at += part.length;
   }
-  if (sealOf(hash) !== found) throw new StartupError(`${from} is damaged: it is not what was written`);
+  if (sealOf(hash) !== found) throw new StartupError(`${from} is damaged: its checksum does not match`);
 }
 
 function openToRead(file: string): number {

@@ -18,7 +18,7 @@ async function copyPages(source: Sqlite.Database, to: string, progress: Progress
     },
   });
   // That is how it ends where it could not even begin.
-  if (!copied) throw new StartupError('The store could not be copied: somebody else has locked it');
+  if (!copied) throw new StartupError('The store could not be copied: another process has locked it');
 }
 
 /**

@@ -62,7 +62,7 @@ export async function claimTarget(
   const unfinished = await unfinishedMove(target);
   if (unfinished !== null && !restart) {
     throw new StartupError(
-      'A move into this database was cut short, or is under way: --force throws away what it left and begins anew',
+      'A move into this database was interrupted, or is running: --force deletes what it left and starts over',
     );
   }
   if (unfinished === null) await claimEmpty(target, move);
@@ -83,7 +83,7 @@ async function claimEmpty({ read }: Database, move: number): Promise<void> {
       await sql`insert into writer (id, mark) values (1, 0), (${markId}, ${move})`.execute(tx);
     });
   } catch (error) {
-    throw new StartupError('Somebody else has just begun to use the database: give an empty one', { cause: error });
+    throw new StartupError('Another process has just begun to use the database: use an empty one', { cause: error });
   }
 }
 

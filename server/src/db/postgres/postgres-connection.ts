@@ -78,13 +78,13 @@ export class PostgresConnection {
         yield rows;
       }
     } finally {
-      if (!isOver) this.#fault ??= new StoreLostError('nobody waits for the rest of a list');
+      if (!isOver) this.#fault ??= new StoreLostError('the reader of a list has left');
     }
   }
 
   /** Closes it, even while it is in use: its server does not respond. */
   abandon(): void {
-    this.#fault ??= new StoreLostError('the store does not answer');
+    this.#fault ??= new StoreLostError('the store does not respond');
     // Statements that still wait are rejected.
     void this.#parts.client.end();
   }

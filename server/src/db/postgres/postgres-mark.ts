@@ -22,7 +22,7 @@ function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promi
       setImmediate(() => {
         if (isOver) return;
         giveUp();
-        reject(new StoreLostError('the store does not answer'));
+        reject(new StoreLostError('the store does not respond'));
       });
     }, msMax);
     const end = () => {

@@ -190,7 +190,7 @@ describe('a store in PostgreSQL, opening and closing', () => {
   ])('refuses to start in one line where %s (STORE-10)', async (_, url, code) => {
     const given = url || place.url.replace(place.name, 'not_there');
     await expect(openPostgres(new Secret(given))).rejects.toThrow(
-      `DATABASE_URL cannot be used (${code}): look whether PostgreSQL is there and lets this user in`,
+      `DATABASE_URL cannot be used (${code}): check that PostgreSQL runs and accepts this user`,
     );
   });
 });

@@ -64,7 +64,7 @@ function startupProblem(error: unknown): StartupError {
   if (error instanceof StartupError) return error;
   const { message } = error instanceof Error ? error : { message: String(error) };
   return new StartupError(
-    `DATABASE_URL cannot be used (${codeOf(error) || message}): look whether PostgreSQL is there and lets this user in`,
+    `DATABASE_URL cannot be used (${codeOf(error) || message}): check that PostgreSQL runs and accepts this user`,
     { cause: error, variable: 'DATABASE_URL' },
   );
 }

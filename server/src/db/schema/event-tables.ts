@@ -65,7 +65,7 @@ export interface Webhooks {
   earlier_secret: string | null;
   earlier_secret_until: Ms | null;
   created_by: string | null;
-  /** The personal access token that made it, and that it ends with; `null`: a session did. */
+  /** The personal access token that created it, and that it ends with; `null`: a session did. */
   created_by_token: string | null;
   /** The user who last changed the address; `null`: it is the one given at creation. */
   address_by: string | null;

@@ -159,7 +159,7 @@ export interface ServiceClients {
   scopes: string;
   /** `null`: the operator. */
   created_by: string | null;
-  /** The personal access token that made it, and that it ends with. */
+  /** The personal access token that created it, and that it ends with. */
   created_by_token: string | null;
   /** The user who rotated the secret last; `null`: it was never rotated. */
   secret_by: string | null;

@@ -113,7 +113,7 @@ function openListReader(file: string): Sqlite.Database {
  */
 function requireContent(file: string): void {
   if (statSync(file).size > 0) return;
-  throw new StartupError(`The store ${file} is empty: restore it from a backup, or remove the file to begin anew`);
+  throw new StartupError(`The store ${file} is empty: restore it from a backup, or remove the file to start over`);
 }
 
 /**

@@ -8,13 +8,13 @@ export const explainAccess = endpoint({
   method: 'GET',
   path: '/access',
   tag: 'Agents',
-  summary: 'Which operation needs what, and what the presented credential lacks for it',
+  summary: 'The requirements of each operation, and what the presented credential lacks for it',
   policy: { who: 'member', anyScope: true },
   tool: {
     name: 'explain_access',
     title: 'What may I do',
     description:
-      'Tells for each tool and each address of the API which scope and which rights it needs, and what your credential lacks. ' +
+      'Lists for each tool and each address of the API the scope and the rights that it needs, and what your credential lacks. ' +
       'Ask for one with operation, for example list_users or GET /users.',
   },
   query: listQuery({
@@ -35,12 +35,12 @@ export const explainAccess = endpoint({
           scope: z
             .string()
             .nullable()
-            .describe('What a personal access token needs; null: nothing, or a session is needed'),
+            .describe('The scope that a personal access token needs; null: none, or a session is needed'),
           allowed: z.boolean().describe('Whether the credential suffices, for some input at least'),
           lacks: z
             .enum(['administrator', 'session', 'scope'])
             .nullable()
-            .describe('What speaks against it: not an administrator, not a session, or the scope is missing'),
+            .describe('The objection: not an administrator, not a session, or the scope is missing'),
         }),
       ),
     }),

@@ -8,7 +8,7 @@ export const getCaller = endpoint({
   method: 'GET',
   path: '/whoami',
   tag: 'Agents',
-  summary: 'Who the credential belongs to, and what it allows',
+  summary: 'The owner of the credential, and its scopes',
   policy: { who: 'member', anyScope: true },
   tool: { name: 'whoami', title: 'Who am I' },
   response: {
@@ -22,7 +22,7 @@ export const getCaller = endpoint({
         scopes: z
           .array(z.string())
           .nullable()
-          .describe('What the token may do; null for a session, which may do anything'),
+          .describe('The scopes of the token; null for a session, which may do anything'),
         expiresAt: z.string().nullable().describe('null: of a session, or never'),
       }),
     }),

@@ -11,7 +11,7 @@ export const getProtectedResource = endpoints(ends, (end) =>
     path: `/.well-known/oauth-protected-resource${end}`,
     root: true,
     tag: 'Agents',
-    summary: 'What the MCP endpoint takes as credential: a personal access token, made by its owner (RFC 9728)',
+    summary: 'The credential that the MCP endpoint takes: a personal access token, created by its owner (RFC 9728)',
     policy: { who: 'anyone' },
     response: {
       200: z.object({

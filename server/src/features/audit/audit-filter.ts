@@ -14,10 +14,10 @@ export const auditFilter = {
     .max(actionMax)
     .regex(actionForm, 'must be an action such as token.created, or an area with a dot after it, such as token.')
     .optional()
-    .describe('What was done: an action, or all of an area, with a dot after it')
+    .describe('An action, or all of an area, with a dot after it')
     .meta({ examples: ['token.'] }),
-  subject: id.optional().describe('The id of what it was done to'),
+  subject: id.optional().describe('The id of the subject'),
   outcome: z.enum(['success', 'failure']).optional(),
-  from: queryMoment.optional().describe('Only what happened at this moment or later'),
-  to: queryMoment.optional().describe('Only what happened before this moment'),
+  from: queryMoment.optional().describe('Only records at or after this time'),
+  to: queryMoment.optional().describe('Only records before this time'),
 };

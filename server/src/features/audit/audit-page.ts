@@ -17,7 +17,7 @@ export const auditRecord = z.object({
       tokenId: nullableId.describe('The personal access token that was used; null: a session, or none'),
       clientId: nullableId.describe('A service client'),
     })
-    .describe('All null: the service itself, its operator, or nobody who was proved'),
+    .describe('All null: the service itself, its operator, or an unproved caller'),
   subjectId: nullableId,
   subjectKind: z
     .string()
@@ -26,11 +26,11 @@ export const auditRecord = z.object({
   subjectOwnerId: nullableId.describe('Whose the subject is: of a token or a session'),
   network: z.string().nullable().describe('null: erased'),
   requestId: z.string(),
-  details: z.record(z.string(), z.unknown()).describe('What else is worth keeping'),
+  details: z.record(z.string(), z.unknown()).describe('Further details'),
   changes: z
     .record(z.string(), z.object({ before: z.unknown(), after: z.unknown() }))
-    .describe('What is different afterwards; a secret shows only that it is one'),
-  isErased: z.boolean().describe('Whether network, details and changes were erased with the data of a person'),
+    .describe('The changes; a secret shows only that there is one'),
+  isErased: z.boolean().describe('Whether network, details and changes were erased with the data of a user'),
   hash: z.string().describe('Of this record and the hash of the one before it'),
 });
 

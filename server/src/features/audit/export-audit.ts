@@ -12,7 +12,7 @@ export const exportAudit = endpoint({
   method: 'GET',
   path: '/audit/export',
   tag: 'Audit',
-  summary: 'Export who did what, oldest first, with all that it takes to verify it; sent as it is read',
+  summary: 'Export the audit log, oldest first, with all that is needed to verify it; sent as it is read',
   policy: { who: 'admin', scope: 'org:admin' },
   costs: 'read',
   query: listQuery({

@@ -14,14 +14,14 @@ export const listAudit = endpoint({
   method: 'GET',
   path: '/audit',
   tag: 'Audit',
-  summary: 'List who did what, newest first: what concerns the organization, and the system as a whole',
+  summary: 'List the audit log, newest first: records of the organization, and of the system as a whole',
   policy: { who: 'admin', scope: 'org:admin' },
   costs: 'read',
   tool: {
     name: 'list_audit_records',
     title: 'Read the audit log',
     description:
-      'Who did what and when, newest first, a page at a time, of 25 where nothing is said; go on with cursor: nextCursor of ' +
+      'The audit log, newest first, a page at a time (25 by default); continue with cursor: nextCursor of ' +
       'the page before. Narrow it down by actor, action (token.revoked, or token. for all of them), subject and time.',
     query: { limit: '25' },
   },

@@ -11,9 +11,9 @@ export const listDeadLetters = endpoint({
   method: 'GET',
   path: '/events/dead-letters',
   tag: 'Events',
-  summary: 'Events that were refused on their way out and set aside',
+  summary: 'Events that a destination refused and that were set aside',
   policy: { who: 'admin', scope: 'org:admin' },
-  query: listQuery({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this way out') }),
+  query: listQuery({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this subscription') }),
   response: { 200: z.object({ deadLetters: z.array(deadLetter), pagination }) },
   async handle({ db }, { query: { relay, ...query } }) {
     const page = pageOf(query);

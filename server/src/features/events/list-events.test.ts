@@ -157,7 +157,7 @@ describe('GET /events: what is no longer kept', () => {
     for (const after of [0, 1, 5]) {
       const { status, body } = await boss.get(`/events?after=${after}`);
       expect([status, body.error.code, body.oldest]).toEqual([410, 'GONE', 7]);
-      expect(body.message).toBe('Events before 7 are no longer kept: go on with after=6');
+      expect(body.message).toBe('Events before 7 are no longer kept: continue with after=6');
     }
   });
 

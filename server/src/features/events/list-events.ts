@@ -27,7 +27,7 @@ export const listEvents = endpoint({
     title: 'Read events',
     query: { limit: '25' },
     description:
-      'What happened to the organization and its people, in order, a page at a time, of 25 where nothing is said; go on with ' +
+      'Events of the organization and its users, in order, a page at a time (25 by default); continue with ' +
       'after: nextAfter of the page before.',
   },
   query: listQuery({
@@ -41,13 +41,13 @@ export const listEvents = endpoint({
     'last-event-id': z
       .union([z.literal('').transform(() => undefined), sequenceText])
       .optional()
-      .describe('The sequence after which a stream goes on; comes before `after`'),
+      .describe('The sequence after which a stream continues; takes precedence over `after`'),
   }),
   response: {
     200: z.union([
       z.object({
         events: z.array(envelopeAnswer),
-        nextAfter: z.int().describe('What to give as `after` next'),
+        nextAfter: z.int().describe('The value of `after` for the next page'),
       }),
       streamAnswer(eventStream),
     ]),

@@ -13,7 +13,7 @@ export const listRelays = endpoint({
   method: 'GET',
   path: '/events/relays',
   tag: 'Events',
-  summary: 'How far events have got on each way out: to the broker, and to each webhook',
+  summary: 'The state of each subscription: those of the broker, and of each webhook',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'list_event_relays', title: 'How events go out' },
   query: listQuery({}),

@@ -5,7 +5,7 @@ import { envelopeAnswer } from './event.ts';
 
 /** State of a subscription. Rule: EVENT-28. */
 export const relayState = z.object({
-  name: z.string().describe('The stream and what it goes to, such as entity-events/broker'),
+  name: z.string().describe('The stream and the destination, such as entity-events/broker'),
   state: z
     .enum(['delivering', 'failing', 'off'])
     .describe('off: nothing is sent, for it is switched off or not configured any more'),

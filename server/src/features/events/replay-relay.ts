@@ -13,7 +13,7 @@ export const replayRelay = endpoint({
   method: 'POST',
   path: '/events/relays/replay',
   tag: 'Events',
-  summary: 'Send everything after a sequence again on one way out',
+  summary: 'Send all events after a sequence again on one subscription',
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     relay: z

@@ -9,7 +9,7 @@ export const requeueDeadLetters = endpoint({
   method: 'POST',
   path: '/events/dead-letters/requeue',
   tag: 'Events',
-  summary: 'Send events again that were set aside: some, those of one way out, or all',
+  summary: 'Requeue dead letters: some, those of one subscription, or all',
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     ids: ids.optional(),
@@ -20,7 +20,9 @@ export const requeueDeadLetters = endpoint({
       .meta({ examples: ['entity-events/broker'] }),
   }),
   response: {
-    200: z.object({ requeued: z.int().describe('How many are sent again; what is no dead letter is left out') }),
+    200: z.object({
+      requeued: z.int().describe('The number of requeued events; those that are no dead letters are left out'),
+    }),
   },
   async handle(services, { caller, write, body, origin }) {
     return write(async (tx) => {

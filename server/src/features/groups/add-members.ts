@@ -17,7 +17,7 @@ export const addMembers = endpoint({
     title: 'Add users to groups',
     description:
       'Adds each of some users to each of some groups, all or nothing. Adding to the admin group takes a session: a personal ' +
-      'access token is refused, whatever its scopes.',
+      'access token is rejected, whatever its scopes.',
     idempotent: true,
   },
   body: membershipBody,

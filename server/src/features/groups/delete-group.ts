@@ -11,7 +11,7 @@ export const deleteGroup = endpoint({
   method: 'DELETE',
   path: '/userGroups/:groupId',
   tag: 'User groups',
-  summary: 'Delete a group; nobody is in it any more',
+  summary: 'Delete a group and its memberships',
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: { name: 'delete_group', title: 'Delete a group' },
   params: z.object({ groupId: id.describe('Of the group') }),

@@ -23,7 +23,7 @@ export const listGroupMembers = endpoint({
   summary: 'List the members of a group, by name',
   policy: { who: 'member', scope: 'usergroup:read' },
   costs: 'read',
-  tool: { name: 'list_group_members', title: 'List who is in a group' },
+  tool: { name: 'list_group_members', title: 'List the members of a group' },
   params: z.object({ groupId: id.describe('Of the group') }),
   query: listQuery({
     ...pageQuery,

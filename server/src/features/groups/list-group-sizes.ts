@@ -11,7 +11,7 @@ export const listGroupSizes = endpoint({
   summary: 'How many members the groups have, by name of the group',
   policy: { who: 'member', scope: 'usergroup:read' },
   costs: 'read',
-  tool: { name: 'list_group_sizes', title: 'Count who is in which groups' },
+  tool: { name: 'list_group_sizes', title: 'Count the members of each group' },
   query: listQuery({}),
   response: {
     200: z.array(

@@ -18,8 +18,8 @@ export const listGroups = endpoint({
   query: listQuery({
     ...pageQuery,
     search: searchText.describe('Only groups with this text in their name, in any case'),
-    createdAfter: queryMoment.optional().describe('Only groups made at this moment or later'),
-    createdBefore: queryMoment.optional().describe('Only groups made at this moment or earlier'),
+    createdAfter: queryMoment.optional().describe('Only groups created at or after this time'),
+    createdBefore: queryMoment.optional().describe('Only groups created at or before this time'),
   }),
   response: { 200: z.object({ groups: z.array(groupListItem), pagination }) },
   async handle({ db }, { caller: { orgId }, query }) {

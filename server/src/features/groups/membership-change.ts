@@ -23,7 +23,7 @@ export const membershipBody = z
   })
   .refine(({ userIds, groupIds }) => userIds.length * groupIds.length <= pairsMax, {
     path: ['userIds'],
-    error: `must not make more than ${pairsMax} memberships together with groupIds`,
+    error: `must not result in more than ${pairsMax} memberships together with groupIds`,
   });
 
 function unknown(field: 'userIds' | 'groupIds', wanted: readonly string[], known: ReadonlySet<string>): InputProblem[] {

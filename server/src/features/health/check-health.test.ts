@@ -57,7 +57,7 @@ describe('health', () => {
     const ready = () => stopped.nobody.get('//health/ready');
     store.exec('ALTER TABLE webhooks RENAME TO elsewhere');
     // It may look once more before it fails.
-    await vi.waitUntil(() => stopped.logLines.some((line) => line.includes('the ways out could not be looked up')));
+    await vi.waitUntil(() => stopped.logLines.some((line) => line.includes('the subscriptions could not be read')));
     expect((await ready()).status).toBe(200);
     monotonic.advance(30 * second);
     const { status, body, headers } = await ready();

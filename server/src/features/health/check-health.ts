@@ -41,7 +41,7 @@ export const checkReady = endpoint({
   path: '/health/ready',
   root: true,
   tag: 'Health',
-  summary: 'Whether the service can do its work: the store answers, and events are being relayed',
+  summary: 'Whether the service can work: the store responds, and events are being relayed',
   policy: { who: 'anyone' },
   response,
   async handle({ clock, db, relays }) {

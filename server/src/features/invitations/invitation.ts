@@ -20,7 +20,7 @@ export const invitationRecord = z.object({
   email: emailAnswer,
   fullName: z.string(),
   status: z.enum(invitationStatuses),
-  isReturning: z.boolean().describe('Whether the person had been here before'),
+  isReturning: z.boolean().describe('Whether the user had been a member before'),
   delivery: z.enum(['mail', 'link']).describe('Whether it went by mail, or was shown to an administrator as a link'),
   invitedBy: idAnswer.nullable(),
   invitedAt: timestamp,

@@ -18,13 +18,13 @@ const body = z.strictObject({
     .min(1)
     .max(emailsMax)
     .transform((given) => [...new Set(given)])
-    .describe('Whom to invite; those who have an active account already are left out')
+    .describe('The addresses to invite; those of active accounts are left out')
     .meta({ examples: [['katherine@example.com', 'dorothy@example.com']] }),
   groupIds: idsOrNone
     .transform((given) => [...new Set(given)])
     .refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`)
     .optional()
-    .describe('Groups to put everybody into who is new, restored or invited again; the group admin takes a session'),
+    .describe('Groups for all who are new, restored or invited again; the group admin takes a session'),
 });
 
 /** Makes accounts and invitations, all or none. */
@@ -45,9 +45,9 @@ export const inviteUsers = endpoint({
   path: '/users/bulk/invite',
   tag: 'Invitations',
   summary:
-    'Invite people by mail: whoever is new gets an account, whoever was deleted gets it back; administrators in a session only',
+    'Invite users by mail: a new one gets an account, a deleted one gets it back; administrators in a session only',
   policy: { who: 'admin', scope: 'user:invite' },
-  tool: { name: 'invite_users', title: 'Invite people by e-mail' },
+  tool: { name: 'invite_users', title: 'Invite users by e-mail' },
   precondition: requireInviting,
   body,
   errorMessages: [409],

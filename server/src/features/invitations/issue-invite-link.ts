@@ -18,7 +18,7 @@ export const issueInviteLink = endpoint({
   method: 'POST',
   path: '/users/:id/invite-link',
   tag: 'Invitations',
-  summary: 'Get a link to hand to somebody who has never signed in, instead of having it mailed; it is shown once',
+  summary: 'Get a link for a user who has never signed in, instead of mailing it; it is shown once',
   policy: { who: 'admin', sessionOnly: true },
   async precondition({ config }) {
     if (!config.inviteLinks) throw new RefusedError('inviteLinksOff');
@@ -47,7 +47,7 @@ export const issueInviteLink = endpoint({
         delivery: 'shown',
         wishes: [{ orgId, userId: id, isReturning: earlier?.isReturning === 1 }],
       });
-      if (!made) throw new Error('no link was made');
+      if (!made) throw new Error('no link was created');
       return made;
     });
     const { address, expiresAtMs } = link;

@@ -11,14 +11,14 @@ export const listInvitations = endpoint({
   method: 'GET',
   path: '/users/invitations',
   tag: 'Invitations',
-  summary: 'List the last invitation of everybody who was invited, newest first, a page at a time',
+  summary: 'List the last invitation of each invited user, newest first, a page at a time',
   policy: { who: 'admin', scope: 'user:read' },
   costs: 'read',
   tool: { name: 'list_invitations', title: 'List invitations' },
   query: listQuery({
     ...pageQuery,
     status: z.enum(invitationStatuses).optional().describe('Only those that this became of'),
-    search: searchText.describe('Only people with this text in their name or e-mail address, in any case'),
+    search: searchText.describe('Only users with this text in their name or e-mail address, in any case'),
   }),
   response: { 200: z.object({ invitations: z.array(invitationRecord), pagination }) },
   async handle({ db, clock }, { caller: { orgId }, query }) {

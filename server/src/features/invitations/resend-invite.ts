@@ -13,7 +13,7 @@ export const resendInvite = endpoint({
   path: '/users/:id/resend-invite',
   tag: 'Invitations',
   summary:
-    'Send the invitation again to somebody who has never signed in; the earlier link works no longer; to an administrator in a session only',
+    'Send the invitation again to a user who has never signed in; the earlier link stops working; to an administrator in a session only',
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'resend_invite', title: 'Send an invitation again' },
   precondition: requireInviting,

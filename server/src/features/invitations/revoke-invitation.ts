@@ -12,7 +12,7 @@ export const revokeInvitation = endpoint({
   method: 'DELETE',
   path: '/users/:id/invitation',
   tag: 'Invitations',
-  summary: 'Revoke an invitation that nobody has accepted, and delete the account that was made for it',
+  summary: 'Revoke an invitation that was not accepted, and delete the account that was created for it',
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
   params: z.object({ id: id.describe('Of the user') }),

@@ -25,7 +25,7 @@ export const reviewAnswer = z.object({
   message: z.string(),
   needsReview: needsReview
     .optional()
-    .describe('What the users made who were administrators, or whose secret or address they set; it goes on working'),
+    .describe('What the former administrators created, or whose secret or address they set; it stays active'),
 });
 
 /**

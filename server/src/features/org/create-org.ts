@@ -14,10 +14,10 @@ const body = z
   .object({
     accountType: z
       .enum(['individual', 'business'])
-      .describe('Whom the organization stands for; a business needs a registeredName')
+      .describe('The kind of the organization; a business needs a registeredName')
       .meta({ examples: ['business'] }),
     contactEmail: emailAddress.describe(
-      "The organization's address, and the one that its first administrator signs in with; what follows the @ becomes the organization's domain",
+      "The organization's address, with which its first administrator signs in; the part after the @ becomes the organization's domain",
     ),
     registeredName: optionalText.describe('Required for a business').meta({ examples: ['Example Ltd'] }),
     shortName: optionalText.describe('Without it, registeredName is shown').meta({ examples: ['Example'] }),

@@ -12,7 +12,7 @@ export const deleteOrg = endpoint({
   method: 'DELETE',
   path: '/org',
   tag: 'Organization',
-  summary: 'Delete the organization: nobody gets in any more, and only the operator can bring it back',
+  summary: 'Delete the organization: no one can sign in any more, and only the operator can restore it',
   policy: { who: 'admin', scope: 'org:admin' },
   response: {
     200: z.object({

@@ -9,7 +9,7 @@ import type { StoredOrganization } from './org.ts';
 export const orgChangeBody = z.object({
   contactEmail: emailAddress
     .optional()
-    .describe("What follows the @ becomes the organization's domain; nobody's sign-in changes"),
+    .describe("The part after the @ becomes the organization's domain; sign-ins don't change"),
   registeredName: clearableText
     .optional()
     .describe('A business cannot be without one')

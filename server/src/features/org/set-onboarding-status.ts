@@ -10,7 +10,7 @@ export const setOnboardingStatus = endpoint({
   method: 'PUT',
   path: '/org/onboarding-status',
   tag: 'Organization',
-  summary: 'Say how far the set-up of the organization is',
+  summary: 'Set the progress of setting up the organization',
   policy: { who: 'admin', scope: 'org:write' },
   body: z.object({ status: onboardingStatus.meta({ examples: ['configured'] }) }),
   response: { 200: z.object({ message: z.string(), status: onboardingStatus }) },

@@ -9,7 +9,7 @@ export const createClient = endpoint({
   method: 'POST',
   path: '/service-clients',
   tag: 'Services',
-  summary: 'Register a service, which gets scoped tokens at oauth2/token; its secret is shown in this answer only',
+  summary: 'Register a service, which gets scoped tokens at oauth2/token; its secret is shown in this response only',
   policy: { who: 'admin', scope: 'org:admin' },
   body: clientWish,
   response: {

@@ -75,7 +75,7 @@ export const introspectToken = endpoint({
   method: 'POST',
   path: '/oauth2/introspect',
   tag: 'Services',
-  summary: 'Tell whether a token is good at this moment, and for what; for services with TOKEN_INTROSPECT',
+  summary: 'Return whether a token is valid now, and its scopes; for services with TOKEN_INTROSPECT',
   policy: { who: 'anyone' },
   boundedBy: 'stores nothing',
   isOAuth: true,

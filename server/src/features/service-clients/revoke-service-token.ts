@@ -11,7 +11,7 @@ export const revokeServiceToken = endpoint({
   method: 'POST',
   path: '/oauth2/revoke',
   tag: 'Services',
-  summary: 'End a scoped token that the same service got; the answer is the same for any other token',
+  summary: 'Revoke a scoped token that the same service got; the response is the same for any other token',
   policy: { who: 'anyone', writesBy: 'clientSecret' },
   boundedBy: 'ends what there is',
   isOAuth: true,

@@ -9,7 +9,8 @@ export const rotateClientSecret = endpoint({
   method: 'POST',
   path: '/service-clients/:clientId/rotate',
   tag: 'Services',
-  summary: 'Make a new secret for a service, shown in this answer only; the one before ends at once, or after a grace',
+  summary:
+    'Create a new secret for a service, shown in this response only; the earlier one ends at once, or after a grace period',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ clientId: id }),
   body: rotation,

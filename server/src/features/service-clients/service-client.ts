@@ -51,12 +51,12 @@ export const clientRecord = z.object({
   scopes: z.array(z.string()),
   createdAt: timestamp,
   lastUsedAt: timestamp.nullable().describe('When it last got a token'),
-  createdBy: idAnswer.nullable().describe('The user who made it; null: the operator'),
+  createdBy: idAnswer.nullable().describe('The user who created it; null: the operator'),
   creatorIsAdministrator: z
     .boolean()
     .nullable()
     .describe(
-      'false: the user who made it, or got its present secret, is no administrator any more; null: the operator made it',
+      'false: the user who created it, or got its present secret, is no administrator any more; null: the operator created it',
     ),
   earlierSecretUntil: timestamp.nullable().describe('Until when the secret before the present one counts too'),
 });
@@ -103,7 +103,9 @@ export const rotation = z
       .min(0)
       .max(graceSecondsMax)
       .optional()
-      .describe('How long the secret before, and the tokens that it got, go on; 0 or absent: they end at once')
+      .describe(
+        'Seconds that the earlier secret, and the tokens that it got, stay valid; 0 or absent: they end at once',
+      )
       .meta({ examples: [3_600] }),
   })
   .optional();

@@ -8,7 +8,7 @@ import { pruneSignIns } from '../sign-in/public.ts';
 
 type Method = 'password' | 'otp' | 'oidc';
 const hour = 3_600_000;
-const refused = { status: 401, body: { message: 'The credentials are not right' } };
+const refused = { status: 401, body: { message: 'The credentials are not valid' } };
 const signedIn = { status: 200, body: { message: 'Fully authenticated' } };
 
 let desk: SignInDesk;

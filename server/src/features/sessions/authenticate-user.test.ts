@@ -112,8 +112,8 @@ describe('POST /userAccount/authenticate', () => {
       expect(neutral(answer)).toEqual({
         status: 401,
         body: {
-          message: 'The credentials are not right',
-          error: { code: 'UNAUTHORIZED', message: 'The credentials are not right' },
+          message: 'The credentials are not valid',
+          error: { code: 'UNAUTHORIZED', message: 'The credentials are not valid' },
         },
       });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
@@ -125,7 +125,7 @@ describe('POST /userAccount/authenticate', () => {
   it('401: the address cannot change on the way (AUTH-10)', async () => {
     await app.member(admin, 'mary@example.com');
     const refused = await attemptSignIn(app, { begunWith: 'mary@example.com', email, password });
-    expect(refused).toMatchObject({ status: 401, body: { message: 'The credentials are not right' } });
+    expect(refused).toMatchObject({ status: 401, body: { message: 'The credentials are not valid' } });
     expect(
       (await attemptSignIn(app, { begunWith: 'mary@example.com', email: 'mary@example.com', password })).status,
     ).toBe(200);
@@ -187,6 +187,6 @@ describe('POST /userAccount/authenticate', () => {
   it('401: nobody signs in to an organization that was deleted (ORG-26)', async () => {
     await app.deleteOrganization();
     const refused = await attemptSignIn(app, { email, password });
-    expect(refused).toMatchObject({ status: 401, body: { message: 'The credentials are not right' } });
+    expect(refused).toMatchObject({ status: 401, body: { message: 'The credentials are not valid' } });
   });
 });

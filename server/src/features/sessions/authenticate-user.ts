@@ -19,14 +19,14 @@ const body = z.object({
   method: z
     .string()
     .max(40)
-    .describe('One of the allowedMethods that initAuth, or the step before, answered')
+    .describe('One of the allowedMethods that initAuth, or the step before, returned')
     .meta({ examples: ['password'] }),
   credentials: z
     .object({
       password: givenPassword.optional().describe('For the method password'),
       ...mailedAndCarried,
     })
-    .describe('What proves who signs in, by the method'),
+    .describe('The proof, by method'),
   email: emailAddress
     .optional()
     .describe('Of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none'),
@@ -88,7 +88,7 @@ export const authenticateUser = endpoint({
   boundedBy: 'signIn',
   headers: z.object({
     'x-session-token': needed(
-      z.string().describe('The header of this name in the answer of initAuth, good for an hour. Without it: 401'),
+      z.string().describe('The header of this name in the response of initAuth, valid for an hour. Without it: 401'),
     ),
   }),
   body,

@@ -8,7 +8,7 @@ export const checkPasswordSignIn = endpoint({
   method: 'GET',
   path: '/userAccount/internal/password/check',
   tag: 'Services',
-  summary: 'Tell whether people sign in with a password, in one step or another',
+  summary: 'Return whether users sign in with a password, in any step',
   policy: { who: 'service', scope: 'FETCH_CONFIG' },
   response: { 200: z.object({ isPasswordAuthEnabled: z.boolean() }) },
   async handle({ db }) {

@@ -15,7 +15,7 @@ const response = {
     sessions: z.array(
       z.object({
         id: idAnswer,
-        isCurrent: z.boolean().describe('Whether the request was made in it'),
+        isCurrent: z.boolean().describe('Whether this request was made in it'),
         network: z.string().nullable().describe('The address that it began from; null: not known'),
         createdAt: timestamp.describe('When the user signed in'),
         lastActiveAt: timestamp.describe('When it began or was last refreshed'),

@@ -5,8 +5,8 @@ import { type Json, password, TestApp } from '../../../test/support/test-app.ts'
 
 const path = '/userAccount/login/otp/generate';
 const minute = 60_000;
-const message = 'If somebody here has this e-mail address, a mail with a code is on its way';
-const refused = { status: 401, body: { message: 'The credentials are not right' } };
+const message = 'If this e-mail address has an account, a mail with a code is on its way';
+const refused = { status: 401, body: { message: 'The credentials are not valid' } };
 
 let desk: SignInDesk;
 beforeAll(async () => {
@@ -227,7 +227,7 @@ describe('every way of being wrong at signing in by code or password', () => {
     ];
     const answers: Json[] = [];
     for (const way of ways) answers.push(neutral(await desk.signIn(...way)));
-    const text = 'The credentials are not right';
+    const text = 'The credentials are not valid';
     const same = { status: 401, body: { message: text, error: { code: 'UNAUTHORIZED', message: text } } };
     expect(answers).toEqual(ways.map(() => same));
   });

@@ -56,7 +56,7 @@ export const requestOneTimeCode = endpoint({
   method: 'POST',
   path: '/userAccount/login/otp/generate',
   tag: 'Sign-in',
-  summary: 'Have a one-time code mailed to sign in with; all addresses get the same answer',
+  summary: 'Mail a one-time code to sign in with; all addresses get the same response',
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
   headers: z.object({
@@ -71,6 +71,6 @@ export const requestOneTimeCode = endpoint({
     const signIn = await readSignInSecret(services, headers['x-session-token'], email);
     const work = (origin: Origin) => sendCode(services, { email, signIn, origin });
     await behindAnswer(services, asked, { what: 'one-time code', work });
-    return { message: 'If somebody here has this e-mail address, a mail with a code is on its way' };
+    return { message: 'If this e-mail address has an account, a mail with a code is on its way' };
   },
 });

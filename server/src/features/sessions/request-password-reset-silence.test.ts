@@ -8,7 +8,7 @@ import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';
-const neutralText = 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way';
+const neutralText = 'If this e-mail address has an account, a mail with a link to set a new password is on its way';
 
 describe('POST /userAccount/password/forgot tells nobody who has an address', () => {
   let mails: MailServer;
@@ -160,7 +160,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
     expect(await forget(app, email)).toMatchObject({ status: 200, body: { message: neutralText } });
     await settled();
     failing.mockRestore();
-    expect(warnings()).toMatchObject([{ what: 'recovery of a password', msg: 'failed behind a request' }]);
+    expect(warnings()).toMatchObject([{ what: 'recovery of a password', msg: 'work after a response failed' }]);
   });
 
   describe('is limited', () => {

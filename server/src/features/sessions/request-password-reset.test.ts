@@ -6,7 +6,7 @@ import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';
-const neutralText = 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way';
+const neutralText = 'If this e-mail address has an account, a mail with a link to set a new password is on its way';
 
 describe('POST /userAccount/password/forgot', () => {
   let mails: MailServer;

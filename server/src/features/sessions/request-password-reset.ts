@@ -57,7 +57,7 @@ export const requestPasswordReset = endpoint({
   method: 'POST',
   path: '/userAccount/password/forgot',
   tag: 'Sign-in',
-  summary: 'Have a link mailed with which a password can be set; all addresses get the same answer',
+  summary: 'Mail a link that sets a password; all addresses get the same response',
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
@@ -68,7 +68,7 @@ export const requestPasswordReset = endpoint({
       work: (from) => recover(services, email, from),
     });
     return {
-      message: 'If somebody here has this e-mail address, a mail with a link to set a new password is on its way',
+      message: 'If this e-mail address has an account, a mail with a link to set a new password is on its way',
     };
   },
 });

@@ -49,7 +49,7 @@ export function judgeRefresh(
 export const revokeTokens = z
   .boolean()
   .optional()
-  .describe('Whether to revoke all personal access tokens of the user as well, with everything that they made')
+  .describe('Whether to revoke all personal access tokens of the user as well, with all that they created')
   .meta({ examples: [false] });
 
 /** Proofs of a sign-in other than passwords: codes sent by email, and tickets that the browser carries back. */

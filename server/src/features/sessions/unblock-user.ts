@@ -11,7 +11,7 @@ export const unblockUser = endpoint({
   method: 'PUT',
   path: '/users/:id/unblock',
   tag: 'Users',
-  summary: 'Let a user sign in at once, by code too, whose failed sign-ins slowed the account down',
+  summary: 'Let a user sign in again at once, by code too, after failed sign-ins slowed the account down',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'unblock_user', title: 'Lift the sign-in slow-down of a user', destructive: false },
   params: z.object({ id: id.describe('Of the user') }),

@@ -123,7 +123,7 @@ describe('GET /settings/smtp', () => {
     const { dataDir } = app;
     await app.stop();
     app = await TestApp.start({ ...environment, DATA_DIR: dataDir });
-    const note = 'The configuration says otherwise and comes before what is stored';
+    const note = 'The configuration differs, and takes precedence over the stored settings';
     admin = await app.signIn('ada@example.com');
     expect(await settings()).toEqual({ ...configured, note });
     await admin.delete(path);
@@ -152,7 +152,7 @@ describe('GET /settings/smtp', () => {
     dropSharedKeys(app);
     app = await TestApp.start({ DATA_DIR: dataDir, ENCRYPTION_KEY: '0123456789abcdef'.repeat(4) });
     admin = await app.signIn('ada@example.com');
-    const note = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';
+    const note = 'The stored settings cannot be decrypted with the present ENCRYPTION_KEY: set them again';
     expect(await settings()).toEqual({ ...nothing, ...makers, note });
     const invited = await admin.post('/users/bulk/invite', { emails: ['new@example.com'] });
     expect([invited.status, invited.body.message]).toEqual([400, expect.stringContaining('SMTP_URL')]);

@@ -6,7 +6,7 @@ export const getMailSettings = endpoint({
   method: 'GET',
   path: '/settings/smtp',
   tag: 'Settings',
-  summary: 'Tell where mail goes out; the password is never shown',
+  summary: 'Show the mail server; the password is never shown',
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: mailSettingsAnswer },
   handle: (services) => describeMailSettings(services),

@@ -88,7 +88,7 @@ describe('GET /settings/oidc', () => {
   it('200: OIDC_* come before what is stored, whole, and the answer says so (CONFIG-20, CONFIG-23)', async () => {
     const { body } = await admin.put(path, storable());
     expect(body).toMatchObject({ source: 'configuration', issuer: provider.issuer, allowedDomains: ['example.com'] });
-    expect(body.note).toContain('comes before what is stored');
+    expect(body.note).toContain('takes precedence over the stored settings');
     expect(await present()).toBe(provider.issuer);
   });
 

@@ -6,7 +6,7 @@ export const getOidcSettings = endpoint({
   method: 'GET',
   path: '/settings/oidc',
   tag: 'Settings',
-  summary: 'Tell by what provider people may sign in; the client secret is never shown',
+  summary: 'Show the provider of single sign-on; the client secret is never shown',
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: oidcSettingsAnswer },
   handle: (services) => describeOidcSettings(services),

@@ -150,19 +150,19 @@ export const mailSettingsAnswer = z.object({
   source: z
     .enum(['configuration', 'stored'])
     .nullable()
-    .describe('Where the settings come from: SMTP_URL, or what an administrator stored'),
+    .describe('The source of the settings: SMTP_URL, or the settings stored by an administrator'),
   host: z.string().nullable(),
   port: z.int().nullable(),
   security: z.enum(mailSecurities).nullable(),
   username: z.string().nullable(),
   hasPassword: z.boolean(),
   from: z.string().nullable(),
-  note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
+  note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
 });
 
-const overridden = 'The configuration says otherwise and comes before what is stored';
-const unreadable = 'What is stored cannot be read with the present ENCRYPTION_KEY: set it anew';
+const overridden = 'The configuration differs, and takes precedence over the stored settings';
+const unreadable = 'The stored settings cannot be decrypted with the present ENCRYPTION_KEY: set them again';
 
 /** Describes the present mail settings. Rules: AUDIT-5, MAIL-1. */
 export async function describeMailSettings({
@@ -195,14 +195,17 @@ export async function describeMailSettings({
 /** Settings of single sign-on as they go out: all but the secret. Rule: AUDIT-5. */
 export const oidcSettingsAnswer = z.object({
   configured: z.boolean(),
-  source: z.enum(['configuration', 'stored']).nullable().describe('OIDC_ISSUER, or what an administrator stored'),
+  source: z
+    .enum(['configuration', 'stored'])
+    .nullable()
+    .describe('OIDC_ISSUER, or the settings stored by an administrator'),
   issuer: z.string().nullable(),
   clientId: z.string().nullable(),
   hasClientSecret: z.boolean(),
   allowedDomains: z.array(z.string()),
   groupIds: z.array(z.string()),
-  redirectUri: z.string().describe('What has to be registered with the provider'),
-  note: z.string().nullable().describe('What else there is to know, such as that stored settings cannot be read'),
+  redirectUri: z.string().describe('The address to register with the provider'),
+  note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
 });
 

@@ -34,7 +34,7 @@ async function audited(): Promise<Json[]> {
 }
 
 function expectRefused({ status, body }: Answer, variable: string): void {
-  const message = `The new configuration is wrong, and the old one stays: ${variable} is not right; the log says why`;
+  const message = `The new configuration is not valid, and the old one stays: ${variable} is not valid; see the log`;
   expect({ status, body }).toEqual({
     status: 400,
     body: { message, error: { code: 'BAD_REQUEST', message, requestId: expect.any(String) } },

@@ -8,7 +8,7 @@ export const reloadConfig = endpoint({
   method: 'POST',
   path: '/users/updateAppConfig',
   tag: 'Services',
-  summary: 'Read the configuration anew; a wrong one is refused, and the present one stays',
+  summary: 'Reload the configuration; a wrong one is rejected, and the present one stays',
   policy: { who: 'service', scope: 'FETCH_CONFIG', writesBy: 'scopedToken' },
   boundedBy: 'trusted service',
   response: {

@@ -45,7 +45,7 @@ const body = z.strictObject({
       'May be left out to keep the stored one, as long as host, port and username stay the same and it is not to go out less protected',
     )
     .meta({ examples: ['Correct-Horse-7'] }),
-  from: mailSender.describe('Whom mail comes from').meta({ examples: ['Example <no-reply@example.com>'] }),
+  from: mailSender.describe('The sender of mail').meta({ examples: ['Example <no-reply@example.com>'] }),
 });
 type Body = z.output<typeof body>;
 
@@ -106,7 +106,7 @@ export const setMailSettings = endpoint({
   method: 'PUT',
   path: '/settings/smtp',
   tag: 'Settings',
-  summary: 'Set where mail goes out; it holds at once. SMTP_URL of the configuration comes before it',
+  summary: 'Set the mail server; takes effect at once. SMTP_URL of the configuration takes precedence',
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: mailSettingsAnswer },

@@ -21,7 +21,9 @@ import { selectSetting } from './setting-store.ts';
 const listMax = 100;
 
 const body = z.strictObject({
-  issuer: oidcIssuer.describe('The issuer, as the provider tells it').meta({ examples: ['https://id.example.com'] }),
+  issuer: oidcIssuer
+    .describe('The issuer, exactly as the provider states it')
+    .meta({ examples: ['https://id.example.com'] }),
   clientId: z
     .string()
     .min(1)
@@ -38,13 +40,13 @@ const body = z.strictObject({
     .array(mailDomain)
     .max(listMax)
     .default([])
-    .describe('Domains whose people get an account at their first sign-in; all others must have one')
+    .describe('Domains whose users get an account at their first sign-in; all others must have one')
     .meta({ examples: [['example.com']] }),
   groupIds: z
     .array(id)
     .max(listMax)
     .default([])
-    .describe('Groups that these new people are put into')
+    .describe('Groups that these new users are added to')
     .meta({ examples: [[]] }),
 });
 type Body = z.output<typeof body>;
@@ -92,7 +94,7 @@ export const setOidcSettings = endpoint({
   path: '/settings/oidc',
   tag: 'Settings',
   summary:
-    'Set by what provider people may sign in; it holds at once. OIDC_ISSUER of the configuration comes before it',
+    'Set the provider of single sign-on; takes effect at once. OIDC_ISSUER of the configuration takes precedence',
   policy: { who: 'admin', sessionOnly: true },
   body,
   response: { 200: oidcSettingsAnswer },

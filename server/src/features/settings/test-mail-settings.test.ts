@@ -113,7 +113,7 @@ describe('POST /settings/smtp/test', () => {
 
   it('502: a refused connection (MAIL-11)', async () => {
     await server.stop();
-    expect(await failure()).toMatch(/^nothing answers there as it should/);
+    expect(await failure()).toMatch(/^no valid response, from an address that is not public/);
     expect(app.logLines.join()).toContain('ECONNREFUSED');
     await server.listen();
     expect((await admin.post(`${path}/test`)).status).toBe(200);
@@ -123,7 +123,7 @@ describe('POST /settings/smtp/test', () => {
     await server.stop();
     await server.listen({ security: security === 'tls' ? 'tls' : 'offered' });
     await set({ security });
-    expect(await failure()).toMatch(/^nothing answers there as it should/);
+    expect(await failure()).toMatch(/^no valid response, from an address that is not public/);
     expect(app.logLines.join()).toContain('self-signed certificate');
     expect(server.asked).toEqual([]);
   });

@@ -29,13 +29,17 @@ export const testMailSettings = endpoint({
   method: 'POST',
   path: '/settings/smtp/test',
   tag: 'Settings',
-  summary: 'Send a mail to oneself, and tell what the mail server said',
+  summary: 'Send a mail to yourself, and return the response of the mail server',
   policy: { who: 'admin', scope: 'org:admin' },
   async precondition({ mail }) {
     if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
   },
   response: {
-    200: z.object({ message: z.string(), to: emailAnswer, response: z.string().describe('What the server said') }),
+    200: z.object({
+      message: z.string(),
+      to: emailAnswer,
+      response: z.string().describe('The response of the server'),
+    }),
   },
   async handle(services, { caller, write, origin }) {
     const { userId, orgId } = caller;

@@ -52,7 +52,11 @@ describe('POST /settings/oidc/test', () => {
       /token_endpoint.*OUTBOUND_NETWORKS/,
     ],
     ['names keys inside', { description: { jwks_uri: 'https://[fd00::1]/jwks' } }, /jwks_uri.*OUTBOUND_NETWORKS/],
-    ['closes', { at: { discovery: (response) => response.destroy() } }, /nothing answers there as it should/],
+    [
+      'closes',
+      { at: { discovery: (response) => response.destroy() } },
+      /no valid response, from an address that is not public/,
+    ],
   ])('502: when the provider %s, and the answer says so (AUTH-48)', async (_, faults, said) => {
     provider.faults = faults;
     const { status, body, text } = await admin.post(path);

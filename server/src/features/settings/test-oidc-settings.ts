@@ -9,7 +9,7 @@ export const testOidcSettings = endpoint({
   method: 'POST',
   path: '/settings/oidc/test',
   tag: 'Settings',
-  summary: 'Ask the provider of single sign-on for its description, and tell what is wrong',
+  summary: 'Fetch the metadata of the provider of single sign-on, and report what is wrong',
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageAnswer },
   async handle(services, { caller, write, origin }) {

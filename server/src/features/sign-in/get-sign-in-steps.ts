@@ -8,7 +8,7 @@ export const getSignInSteps = endpoint({
   method: 'GET',
   path: '/orgAuthConfig/authMethods',
   tag: 'Sign-in',
-  summary: 'Tell how the people of the organization sign in: in one step after the other, each by one of its methods',
+  summary: 'Return the sign-in steps of the organization: one after the other, each by one of its methods',
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: z.object({ authMethods: signInSteps }) },
   async handle({ db }, { caller: { orgId } }) {

@@ -168,7 +168,7 @@ export function noteRefusal(services: Services, refusal: SignInRefusal): Refused
   const what = { action: 'sign-in.refused', outcome: 'failure', orgId, actor: null, subjectId } as const;
   const details = { method: method === 'none' ? null : method, reason: reasonOf(refusal) };
   const record = { ...what, origin: { requestId, network }, details };
-  background.run('record of a refused sign-in', async () => {
+  background.run('record of a rejected sign-in', async () => {
     const ofNetwork = networkOf(network);
     const isOne =
       (await limits.tryCount('refusedSignIn', ofNetwork)) && (await limits.tryCount('refusedSignInOfAll', 'all'));

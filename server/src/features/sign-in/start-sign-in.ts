@@ -12,8 +12,8 @@ export const startSignIn = endpoint({
   method: 'POST',
   path: '/userAccount/initAuth',
   tag: 'Sign-in',
-  summary: 'Begin to sign in; the answer has the header x-session-token for the next call',
-  answerHeaders: { 'x-session-token': 'What the next call has to send back, good for an hour' },
+  summary: 'Begin to sign in; the response has the header x-session-token for the next call',
+  answerHeaders: { 'x-session-token': 'The value that the next call has to send back, valid for an hour' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
   body: z
@@ -21,7 +21,7 @@ export const startSignIn = endpoint({
       email: emailAddress
         .optional()
         .describe(
-          'The address of whoever signs in; left out here, it has to be sent to authenticate. All get the same answer',
+          'The address of the user who signs in; left out here, it has to be sent to authenticate. All get the same response',
         ),
     })
     .optional(),

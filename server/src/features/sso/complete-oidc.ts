@@ -10,7 +10,7 @@ export const completeOidc = endpoint({
   method: 'GET',
   path: '/userAccount/oidc/callback',
   tag: 'Sign-in',
-  summary: 'Come back from the provider of single sign-on; the browser goes on to the sign-in page with a ticket',
+  summary: 'Return from the provider of single sign-on; redirects the browser to the sign-in page with a ticket',
   answerHeaders: { location: 'The sign-in page, with #oidc=<ticket>&email=… or #error=…' },
   policy: { who: 'anyone', writesBy: 'providerAnswer' },
   boundedBy: 'signInStart',

@@ -12,11 +12,11 @@ export const startOidc = endpoint({
   path: '/userAccount/oidc/start',
   tag: 'Sign-in',
   summary: 'Go to the provider of single sign-on; a browser is sent there and comes back to the sign-in page',
-  answerHeaders: { location: 'The provider, or the sign-in page with what is wrong' },
+  answerHeaders: { location: 'The provider, or the sign-in page with the problem' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
   query: z.object({
-    signIn: id.describe('The sign-in that the way is for, as in the address that initAuth answers'),
+    signIn: id.describe('The sign-in that this is for, as in the address that initAuth returns'),
   }),
   response: { 302: z.undefined() },
   async handle({ oidc, keys, clock, config, limits, metrics, log }, { query: { signIn: signInId }, origin }) {

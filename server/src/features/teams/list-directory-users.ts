@@ -13,13 +13,13 @@ export const listDirectoryUsers = endpoint({
   method: 'GET',
   path: '/users/graph/list',
   tag: 'Teams',
-  summary: 'List the people who can be in teams, by name',
+  summary: 'List the users who can be in teams, by name',
   policy: { who: 'member', scope: 'user:read' },
   costs: 'read',
   forwardsCredential: true,
   query: listQuery({
     ...pageQuery,
-    search: directorySearch.describe('Only people with this text in their name or e-mail address, in any case'),
+    search: directorySearch.describe('Only users with this text in their name or e-mail address, in any case'),
   }),
   response: { 200: z.object({ ...success, users: z.array(directoryUser), pagination: directoryPagination }) },
   async handle(services, { caller, query, forwarded }) {

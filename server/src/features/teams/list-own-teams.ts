@@ -25,13 +25,13 @@ const membersShown = 50;
 const query = listQuery({
   ...pageQuery,
   search: directorySearch.describe('Only teams with this text in their name or description, in any case'),
-  created_by: id.optional().describe('Only teams that this user made; not sent to a connector backend'),
+  created_by: id.optional().describe('Only teams that this user created; not sent to a connector backend'),
   created_after: queryMomentOrMs
     .optional()
-    .describe('Only teams made at this moment or later; not sent to a connector backend'),
+    .describe('Only teams created at or after this time; not sent to a connector backend'),
   created_before: queryMomentOrMs
     .optional()
-    .describe('Only teams made at this moment or earlier; not sent to a connector backend'),
+    .describe('Only teams created at or before this time; not sent to a connector backend'),
 });
 const response = {
   200: z.object({ ...success, teams: z.array(teamRecord), pagination: directoryPagination }),

@@ -25,7 +25,7 @@ export const listTeamMembers = endpoint({
   summary: 'List the members of a team, by name',
   policy: { who: 'member', scope: 'team:read' },
   costs: 'read',
-  tool: { name: 'list_team_members', title: 'List who is in a team' },
+  tool: { name: 'list_team_members', title: 'List the members of a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
   query: listQuery({

@@ -44,7 +44,7 @@ export const updateTeam = endpoint({
   method: 'PUT',
   path: '/teams/:id',
   tag: 'Teams',
-  summary: 'Replace what is given of a team: its name, its description, the whole list of its members',
+  summary: 'Replace the given fields of a team: its name, its description, the whole list of its members',
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,

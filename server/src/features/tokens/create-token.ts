@@ -17,7 +17,7 @@ const scopesMax = 500;
 
 const body = z.strictObject({
   name: plainText({ max: nameMax })
-    .describe('What its owner knows the token by')
+    .describe('The name of the token')
     .meta({ examples: ['Nightly report'] }),
   scopes: z
     .array(z.string().min(1).max(100))
@@ -25,13 +25,13 @@ const body = z.strictObject({
     .max(scopesMax)
     .optional()
     .describe(
-      'What the token may do: names of GET /personal-access-tokens/scopes. Left out, it gets every scope that the instance grants when a session asks, and every scope of the asking token when a token asks. A token can give at most its own scopes',
+      'The scopes of the token: names of GET /personal-access-tokens/scopes. Left out, it gets every scope that the instance grants if a session creates it, and every scope of the calling token if a token creates it. A token can grant at most its own scopes',
     )
     .meta({ examples: [['user:read']] }),
   expiryDays: z
     .literal([30, 90, 365, 'never'], 'must be 30, 90, 365 or "never"')
     .default(30)
-    .describe('How many days the token is good for. One made by a token expires no later than that token')
+    .describe('The number of days that the token is valid. One created by a token expires no later than that token')
     .meta({ examples: [30] }),
 });
 

@@ -13,16 +13,16 @@ export const listAllTokens = endpoint({
   method: 'GET',
   path: '/personal-access-tokens/admin',
   tag: 'Personal access tokens',
-  summary: "List everybody's tokens, those of removed owners included",
+  summary: 'List the tokens of all users, those of removed owners included',
   policy: { who: 'admin', scope: 'token:admin', adminFirst: true },
   costs: 'read',
   tool: {
     name: 'list_all_tokens',
-    title: "List everybody's access tokens",
+    title: "List all users' access tokens",
     query: { limit: '25' },
     description:
-      "Lists everybody's personal access tokens, those of removed owners included, newest first, a page at a time, of 25 where " +
-      'nothing is said.',
+      'Lists the personal access tokens of all users, those of removed owners included, newest first, a page at a time (25 by ' +
+      'default).',
   },
   query: listQuery({
     page: queryNumber({ min: 1, max: pageMax }).default(1).describe('Which page, from 1 on'),

@@ -92,9 +92,7 @@ describe('pruneTokens', () => {
       app.clock.advance(hour);
       await vi.advanceTimersByTimeAsync(hour);
       await expect.poll(() => exists(token), { timeout: 15_000, interval: 10 }).toBe(false);
-      await expect
-        .poll(() => app.logLines.join(), { timeout: 15_000, interval: 10 })
-        .toContain('removed what ended long ago');
+      await expect.poll(() => app.logLines.join(), { timeout: 15_000, interval: 10 }).toContain('removed expired data');
     } finally {
       vi.useRealTimers();
     }

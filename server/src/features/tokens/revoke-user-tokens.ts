@@ -15,7 +15,7 @@ export const revokeUserTokens = endpoint({
   method: 'DELETE',
   path: '/users/:id/personal-access-tokens',
   tag: 'Users',
-  summary: 'Revoke all personal access tokens of a user, with everything that they made',
+  summary: 'Revoke all personal access tokens of a user, with all that they created',
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'revoke_user_tokens', title: 'Revoke all access tokens of a user' },
   params: z.object({ id: id.describe('Of the user') }),

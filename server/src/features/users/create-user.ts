@@ -21,7 +21,7 @@ export const createUser = endpoint({
   body: z.object({
     fullName: plainText().meta({ examples: ['Katherine Johnson'] }),
     email: emailAddress
-      .describe('The address to sign in with; nobody else, deleted users included, may have it')
+      .describe('The address to sign in with; unique among all users, deleted ones included')
       .meta({ examples: ['katherine@example.com'] }),
     mobile: optionalMobile.describe('10 to 15 digits, optionally after a +').meta({ examples: ['+442079460001'] }),
     designation: optionalText.describe('Job title').meta({ examples: ['Mathematician'] }),

@@ -93,7 +93,7 @@ describe('DELETE /users/:id', () => {
       await app.with(second.refreshToken).post('/userAccount/refresh/token'),
     ];
     expect(dead.map(code)).toEqual(dead.map(() => [401, 'TOKEN_INVALID']));
-    expect((await app.signInTokens(first.email)).body).toMatchObject({ message: 'The credentials are not right' });
+    expect((await app.signInTokens(first.email)).body).toMatchObject({ message: 'The credentials are not valid' });
     const hashes = app.services.db.read.selectFrom('password_credentials').where('user_id', '=', first.userId);
     expect(await hashes.selectAll().execute()).toEqual([]);
     const sessions = app.services.db.read.selectFrom('sessions').where('user_id', '=', first.userId);

@@ -10,7 +10,7 @@ export const deleteUser = endpoint({
   method: 'DELETE',
   path: '/users/:id',
   tag: 'Users',
-  summary: 'Delete a user, who can be restored; nothing that the user signed in or made tokens with works any more',
+  summary: 'Delete a user, who can be restored; the user’s sessions and tokens stop working',
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'delete_user', title: 'Delete a user' },
   params: z.object({ id: id.describe('Of the user') }),

@@ -86,7 +86,7 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): Person
     return { what: 'change', before, after, fields: Object.keys(change) };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    return { what: 'refuse', field: 'fullName', message: 'would be too long, made of first and last name' };
+    return { what: 'refuse', field: 'fullName', message: 'would be too long when composed of first and last name' };
   }
 }
 

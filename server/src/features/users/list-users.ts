@@ -31,7 +31,7 @@ export const listUsers = endpoint({
     answer: z.object({ users: z.array(userRecord), pagination }),
     description:
       'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
-      'The way to find the id of somebody whose name or address is known.',
+      'Use it to find the id of a user by name or address.',
   },
   query: listQuery({
     ...pageQuery,

@@ -44,14 +44,14 @@ export const updateUser = endpoint({
   method: 'PUT',
   path: '/users/:id',
   tag: 'Users',
-  summary: 'Change what is given of a user',
+  summary: 'Change the given fields of a user',
   policy: { who: 'adminOrSelf', scope: 'user:write' },
   tool: {
     name: 'update_user',
     title: 'Change a user',
     description:
-      'Changes what is given of a user and leaves the rest; null takes a field away. The e-mail address has to be given, changed ' +
-      'or not: get_user tells it. One’s own, changed, is unverified until the link in the mail to it is opened; never ask anybody for ' +
+      'Changes the given fields of a user and leaves the rest; null clears a field. The e-mail address has to be given, changed ' +
+      'or not: get_user returns it. A user’s own address, changed, is unverified until the link in the mail to it is opened; never ask anyone for ' +
       'currentPassword.',
   },
   params,

@@ -13,7 +13,7 @@ import {
 import type { StoredUser } from './user.ts';
 
 const email = emailAddress
-  .describe('The address to sign in with; nobody else, deleted users included, may have it')
+  .describe('The address to sign in with; unique among all users, deleted ones included')
   .meta({ examples: ['katherine@example.com'] });
 const fullName = plainText().meta({ examples: ['Katherine Johnson'] });
 const firstName = clearableText
@@ -49,9 +49,7 @@ export const wholeBody = z.object({
   hasLoggedIn: z
     .boolean()
     .optional()
-    .describe(
-      'Whether the person counts as having signed in; it unlocks nothing. Only an administrator’s word is taken',
-    )
+    .describe('Whether the user counts as having signed in; it unlocks nothing. Only an administrator’s word is taken')
     .meta({ examples: [true] }),
 });
 

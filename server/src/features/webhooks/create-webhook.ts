@@ -24,13 +24,13 @@ export const createWebhook = endpoint({
   method: 'POST',
   path: '/webhooks',
   tag: 'Webhooks',
-  summary: 'Have events sent to an address; the secret that they are signed with is shown in this answer only',
+  summary: 'Send events to an address; the secret that signs them is shown in this response only',
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     url: webhookUrl,
     description: webhookDescription.optional(),
     events: eventFilter.optional().describe('The types of event to send; absent and null: all'),
-    after: sequence.optional().describe('Begin after this sequence; absent: with what happens from now on'),
+    after: sequence.optional().describe('Begin after this sequence; absent: with the next event'),
   }),
   response: { 201: webhookRecord.extend({ secret: z.string().describe('whsec_ and base64, as receivers take it') }) },
   async handle(services, { caller, write, body, origin }) {

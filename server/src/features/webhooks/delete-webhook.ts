@@ -11,7 +11,7 @@ export const deleteWebhook = endpoint({
   method: 'DELETE',
   path: '/webhooks/:webhookId',
   tag: 'Webhooks',
-  summary: 'End a webhook; what it has not got yet is not sent',
+  summary: 'Delete a webhook; pending events are not sent',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   response: { 200: messageAnswer },

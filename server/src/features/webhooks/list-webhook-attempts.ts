@@ -12,11 +12,11 @@ export const listWebhookAttempts = endpoint({
   method: 'GET',
   path: '/webhooks/:webhookId/attempts',
   tag: 'Webhooks',
-  summary: 'List what was sent to a webhook and what came of it, newest first, test messages included',
+  summary: 'List the attempts of a webhook and their outcomes, newest first, test messages included',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   query: listQuery({
-    cursor: id.optional().describe('What nextCursor was on the page before; absent: the newest'),
+    cursor: id.optional().describe('nextCursor of the page before; absent: the newest'),
     limit: queryNumber({ min: 1, max: limitMax }).default(limitMax).describe('How many attempts a page has'),
   }),
   response: {

@@ -68,7 +68,7 @@ describe('listWebhookRelays', () => {
       await end(id);
       expect(await relay?.sink.deliver([event])).toEqual({
         delivered: 0,
-        failure: { kind: 'unwell', reason: 'the webhook is off, or has ended' },
+        failure: { kind: 'unavailable', reason: 'the webhook is off, or deleted' },
       });
     }
     expect(receiver.messages).toHaveLength(3);
@@ -84,7 +84,7 @@ describe('listWebhookRelays', () => {
     const envelope = { eventType: 'userAdded', timestamp: 0, payload: {}, id, sequence: 1 };
     expect(await relay?.sink.deliver([{ key: '', envelope }])).toEqual({
       delivered: 0,
-      failure: { kind: 'unwell', reason: 'a fault of this service: its log says more' },
+      failure: { kind: 'unavailable', reason: 'a fault of this service: see its log' },
     });
     expect(receiver.connections).toBe(0);
     expect(app.logLines.join('\n')).toContain('cannot be read with the present key');

@@ -41,7 +41,7 @@ describe('POST /webhooks/:webhookId/replay', () => {
     for (const after of [0, 2]) {
       receiver.messages.length = 0;
       const { status, body } = await replay(id, { after });
-      expect([status, body]).toEqual([200, { message: 'What was asked for will be sent again' }]);
+      expect([status, body]).toEqual([200, { message: 'The events will be sent again' }]);
       const expected = events.filter(({ sequence }) => sequence > after);
       await vi.waitUntil(() => receiver.messages.length === expected.length);
       expect(sequences()).toEqual(expected.map(({ sequence }) => sequence));

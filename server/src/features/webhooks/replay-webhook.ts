@@ -69,6 +69,6 @@ export const replayWebhook = endpoint({
       const details = eventId === undefined ? { after } : { eventId };
       await appendAudit(tx, services, { action: 'webhook.replayed', orgId, actor: caller, subjectId, origin, details });
     });
-    return { message: 'What was asked for will be sent again' };
+    return { message: 'The events will be sent again' };
   },
 });

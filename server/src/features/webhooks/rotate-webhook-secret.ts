@@ -13,7 +13,8 @@ export const rotateWebhookSecret = endpoint({
   method: 'POST',
   path: '/webhooks/:webhookId/rotate-secret',
   tag: 'Webhooks',
-  summary: 'Make a new secret, shown in this answer only; for 24 hours messages are signed with the earlier one too',
+  summary:
+    'Create a new secret, shown in this response only; for 24 hours messages are signed with the earlier one too',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   response: { 200: z.object({ secret: z.string(), earlierSecretUntil: timestamp }) },

@@ -70,7 +70,7 @@ describe('POST /webhooks/:webhookId/test', () => {
     await closed.stop();
     for (const [address, reason] of [
       [url, 'the connection was refused'],
-      ['https://no-such-host.invalid/', expect.stringMatching(/^the name (does not resolve|could not be looked up)$/)],
+      ['https://no-such-host.invalid/', expect.stringMatching(/^the name (does not resolve|could not be resolved)$/)],
       [receiver.url.replace('http:', 'https:'), expect.stringMatching(/^the connection is not secure/)],
     ]) {
       const { id } = await registerWebhook(admin, String(address));

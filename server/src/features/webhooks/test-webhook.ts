@@ -11,7 +11,7 @@ export const testWebhook = endpoint({
   method: 'POST',
   path: '/webhooks/:webhookId/test',
   tag: 'Webhooks',
-  summary: 'Send a test message at once, also to a webhook that is off, and tell what came of it',
+  summary: 'Send a test message at once, also to a webhook that is off, and return the outcome',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   response: {

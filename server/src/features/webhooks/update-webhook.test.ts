@@ -123,7 +123,7 @@ describe('PATCH /webhooks/:webhookId', () => {
     const [maker, other] = [await admin.token({ scopes: ['org:admin'] }), await admin.token({ scopes: ['org:admin'] })];
     const made = { bySession: await registerWebhook(admin, url), byToken: await registerWebhook(maker, url) };
     const moved = { url: 'https://thief.example/' };
-    const text = 'The address and the secret of this webhook are changed in a session, or by the token that made it';
+    const text = 'The address and the secret of this webhook are changed in a session, or by the token that created it';
     for (const [client, { id }] of [
       [maker, made.bySession],
       [other, made.bySession],

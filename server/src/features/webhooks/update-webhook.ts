@@ -23,7 +23,7 @@ const body = z.strictObject({
   enabled: z
     .boolean()
     .optional()
-    .describe('false: nothing is sent; true: what has waited is sent at once, from where it stopped')
+    .describe('false: nothing is sent; true: pending events are sent at once, from where it stopped')
     .meta({ examples: [true] }),
 });
 

@@ -73,15 +73,15 @@ export const webhookRecord = z.object({
   offReason: z
     .enum(['administrator', 'gone', 'failing'])
     .nullable()
-    .describe('Who or what switched it off: an administrator, its answer 410, or a day of failures'),
+    .describe('The reason why it is off: an administrator, its response 410, or a day of failures'),
   offAt: timestamp.nullable(),
   earlierSecretUntil: timestamp.nullable().describe('Until when messages are signed with the earlier secret too'),
   createdBy: idAnswer.nullable(),
-  createdByToken: idAnswer.nullable().describe('The personal access token that made it, and that it ends with'),
+  createdByToken: idAnswer.nullable().describe('The personal access token that created it, and that it ends with'),
   creatorIsAdministrator: z
     .boolean()
     .nullable()
-    .describe('false: the user who made it, or set its present address or secret, is no administrator any more'),
+    .describe('false: the user who created it, or set its present address or secret, is no administrator any more'),
   createdAt: timestamp,
   updatedAt: timestamp,
 });
@@ -164,7 +164,7 @@ export const attemptRecord = z.object({
   attempt: z.int().describe('Counts up from 1 for each event'),
   attemptedAt: timestamp,
   durationMs: z.int(),
-  status: z.int().nullable().describe('Of the answer; null without one'),
+  status: z.int().nullable().describe('Of the response; null without one'),
   reason: z.string().nullable().describe('Why it did not arrive; null: it did'),
 });
 

@@ -108,14 +108,15 @@ function bodyContent(body: z.ZodType, isOAuth = false): Json {
 const clientName = {
   name: 'client-name',
   in: 'header',
-  description: 'Told to the connector backend, where there is one; anything else than the pattern allows is ignored',
+  description:
+    'Passed to the connector backend, where there is one; a value that does not match the pattern is ignored',
   required: false,
   schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$', default: 'latchkey' },
 };
 
 /** Schema for responses of a backend: only their form can be promised. */
 const passedAnswer = {
-  description: 'Done: what the connector backend answered, where there is one; the body is its own, or empty',
+  description: 'Done: the response of the connector backend, where there is one; the body is its own, or empty',
   content: { 'application/json': { schema: {} } },
 };
 
@@ -132,7 +133,9 @@ function answers(endpoint: AnyEndpoint): Json {
       ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
       ...Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: mediaSchema(mediaType) }])),
     };
-    const done = endpoint.forwardsCredential ? 'Done; with a connector backend the body is that of its answer' : 'Done';
+    const done = endpoint.forwardsCredential
+      ? 'Done; with a connector backend the body is that of its response'
+      : 'Done';
     const description = otherwise[status] ?? done;
     const isEmpty = Object.keys(content).length === 0;
     return [status, { description, ...answerHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
@@ -141,8 +144,8 @@ function answers(endpoint: AnyEndpoint): Json {
 }
 
 function refusalOf({ isOAuth, isMcp }: AnyEndpoint): string {
-  if (isMcp) return 'RpcRefusal';
-  return isOAuth ? 'OAuthRefusal' : 'Refusal';
+  if (isMcp) return 'RpcError';
+  return isOAuth ? 'OAuthError' : 'ApiError';
 }
 
 function refusedAs(name: string): Json {
@@ -157,7 +160,7 @@ function refusedAs(name: string): Json {
 function described(endpoint: AnyEndpoint): Json {
   const made = access(endpoint);
   if (!isStrict(endpoint.query)) return made;
-  return { ...made, description: `${String(made['description'])} Unknown parameters are refused, but for \`_\`.` };
+  return { ...made, description: `${String(made['description'])} Unknown parameters are rejected, but for \`_\`.` };
 }
 
 function operation(endpoint: AnyEndpoint): Json {
@@ -215,11 +218,11 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
         client: { type: 'http', scheme: 'basic', description: 'The clientId and clientSecret of a service client' },
         service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
       },
-      schemas: { Refusal: refusalSchema, OAuthRefusal: oauthRefusalSchema, RpcRefusal: rpcRefusalSchema },
+      schemas: { ApiError: refusalSchema, OAuthError: oauthRefusalSchema, RpcError: rpcRefusalSchema },
       responses: {
-        OAuthRefusal: refusedAs('OAuthRefusal'),
-        Refusal: refusedAs('Refusal'),
-        RpcRefusal: refusedAs('RpcRefusal'),
+        OAuthError: refusedAs('OAuthError'),
+        ApiError: refusedAs('ApiError'),
+        RpcError: refusedAs('RpcError'),
       },
     },
   };

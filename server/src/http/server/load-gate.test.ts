@@ -74,7 +74,7 @@ describe('more requests than can be answered', () => {
     expectShed(await askAll());
     stopWatching?.();
     expect(of(await askAll(), 200)).toHaveLength(crowd);
-    expect(app.logLines.filter((line) => line.includes('more came than could be answered')).length).toBeGreaterThan(0);
+    expect(app.logLines.filter((line) => line.includes('overload: requests rejected')).length).toBeGreaterThan(0);
   });
 
   it('503: those on new connections that have waited for longer than they may (HTTP-31, ERR-27)', async () => {

@@ -48,7 +48,7 @@ export function loadGate(server: Server, log: Logger, waitMsMax = usualWaitMsMax
   function end(): void {
     begunMs = null;
     if (turnedAway === 0 || performance.now() - toldMs < second) return;
-    log.warn({ requests: turnedAway }, 'turned away: more came than could be answered');
+    log.warn({ requests: turnedAway }, 'overload: requests rejected');
     toldMs = performance.now();
     turnedAway = 0;
   }

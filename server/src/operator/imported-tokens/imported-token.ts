@@ -67,7 +67,7 @@ export function planToken(token: ImportedToken, here: Here): TokenPlan {
   if (here.byHash.has(token.hash))
     return { what: 'refuse', field: 'tokenHash', message: 'belongs to another token here' };
   const owner = here.owners.get(token.userId);
-  if (!owner) return { what: 'refuse', field: 'userId', message: 'is of nobody in the file or here' };
+  if (!owner) return { what: 'refuse', field: 'userId', message: 'belongs to no user in the file or here' };
   if (owner.isErased) return { what: 'leave', reason: 'tokens of users whose data was erased here' };
   if (here.endedIds.has(token.id)) return { what: 'leave', reason: 'tokens that were revoked here' };
   const endedAt = Math.min(token.revoked?.at ?? Number.POSITIVE_INFINITY, token.expiresAt ?? Number.POSITIVE_INFINITY);

@@ -57,7 +57,7 @@ export function recoverAdministrator(
     const steps = resetSignIn ? await resetSignInSteps(tx, orgId, services.clock.now()) : null;
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'shown' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: person.id }] });
-    if (!link) throw new Error('no link was made');
+    if (!link) throw new Error('no link was created');
     const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: person.id, origin } as const;
     const changes = changesBetween({ steps: steps?.before }, { steps: steps?.after });
     await appendAudit(tx, services, { ...record, details: { resetSignIn }, changes });

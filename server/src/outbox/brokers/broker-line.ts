@@ -13,7 +13,7 @@ class LateError extends Error {}
 export async function inTime<T>(promise: Promise<T>, ms = answerMsMax): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LateError('the broker did not answer in time')), ms);
+    timer = setTimeout(() => reject(new LateError('the broker did not respond in time')), ms);
   });
   try {
     return await Promise.race([promise, late]);
@@ -100,7 +100,7 @@ export function textOf(error: unknown): string {
 export function tellable(reason: string, secrets: readonly string[]): string {
   const masked = secrets.reduce((text, one) => text.replaceAll(one, '[secret]'), reason);
   const isInPart = secrets.some((one) => one.length > quotedChars && masked.includes(one.slice(0, quotedChars)));
-  if (isInPart) return 'the broker answered with what must not be told';
+  if (isInPart) return 'the broker responded with a secret';
   return masked
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()

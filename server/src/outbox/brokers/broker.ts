@@ -61,7 +61,7 @@ export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>):
     await line.take();
   } catch (error) {
     // The driver's error may contain the address with the credentials.
-    // oxlint-disable-next-line eslint/preserve-caught-error -- its text is told, without secrets
+    // oxlint-disable-next-line eslint/preserve-caught-error -- its text is passed on, without secrets
     throw new Error(tellable(textOf(error), secretsOf(url, address)));
   } finally {
     line.close();
@@ -81,7 +81,7 @@ function sinkOver(
   publisher: Publisher,
   { batchMax, secrets }: { readonly batchMax: number; readonly secrets: readonly string[] },
 ): Sink {
-  const closed: Delivery = { delivered: 0, failure: { kind: 'unwell', reason: 'the connection was closed' } };
+  const closed: Delivery = { delivered: 0, failure: { kind: 'unavailable', reason: 'the connection was closed' } };
   const waiting = new Set<() => void>();
   let isClosed = false;
 

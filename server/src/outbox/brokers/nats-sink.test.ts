@@ -84,7 +84,7 @@ describe('a stream of JetStream', () => {
         duplicate_window: nanos(5 * minute),
       });
     }
-    expect(logged.filter((line) => line.includes('a stream was made at the broker'))).toHaveLength(2);
+    expect(logged.filter((line) => line.includes('created a stream at the broker'))).toHaveLength(2);
   });
 
   it('is read by a consumer that knows its name alone, and by one that wants a single organization (EVENT-2)', async () => {
@@ -162,7 +162,7 @@ describe('a stream of JetStream', () => {
     await make({ name, subjects: ['entity-events.>'], max_msgs: 5, discard: 'new' });
     const sink = broker.sinkTo('entity-events');
     const { delivered, failure } = await sink.deliver(streamedRange(1, 9));
-    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 5, kind: 'unwell' });
+    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 5, kind: 'unavailable' });
     expect(failure?.reason).toContain('maximum messages exceeded');
     await server.with(({ streams }) => streams.purge(name, { keep: 1 }));
     expect(await sink.deliver(streamedRange(6, 9))).toEqual({ delivered: 4, ...whole });
@@ -197,7 +197,7 @@ describe('a stream that an operator made', () => {
     await make({ name: 'entity-events', subjects: ['entity-events'] });
     expect(await broker.sinkTo('entity-events').deliver(streamedRange(1, 2))).toEqual({
       delivered: 0,
-      failure: { kind: 'unwell', reason: 'no stream takes the subjects entity-events.>, or JetStream is off' },
+      failure: { kind: 'unavailable', reason: 'no stream takes the subjects entity-events.>, or JetStream is off' },
     });
     const { config } = await server.with(({ streams }) => streams.info('entity-events'));
     expect(config.subjects).toEqual(['entity-events']);
@@ -216,7 +216,7 @@ describe('a stream that an operator made', () => {
     broker = openedBroker(server.url);
     expect(await broker.sinkTo('entity-events').deliver(streamedRange(1, 300))).toEqual({ delivered: 300, ...whole });
     const { delivered, failure } = await broker.sinkTo('audit-events').deliver(streamedRange(1, 2));
-    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unwell' });
+    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unavailable' });
     expect(failure?.reason).toMatch(/permission/i);
     await server.stop();
     server.configure({});
@@ -260,7 +260,7 @@ describe('a NATS server', () => {
       const goal = arrived + 500 + round * 37;
       await vi.waitUntil(() => arrived > goal, { interval: 1 });
       await server.kill();
-      expect(await underWay).toMatchObject({ kind: 'unwell' });
+      expect(await underWay).toMatchObject({ kind: 'unavailable' });
       await server.start();
     }
     // All that was under way, since some of it may have been stored and not acknowledged.
@@ -276,7 +276,7 @@ describe('a NATS server', () => {
     const { delivered, failure } = await sink.deliver(streamedRange(6, 200));
     expect({ delivered, failure }).toEqual({
       delivered: 0,
-      failure: { kind: 'unwell', reason: 'the broker takes too long' },
+      failure: { kind: 'unavailable', reason: 'the broker takes too long' },
     });
     server.resume();
     expect(await sink.deliver(streamedRange(6, 300))).toEqual({ delivered: 295, ...whole });
@@ -290,7 +290,7 @@ describe('a NATS server', () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
     lines.silence();
-    expect(await sink.deliver(streamedRange(6, 10))).toMatchObject({ delivered: 0, failure: { kind: 'unwell' } });
+    expect(await sink.deliver(streamedRange(6, 10))).toMatchObject({ delivered: 0, failure: { kind: 'unavailable' } });
     expect(await sink.deliver(streamedRange(6, 10))).toEqual({ delivered: 5, ...whole });
     lines.close();
     expect(await stored()).toEqual(range(1, 10));

@@ -36,13 +36,13 @@ function headersOf({ key, headers: told }: BrokerMessage): MsgHdrs {
   return made;
 }
 
-const tooSlow: SinkFailure = { kind: 'unwell', reason: 'the broker takes too long' };
+const tooSlow: SinkFailure = { kind: 'unavailable', reason: 'the broker takes too long' };
 
 function failureOf(error: unknown, { stream }: NatsParts): SinkFailure {
   if (isUnheard(error))
-    return { kind: 'unwell', reason: `no stream takes the subjects ${stream}.>, or JetStream is off` };
+    return { kind: 'unavailable', reason: `no stream takes the subjects ${stream}.>, or JetStream is off` };
   if (error instanceof errors.TimeoutError) return tooSlow;
-  return { kind: isTooLarge(error) ? 'refused' : 'unwell', reason: textOf(error) };
+  return { kind: isTooLarge(error) ? 'refused' : 'unavailable', reason: textOf(error) };
 }
 
 /**
@@ -109,8 +109,8 @@ export class NatsPublisher {
     const { stream, retentionDays, log } = this.#parts;
     if (link.seen.has(stream)) return;
     const isMade = await ensureStream(link, stream, retentionDays());
-    if (isMade && this.#hasDelivered) log.warn({ stream }, 'the broker has lost a stream: it was made anew');
-    else if (isMade) log.info({ stream }, 'a stream was made at the broker');
+    if (isMade && this.#hasDelivered) log.warn({ stream }, 'the broker has lost a stream: it was created again');
+    else if (isMade) log.info({ stream }, 'created a stream at the broker');
     link.seen.add(stream);
   }
 

@@ -92,7 +92,7 @@ describe('a stream of Redis', () => {
     });
     expect(limit).toBeGreaterThan(0);
     const { delivered, failure } = await sink.deliver(events);
-    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unwell' });
+    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unavailable' });
     expect(failure?.reason).toMatch(/^OOM /);
     expect(await stored()).toEqual([1, 2]);
     await server.with((client) => client.configSet('maxmemory', '0'));
@@ -108,7 +108,7 @@ describe('a stream of Redis', () => {
     const untilAnswered = async (given: typeof events) => {
       for (let tries = 1; ; tries += 1) {
         const delivery = await sink.deliver(given);
-        if (delivery.failure?.kind !== 'unwell' || tries === 20) return delivery;
+        if (delivery.failure?.kind !== 'unavailable' || tries === 20) return delivery;
         expect(await stored()).not.toContain(5);
       }
     };
@@ -123,7 +123,7 @@ describe('a stream of Redis', () => {
     await server.with((client) => client.set('entity-events', 'mine'));
     const sink = broker.sinkTo('entity-events');
     const { delivered, failure } = await sink.deliver(streamedRange(1, 5));
-    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unwell' });
+    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unavailable' });
     expect(failure?.reason).toMatch(/^WRONGTYPE /);
     expect(await broker.sinkTo('audit-events').deliver(streamedRange(1, 5))).toEqual({ delivered: 5, ...whole });
     await server.with((client) => client.del('entity-events'));
@@ -137,7 +137,7 @@ describe('a Redis server', () => {
     await sink.deliver(streamedRange(1, 2));
     await server.with((client) => client.sendCommand(['REPLICAOF', '127.0.0.1', '1']));
     const { delivered, failure } = await sink.deliver(streamedRange(3, 5));
-    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unwell' });
+    expect({ delivered, kind: failure?.kind }).toEqual({ delivered: 0, kind: 'unavailable' });
     expect(failure?.reason).toMatch(/^READONLY /);
     await server.with((client) => client.sendCommand(['REPLICAOF', 'NO', 'ONE']));
     expect(await sink.deliver(streamedRange(3, 5))).toEqual({ delivered: 3, ...whole });
@@ -158,7 +158,7 @@ describe('a Redis server', () => {
       const goal = arrived + 500 + round * 37;
       await vi.waitUntil(() => arrived > goal, { interval: 1 });
       await server.kill();
-      expect(await underWay).toMatchObject({ kind: 'unwell' });
+      expect(await underWay).toMatchObject({ kind: 'unavailable' });
       await server.start();
     }
     expect(await sink.deliver(streamedRange(arrived + 1, arrived + 10))).toEqual({ delivered: 10, ...whole });
@@ -173,7 +173,7 @@ describe('a Redis server', () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
     await server.pause();
-    const late = { kind: 'unwell', reason: 'the broker did not answer in time' };
+    const late = { kind: 'unavailable', reason: 'the broker did not respond in time' };
     expect(await sink.deliver(streamedRange(6, 200))).toEqual({ delivered: 0, failure: late });
     server.resume();
     expect(await sink.deliver(streamedRange(6, 300))).toEqual({ delivered: 295, ...whole });
@@ -196,7 +196,7 @@ describe('a Redis server', () => {
     broker = openedBroker(`redis://latchkey:pa55word@127.0.0.1:${server.port}`);
     expect(await broker.sinkTo('entity-events').deliver(streamedRange(1, 5))).toEqual({ delivered: 5, ...whole });
     const { failure } = await broker.sinkTo('audit-events').deliver(streamedRange(1, 5));
-    expect(failure?.kind).toBe('unwell');
+    expect(failure?.kind).toBe('unavailable');
     expect(failure?.reason).toMatch(/^NOPERM /);
   });
 });

@@ -60,7 +60,7 @@ export interface RedisParts {
   readonly form: () => MessageForm;
 }
 
-const tooSlow: SinkFailure = { kind: 'unwell', reason: 'the broker takes too long' };
+const tooSlow: SinkFailure = { kind: 'unavailable', reason: 'the broker takes too long' };
 
 /** Returns the reply of Redis; for a transaction, the reply to the first command that failed. */
 function replyOf(error: unknown): unknown {
@@ -97,7 +97,7 @@ export class RedisPublisher {
     const messages = events.map((event) => brokerMessage(event, form));
     const error = await this.#add(messages);
     if (error === null) return { delivered: messages.length, failure: null };
-    if (!isTooLarge(error)) return { delivered: 0, failure: { kind: 'unwell', reason: textOf(error) } };
+    if (!isTooLarge(error)) return { delivered: 0, failure: { kind: 'unavailable', reason: textOf(error) } };
     if (messages.length === 1) return { delivered: 0, failure: { kind: 'refused', reason: textOf(error) } };
     return this.#deliverSingly(messages);
   }
@@ -108,7 +108,7 @@ export class RedisPublisher {
     for (const [delivered, message] of messages.entries()) {
       if (performance.now() > untilMs) return { delivered, failure: tooSlow };
       const error = await this.#add([message]);
-      const kind = isTooLarge(error) ? 'refused' : 'unwell';
+      const kind = isTooLarge(error) ? 'refused' : 'unavailable';
       if (error !== null) return { delivered, failure: { kind, reason: textOf(error) } };
     }
     return { delivered: messages.length, failure: null };

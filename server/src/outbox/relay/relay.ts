@@ -190,12 +190,12 @@ export class Relay {
     // Only these count towards setting it aside: an unavailable destination says nothing about the event.
     const refusals = before.refusals + (failure.kind === 'refused' ? 1 : 0);
     const step = { name: relay.name, holder: this.#parts.holder, from: position };
-    metrics.countRelayed(relay.name, failure.kind === 'refused' ? 'refused' : 'unwell', 1);
+    metrics.countRelayed(relay.name, failure.kind === 'refused' ? 'refused' : 'unavailable', 1);
     if (attempts === 1) log.warn({ relay: relay.name, reason: failure.reason }, 'events could not be delivered');
     if (failure.kind === 'refused' && refusals >= refusedTriesMax) {
       return this.#setAside(step, { failed, attempts, reason: failure.reason });
     }
-    const isOver = failure.kind === 'unwell' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
+    const isOver = failure.kind === 'unavailable' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
     const pauseMs = Math.max(retry.pauseMs(attempts), failure.retryAfterMs ?? 0);
     const isNoted = await this.#parts.db.note((tx) =>
       updateFailure(tx, step, {
@@ -242,7 +242,10 @@ export class Relay {
     // If the position was moved meanwhile, that wins, as after a delivery.
     if (!isOurs) return this.#beginAnew();
     metrics.countRelayed(step.name, 'dead', 1);
-    log.error({ relay: step.name, sequence, reason }, 'an event was set aside: an administrator may ask for it again');
+    log.error(
+      { relay: step.name, sequence, reason },
+      'event set aside as a dead letter: an administrator may requeue it',
+    );
     return again;
   }
 }

@@ -166,7 +166,7 @@ export function startRelays(parts: RelaysParts): Relays {
     await setImmediate();
     while (!signal.aborted) {
       const { mark } = watch;
-      await look().catch((error: unknown) => log.error({ err: error }, 'the ways out could not be looked up'));
+      await look().catch((error: unknown) => log.error({ err: error }, 'the subscriptions could not be read'));
       await watch.wait({ until: () => watch.mark !== mark, msMax: lookEveryMs, signal });
     }
     await Promise.all([...running.keys()].map(stop));

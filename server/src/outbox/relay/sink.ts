@@ -2,12 +2,12 @@ import type { StreamedEvent } from '../envelope.ts';
 
 /**
  * The reason why events did not arrive.
- * - `unwell`: the destination was not reached, or has failures of its own. Everything waits and is retried.
+ * - `unavailable`: the destination was not reached, or has failures of its own. Everything waits and is retried.
  * - `refused`: the first event that did not arrive was refused; the others may be accepted.
  * - `gone`: the destination wants no more events.
  */
 export interface SinkFailure {
-  readonly kind: 'unwell' | 'refused' | 'gone';
+  readonly kind: 'unavailable' | 'refused' | 'gone';
   /** In a few words, for administrators and the log. Never a secret. */
   readonly reason: string;
   /** Milliseconds that the destination asked to wait; bounded. */

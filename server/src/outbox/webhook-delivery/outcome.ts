@@ -14,7 +14,7 @@ const retryAfterMsMax = hour;
 /** Short descriptions of connection errors. */
 const words: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the name does not resolve',
-  EAI_AGAIN: 'the name could not be looked up',
+  EAI_AGAIN: 'the name could not be resolved',
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was lost',
   EPIPE: 'the connection was lost',
@@ -31,11 +31,11 @@ const tlsForm = /^(?:CERT_|ERR_TLS_|ERR_SSL_|EPROTO$)|CERT|ISSUER|SIGNATURE|CRL/
 /** Returns the reason why an attempt got no response, in a few words: for administrators. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ForbiddenAddressError) return error.message;
-  if (error instanceof LateError) return 'no answer in time';
+  if (error instanceof LateError) return 'no response in time';
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const known = words[code];
   if (known !== undefined) return known;
-  if (code.startsWith('HPE_')) return 'the answer is not valid HTTP';
+  if (code.startsWith('HPE_')) return 'the response is not valid HTTP';
   return tlsForm.test(code) ? `the connection is not secure: ${code}` : `failed: ${code || 'for an unknown reason'}`;
 }
 
@@ -59,9 +59,9 @@ export function failureOf({ status, retryAfter }: AnswerHead, nowMs: number): Si
   if (status >= 200 && status < 300) return null;
   if (status === 410) return { kind: 'gone', reason: 'answered 410' };
   if (status >= 300 && status < 400)
-    return { kind: 'unwell', reason: `answered ${status}: redirects are not followed` };
+    return { kind: 'unavailable', reason: `answered ${status}: redirects are not followed` };
   const reason = `answered ${status}`;
   if (status >= 400 && status < 500 && !passing.has(status)) return { kind: 'refused', reason };
   const retryAfterMs = readRetryAfter(retryAfter, nowMs);
-  return { kind: 'unwell', reason, ...(retryAfterMs === null ? {} : { retryAfterMs }) };
+  return { kind: 'unavailable', reason, ...(retryAfterMs === null ? {} : { retryAfterMs }) };
 }

@@ -17,7 +17,7 @@ import { openWebhookSender, type WebhookSender } from './webhook-sender.ts';
 const loopback = ['127.0.0.0/8', '::1'];
 const message = { id: 'a'.repeat(24), contentType: 'application/json', body: '{"eventType":"userAdded"}' };
 const secret = mintRawWebhookSecret();
-const forbidden = { kind: 'unwell', reason: 'the address is not public, and not in OUTBOUND_NETWORKS' };
+const forbidden = { kind: 'unavailable', reason: 'the address is not public, and not in OUTBOUND_NETWORKS' };
 
 const opened: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -117,12 +117,12 @@ describe('connections', () => {
     const sent = sendTo(sender, receiver.url);
     await vi.waitUntil(() => receiver.messages.length === 1);
     await sender.forget('one');
-    expect((await sent).failure).toEqual({ kind: 'unwell', reason: 'the connection was ended here' });
+    expect((await sent).failure).toEqual({ kind: 'unavailable', reason: 'the connection was ended here' });
   });
 });
 
 describe('answers', () => {
-  const unwell = (status: number) => ({ kind: 'unwell', reason: `answered ${status}` });
+  const unwell = (status: number) => ({ kind: 'unavailable', reason: `answered ${status}` });
   it.each([
     [200, null],
     [201, null],
@@ -153,7 +153,7 @@ describe('answers', () => {
     const [receiver, elsewhere] = [await receiverWith(), await receiverWith()];
     receiver.answering = answer(status, { location: elsewhere.url });
     const { failure } = await sendTo(senderWith(), receiver.url);
-    expect(failure).toEqual({ kind: 'unwell', reason: `answered ${status}: redirects are not followed` });
+    expect(failure).toEqual({ kind: 'unavailable', reason: `answered ${status}: redirects are not followed` });
     expect([receiver.messages.length, elsewhere.connections]).toEqual([1, 0]);
   });
 
@@ -180,7 +180,7 @@ describe('answers', () => {
 
 describe('whoever answers badly', () => {
   const timeoutMs = 400;
-  const late = { status: null, failure: { kind: 'unwell', reason: 'no answer in time' } };
+  const late = { status: null, failure: { kind: 'unavailable', reason: 'no response in time' } };
 
   it.each<[string, Answering]>([
     ['never answers', () => {}],
@@ -280,7 +280,7 @@ describe('whoever answers badly', () => {
   });
 
   it.each([
-    ['what is not HTTP', 'SMTP ready\r\n', 'the answer is not valid HTTP'],
+    ['what is not HTTP', 'SMTP ready\r\n', 'the response is not valid HTTP'],
     ['a head without end', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`, 'failed: UND_ERR_HEADERS_OVERFLOW'],
   ])('answers %s', async (_, bytes, reason) => {
     const server = createRawServer((socket) => {
@@ -290,19 +290,22 @@ describe('whoever answers badly', () => {
     const { port } = server.address() as AddressInfo;
     const { failure } = await sendTo(senderWith({ timeoutMs: 5_000 }), `http://127.0.0.1:${port}/`);
     server.close();
-    expect(failure).toEqual({ kind: 'unwell', reason });
+    expect(failure).toEqual({ kind: 'unavailable', reason });
   });
 
   it('ends the connection without a word, or refuses it', async () => {
     const receiver = await receiverWith();
     receiver.answering = ({ socket }) => void socket?.destroy();
     const sender = senderWith();
-    const lost = { kind: 'unwell', reason: 'the connection was lost' };
+    const lost = { kind: 'unavailable', reason: 'the connection was lost' };
     expect((await sendTo(sender, receiver.url)).failure).toEqual(lost);
     const { url } = receiver;
     await opened.pop()?.();
     await receiver.stop().catch(() => {});
-    expect((await sendTo(senderWith(), url)).failure).toEqual({ kind: 'unwell', reason: 'the connection was refused' });
+    expect((await sendTo(senderWith(), url)).failure).toEqual({
+      kind: 'unavailable',
+      reason: 'the connection was refused',
+    });
   });
 });
 
@@ -321,14 +324,17 @@ describe('https', () => {
   ])('sends nothing to one whose certificate %s', async (_, { parts, host, code }) => {
     const receiver = await receiverWith({ isSecure: true, host: '0.0.0.0' });
     const { failure } = await sendTo(senderWith(parts), receiver.at(host));
-    expect(failure).toEqual({ kind: 'unwell', reason: `the connection is not secure: ${code}` });
+    expect(failure).toEqual({ kind: 'unavailable', reason: `the connection is not secure: ${code}` });
     expect(receiver.messages).toEqual([]);
   });
 
   it('sends nothing to one that speaks no TLS', async () => {
     const receiver = await receiverWith();
     const { failure } = await sendTo(senderWith(), receiver.url.replace('http:', 'https:'));
-    expect(failure).toMatchObject({ kind: 'unwell', reason: expect.stringMatching(/^the connection is not secure: /) });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringMatching(/^the connection is not secure: /),
+    });
     expect(receiver.messages).toEqual([]);
   });
 });
@@ -412,11 +418,11 @@ describe('the guard', () => {
   it.each<[string, Resolve, string]>([
     ['has no address', async () => [], 'the name does not resolve'],
     ['is not known', refuseWith('ENOTFOUND'), 'the name does not resolve'],
-    ['cannot be looked up', refuseWith('EAI_AGAIN'), 'the name could not be looked up'],
-    ['takes for ever to look up', () => new Promise(() => {}), 'no answer in time'],
+    ['cannot be looked up', refuseWith('EAI_AGAIN'), 'the name could not be resolved'],
+    ['takes for ever to look up', () => new Promise(() => {}), 'no response in time'],
   ])('a name that %s', async (_, resolve, reason) => {
     const sender = senderWith({ resolve, timeoutMs: 300 });
-    expect((await sendTo(sender, 'https://example.com/')).failure).toEqual({ kind: 'unwell', reason });
+    expect((await sendTo(sender, 'https://example.com/')).failure).toEqual({ kind: 'unavailable', reason });
   });
 
   it('asks the system about names, and goes where it says (CONFIG-31)', async () => {

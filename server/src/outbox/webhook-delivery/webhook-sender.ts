@@ -92,7 +92,7 @@ export function openWebhookSender({
         .then((exchanger) => exchanger.post({ path: pathname + search, headers, body }))
         .then(
           (head) => ({ status: head.status, failure: failureOf(head, clock.now()) }),
-          (error: unknown) => ({ status: null, failure: { kind: 'unwell', reason: reasonOf(error) } as const }),
+          (error: unknown) => ({ status: null, failure: { kind: 'unavailable', reason: reasonOf(error) } as const }),
         );
       return { atMs, durationMs: Math.round(performance.now() - begunMs), ...outcome };
     },

@@ -16,8 +16,8 @@ interface WebhookSinkParts {
   readonly onFault: (error: unknown) => void;
 }
 
-const ended: SinkFailure = { kind: 'unwell', reason: 'the webhook is off, or has ended' };
-const fault: SinkFailure = { kind: 'unwell', reason: 'a fault of this service: its log says more' };
+const ended: SinkFailure = { kind: 'unavailable', reason: 'the webhook is off, or deleted' };
+const fault: SinkFailure = { kind: 'unavailable', reason: 'a fault of this service: see its log' };
 
 /** A webhook as something that events are relayed to: one message an event, one at a time. Rules: EVENT-18, EVENT-23. */
 export function webhookSink({ sender, id, target, record, form, onFault }: WebhookSinkParts): Sink {
