@@ -38,7 +38,7 @@ async function expectRefused(args: readonly string[], message: string): Promise<
 }
 
 describe('latchkey admin recover', () => {
-  it('0: prints a link with which the first administrator sets a password, beside a running server (CLI-11, CLI-7)', () =>
+  it('0: prints a link with which the first administrator sets a password, while a server runs (CLI-11, CLI-7)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();
@@ -102,7 +102,7 @@ describe('latchkey admin recover', () => {
       await server.end('SIGTERM');
     }));
 
-  it('0, 3: --email says which administrator, in any spelling; nobody else gets a link (CLI-11, CLI-6)', () =>
+  it('0, 3: --email says which administrator, in any spelling; no one else gets a link (CLI-11, CLI-6)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const at = ['--data-dir', dataDir];
@@ -134,7 +134,7 @@ describe('latchkey admin recover', () => {
       await server.end('SIGTERM');
     }));
 
-  it('3: there is nobody to let in without an organization, or with a deleted one (CLI-6)', () =>
+  it('3: there is no one to let in without an organization, or with a deleted one (CLI-6)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const at = ['--reset-sign-in', '--data-dir', dataDir];

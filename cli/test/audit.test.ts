@@ -75,7 +75,7 @@ describe('latchkey audit verify', () => {
     }
   });
 
-  it('0: beside a server that goes on writing, whose log it does not change (AUDIT-11, CLI-7)', () =>
+  it('0: while a server runs that goes on writing, whose log it does not change (AUDIT-11, CLI-7)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const token = await server.setUp();
@@ -160,7 +160,7 @@ describe('latchkey audit archive', () => {
 });
 
 describe('latchkey user erase', () => {
-  it('0: a deleted user, whom the log is sound without; 3: anybody else, or without a yes (AUDIT-14)', () =>
+  it('0: a deleted user, whom the log is sound without; 3: anyone else, or without a yes (AUDIT-14)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const token = await server.setUp();

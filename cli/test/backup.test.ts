@@ -22,7 +22,7 @@ async function withStore(work: (dataDir: string, backups: string) => Promise<voi
 }
 
 describe('latchkey backup', () => {
-  it('0: one file of its owner alone, whole and consistent, beside a server that goes on writing (CLI-24)', () =>
+  it('0: one file of its owner alone, whole and consistent, while a server runs that goes on writing (CLI-24)', () =>
     withDirectory(async (directory) => {
       const [dataDir, copy, file] = [join(directory, 'data'), join(directory, 'copy'), join(directory, 'one.lkb')];
       await latchkeyJson('seed', '--users', '5000', '--data-dir', dataDir, '--password-file', passwordFile(directory));

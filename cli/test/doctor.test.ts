@@ -190,7 +190,7 @@ describe('latchkey doctor', () => {
     expect(of('erasures')?.message).toMatch(/full_name, email, is_deleted, password_credentials.*group_members/);
   });
 
-  it('works beside a server, which it asks for its clock (CLI-21, CLI-22)', () =>
+  it('works while a server runs, which it asks for its clock (CLI-21, CLI-22)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir });
       const PORT = new URL(server.url).port;
@@ -220,7 +220,7 @@ describe('latchkey doctor', () => {
     }
   });
 
-  it('1: waits for nobody who is silent without bound, and tells of each (CLI-21, CLI-22)', async () => {
+  it('1: waits for no one who is silent without bound, and tells of each (CLI-21, CLI-22)', async () => {
     const { server, port } = await silentServer();
     try {
       const { code, of, text } = await examine(sound, {

@@ -81,7 +81,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
   const made = (number: number, by: number, more: Readonly<Record<string, unknown>> = {}) =>
     token(number, 1, { parentId: idOf(by), ...more });
 
-  it('3: of one that nobody knows are a problem', async () => {
+  it('3: of one that no one knows are a problem', async () => {
     expect(await told([made(0x71, 0x7f)])).toEqual(['line 1: parentId names a token that']);
     expect(byId().has(idOf(0x71))).toBe(false);
   });

@@ -7,7 +7,7 @@ import { imported, importText, refusedImport, startNow } from './import-world.ts
 
 beforeAll(ensureServerIsBuilt);
 
-describe('latchkey import users, beside a server', () => {
+describe('latchkey import users, while a server runs', () => {
   let app: TestApp;
   let admin: Client;
   let report: Json;
@@ -35,7 +35,7 @@ describe('latchkey import users, beside a server', () => {
       ?.groups.map(({ name }: Json) => name)
       .sort();
 
-  it('0: creates whoever is new and changes whoever is here, and tells how many (CLI-16)', async () => {
+  it('0: creates anyone who is new and changes anyone who is here, and tells how many (CLI-16)', async () => {
     expect(report).toMatchObject({
       changed: true,
       users: { created: 3, updated: 1, unchanged: 0, invalid: 0 },

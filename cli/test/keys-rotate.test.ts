@@ -20,7 +20,7 @@ function actions(dataDir: string): readonly unknown[] {
 }
 
 describe('latchkey keys rotate', () => {
-  it('0: beside a server makes a new signing key, and a second time is refused (AUTH-59)', () =>
+  it('0: while a server runs makes a new signing key, and a second time is refused (AUTH-59)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir });
       expect((await server.call('POST', '/org', { body: organization })).status).toBe(200);

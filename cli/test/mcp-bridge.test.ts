@@ -163,7 +163,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     await vi.waitUntil(() => first.isGone);
   });
 
-  it('ends when nobody reads its output any more (MCP-15)', async () => {
+  it('ends when no one reads its output any more (MCP-15)', async () => {
     bridge.request(1, 'tools/list');
     const first = await request(1);
     bridge.child.stdout.destroy();
@@ -171,7 +171,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     expect(await bridge.end()).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('tells people, and nobody else, of a notification that did not arrive (MCP-15)', async () => {
+  it('tells people, and no one else, of a notification that did not arrive (MCP-15)', async () => {
     bridge.write({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
     refuse(await arrived(({ method }) => method === 'notifications/roots/list_changed'), 500, '');
     bridge.request(1, 'ping');

@@ -74,7 +74,7 @@ describe('latchkey mcp with what it cannot work with', () => {
     expect(await Promise.all(cases.map(([ran]) => ran))).toEqual(cases.map(([, line]) => ends(2, line)));
   });
 
-  it('1: says that nothing is there, or not what it should be, and tells nobody the token (MCP-15, CLI-2, CLI-6)', async () => {
+  it('1: says that nothing is there, or not what it should be, and tells no one the token (MCP-15, CLI-2, CLI-6)', async () => {
     const gone = await FakeInstance.start();
     gone.close();
     const instance = await FakeInstance.start();

@@ -116,7 +116,7 @@ describe('kill -9 of latchkey move', () => {
       expect([...states].sort()).toEqual(Object.keys(cures));
     }));
 
-  it('beside a server: it writes again, and what was to be written behind requests meanwhile is not lost (CLI-31, CLI-32, PAT-31)', () =>
+  it('while a server runs: it writes again, and what was to be written behind requests meanwhile is not lost (CLI-31, CLI-32, PAT-31)', () =>
     withDirectory(async (directory) => {
       const dataDir = join(directory, 'data');
       const server = await ServerProcess.start({ ...embedded, DATA_DIR: dataDir, RATE_LIMIT: 'off' });

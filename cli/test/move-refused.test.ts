@@ -68,7 +68,7 @@ describe('latchkey move changes nothing', () => {
 });
 
 describe('latchkey move --back', () => {
-  it('0: --back has the embedded store used again, 3: unless nobody confirms it (CLI-32)', () =>
+  it('0: --back has the embedded store used again, 3: unless no one confirms it (CLI-32)', () =>
     withDirectory(async (dataDir) => {
       const { token } = await latchkeyJson('seed', '--users', '3', '--data-dir', dataDir, '--print-token');
       const back = ['move', '--back', '--data-dir', dataDir];

@@ -102,7 +102,7 @@ describe('latchkey move', () => {
       );
     }));
 
-  it('beside a server: reads and tokens go on, writes are 503, and nothing is lost or written later (CLI-31, STORE-12, STORE-16)', () =>
+  it('while a server runs: reads and tokens go on, writes are 503, and nothing is lost or written later (CLI-31, STORE-12, STORE-16)', () =>
     withDirectory(async (directory) => {
       const dataDir = join(directory, 'data');
       const server = await ServerProcess.start({ ...embedded, DATA_DIR: dataDir, RATE_LIMIT: 'off' });

@@ -153,7 +153,7 @@ describe('latchkey restore over a store that goes on from the back-up', () => {
       expect(existsSync(`${aside}-wal`)).toBe(false);
     }));
 
-  it('0: who was erased since is so again, and nobody finds anything of them (CLI-27, AUDIT-14)', () =>
+  it('0: who was erased since is so again, and no one finds anything of them (CLI-27, AUDIT-14)', () =>
     withDirectory(async (directory) => {
       const [dataDir, file] = [join(directory, 'data'), join(directory, 'one.lkb')];
       const server = await serverOn(dataDir);

@@ -104,7 +104,7 @@ describe('latchkey seed', () => {
       expect(await made('other', '--seed', '2')).not.toEqual(people);
     }));
 
-  it('adds to an organization, beside a running server, as often as it is told to (CLI-7, CLI-10)', () =>
+  it('adds to an organization, while a server runs, as often as it is told to (CLI-7, CLI-10)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();
@@ -165,7 +165,7 @@ describe('latchkey seed', () => {
       expect(readStore(dataDir, usersSql)).toHaveLength(1);
     }));
 
-  it('3: stops when the organization is deleted meanwhile, and tells of nobody after it (CLI-10, EVENT-8)', () =>
+  it('3: stops when the organization is deleted meanwhile, and tells of no one after it (CLI-10, EVENT-8)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();

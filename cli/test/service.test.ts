@@ -32,7 +32,7 @@ function audited(dataDir: string): Json[] {
 }
 
 describe('latchkey service', () => {
-  it('0: registers, lists and ends services beside a running server (CLI-4, CLI-7, CLI-14, SERVICE-10)', () =>
+  it('0: registers, lists and ends services while a server runs (CLI-4, CLI-7, CLI-14, SERVICE-10)', () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();

@@ -20,7 +20,7 @@ afterEach(() => place.remove());
 const key = 'f0e1d2c3b4a5968778695a4b3c2d1e0f'.repeat(2);
 
 describe('commands with DATABASE_URL', () => {
-  it('0: work on that store, beside a server, and --data-dir names an embedded one all the same (CLI-33)', () =>
+  it('0: work on that store, while a server runs, and --data-dir names an embedded one all the same (CLI-33)', () =>
     withDirectory(async (directory) => {
       const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: join(directory, 'node') };
       const run = async (...args: string[]) => {

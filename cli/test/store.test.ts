@@ -97,7 +97,7 @@ describe('a command that needs a store', () => {
       connection.close();
     }));
 
-  it('waits while somebody else is writing, and gives up with 1 after a while (CLI-6, CLI-7)', () =>
+  it('waits while someone else is writing, and gives up with 1 after a while (CLI-6, CLI-7)', () =>
     withDirectory(async (dataDir) => {
       const app = await TestApp.start({ DATA_DIR: dataDir });
       await app.setUp();

@@ -63,7 +63,7 @@ describe('reauthorization of a caller (AUTH-27, STORE-7)', () => {
     expect(await verdict(token(true), { principal: token(false) }, who)).toBe(expected);
   });
 
-  it('somebody who became an administrator meanwhile is one', async () => {
+  it('someone who became an administrator meanwhile is one', async () => {
     expect(await verdict(session(false), { principal: session(true) }, admin)).toBe('admitted');
     expect(await verdict(session(false), { principal: session(true) }, foreign)).toBe('admitted');
   });

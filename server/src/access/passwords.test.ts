@@ -30,7 +30,7 @@ describe('passwordHasher', () => {
     ).toBe(true);
   });
 
-  it('matches nothing for nobody, and works as long on it (AUTH-9)', async () => {
+  it('matches nothing for no one, and works as long on it (AUTH-9)', async () => {
     const known = await passwords.hash('Marble-Kettle-7');
     const timed = async (hash: string | null) => {
       const startedMs = performance.now();
@@ -106,7 +106,7 @@ describe('passwordHasher', () => {
     }
   });
 
-  it('takes as long to refuse whatever a hash costs, and for nobody (AUTH-9, CRED-5)', async () => {
+  it('takes as long to refuse whatever a hash costs, and for no one (AUTH-9, CRED-5)', async () => {
     const level = await passwordHasher({ memoryCost: 1_024, timeCost: 1 }, { waitMsMax: Number.POSITIVE_INFINITY });
     const [own, dear] = [await level.hash('Marble-Kettle-7'), await foreign(16_384, 2)];
     await level.levelWith([dear]);

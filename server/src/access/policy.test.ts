@@ -94,7 +94,7 @@ describe('admit', () => {
     expect(verdict(adminOrSelf, caller, { id })).toBe(expected);
   });
 
-  it('adminOrSelf: a route that names nobody is for administrators (AUTH-30)', () => {
+  it('adminOrSelf: a route that names no one is for administrators (AUTH-30)', () => {
     expect(verdict(adminOrSelf, session(false))).toBe('administratorOrSelfRequired');
     expect(verdict(adminOrSelf, session(false), { userId: person.userId })).toBe('administratorOrSelfRequired');
     expect(verdict(adminOrSelf, session(true))).toBe('admitted');

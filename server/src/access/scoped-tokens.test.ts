@@ -52,7 +52,7 @@ describe('a scoped token that a service signed itself (SERVICE-13, SERVICE-14)',
     expect(await readToken({ ...good, scopes })).toBe(`service: ${names}`);
   });
 
-  it('two names in one text are one name, and that nobody asks for (SERVICE-3)', async () => {
+  it('two names in one text are one name, and that no one asks for (SERVICE-3)', async () => {
     const reader = scopedTokenReader({
       secret: () => new Secret(shared),
       clock,

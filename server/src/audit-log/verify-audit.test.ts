@@ -43,7 +43,7 @@ describe('the verification of the audit log', () => {
   const rowOf = (sequence: number) => rows()[sequence - 1];
   const broken = (sequence: number, fault: string) => ({ ok: false, records: expect.any(Number), sequence, fault });
 
-  it('is passed by a log that nobody touched, with the head that it has (AUDIT-10, AUDIT-11)', async () => {
+  it('is passed by a log that no one touched, with the head that it has (AUDIT-10, AUDIT-11)', async () => {
     const all = rows();
     expect(all.length).toBeGreaterThan(5);
     expect(all.map(({ previous_hash }) => previous_hash)).toEqual([

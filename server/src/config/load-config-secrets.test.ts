@@ -82,7 +82,7 @@ describe('the key that stored settings are encrypted with', () => {
     },
   );
 
-  it('refuses one that nobody generated (CONFIG-7)', () => {
+  it('refuses one that no one generated (CONFIG-7)', () => {
     for (const value of ['0'.repeat(64), '0123'.repeat(16)]) {
       expect(() => loadConfig({ ENCRYPTION_KEY: value })).toThrow(
         'ENCRYPTION_KEY is [secret]: it must not repeat a few digits',

@@ -35,7 +35,7 @@ describe('trustedProxies (CONFIG-16)', () => {
     expect(trustedProxies(() => ['192.0.2.1', listed])(peer)).toBe(expected);
   });
 
-  it('trusts nobody without a list', () => {
+  it('trusts no one without a list', () => {
     const isTrusted = trustedProxies(() => []);
     for (const peer of ['127.0.0.1', '::1', '10.0.0.7']) expect(isTrusted(peer)).toBe(false);
   });

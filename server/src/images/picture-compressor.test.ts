@@ -43,7 +43,7 @@ describe('two pictures at a time, off the event loop (PICTURE-17)', () => {
     expect((await meanwhile(pictures.compress(photo, 'ada'), () => 0)).length).toBeGreaterThan(100);
   });
 
-  it('whoever would be the 33rd to wait is told to come again, and the line empties', async () => {
+  it('anyone who would be the 33rd to wait is told to come again, and the line empties', async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 40 }, (_, place) => pictures.compress(photo, senderOf(place))),
     );
@@ -69,7 +69,7 @@ describe('two pictures at a time, off the event loop (PICTURE-17)', () => {
 });
 
 describe('10 pictures of one sender (PICTURE-17)', () => {
-  it('the 11th is told to come again, whoever else sends is served, and afterwards so is the sender', async () => {
+  it('the 11th is told to come again, anyone who else sends is served, and afterwards so is the sender', async () => {
     const own = Array.from({ length: 12 }, () => pictures.compress(photo, 'ada'));
     const others = Array.from({ length: 10 }, () => pictures.compress(photo, 'grace'));
     const statuses = (await Promise.allSettled(own)).map(({ status }) => status);

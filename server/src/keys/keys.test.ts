@@ -74,7 +74,7 @@ describe('openSigningKeys', () => {
     await expect(open()).rejects.toThrow(/can be read by others: run chmod 600/);
   });
 
-  it('what is sealed says nothing to whoever has the public keys, and what is signed is no seal (AUTH-28)', async () => {
+  it('what is sealed says nothing to anyone who has the public keys, and what is signed is no seal (AUTH-28)', async () => {
     const keys = await open();
     const sealed = (await keys.seal({ email: 'ceo@victim.example' })).expose();
     await expect(jwtVerify(sealed, createLocalJWKSet({ keys: [...(await keys.publicKeys())] }))).rejects.toThrow(
@@ -84,7 +84,7 @@ describe('openSigningKeys', () => {
     expect(await keys.unseal((await keys.sign({ email: 'ceo@victim.example' })).expose())).toBeNull();
   });
 
-  it('unseals nothing made by anybody else, nor past its time by the service’s own clock (HTTP-29)', async () => {
+  it('unseals nothing made by anyone else, nor expired by the service’s own clock (HTTP-29)', async () => {
     const keys = await open();
     const foreign = new SignJWT({}).setProtectedHeader({ alg: 'HS256', typ: 'sealed+jwt' });
     expect(

@@ -20,7 +20,7 @@ describe('reads that cost (HTTP-38)', () => {
     expect(new Set(begun).size).toBe(10);
   });
 
-  it('take turns by caller: who asks once does not wait for all of somebody else', async () => {
+  it('take turns by caller: who asks once does not wait for all of someone else', async () => {
     const { run } = readQueue();
     const order: string[] = [];
     const note = (who: string) => run(who, async () => void order.push(who));

@@ -66,7 +66,7 @@ const told = () =>
   });
 
 describe('mail that is used', () => {
-  it('is nothing without settings, and connects nobody (MAIL-1)', async () => {
+  it('is nothing without settings, and connects no one (MAIL-1)', async () => {
     present = null;
     let isCalled = false;
     const work = async () => {
@@ -129,7 +129,7 @@ describe('mail that is used', () => {
     await first.until(() => first.open === 0, 'the old server to be left');
   });
 
-  it('is left at once where nobody uses it when others take its place', async () => {
+  it('is left at once where no one uses it when others take its place', async () => {
     await send();
     expect(first.open).toBe(1);
     present = null;

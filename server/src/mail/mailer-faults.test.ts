@@ -131,7 +131,7 @@ describe('a mail server (MAIL-7)', () => {
 
 describe('a connection that is not as safe as it should be', () => {
   it.each(['tls', 'starttls', 'opportunistic'] as const)(
-    'is not used with %s when the certificate is nobody known',
+    'is not used with %s when the certificate is no one known',
     async (security) => {
       await reopen({ security: security === 'tls' ? 'tls' : 'offered' }, { security });
       expect(await failure()).toEqual({ kind: 'unreachable', said: saying(/self-signed certificate/) });

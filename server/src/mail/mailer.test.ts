@@ -158,7 +158,7 @@ describe('an address that libraries read otherwise', () => {
     'a',
     ',',
     '',
-  ])('gets no mail, and nobody else does: %j (MAIL-3)', async (to) => {
+  ])('gets no mail, and no one else does: %j (MAIL-3)', async (to) => {
     expect(await failure(mailer.send(mail({ to })))).toEqual({
       kind: 'address',
       said: 'The mail library would not deliver to exactly the stored address.',
@@ -233,7 +233,7 @@ describe('the caller', () => {
     await server.until(() => server.open <= 1, 'the connections that hang to be closed');
   });
 
-  it('whose time is over already connects to nobody', async () => {
+  it('whose time is over already connects to no one', async () => {
     expect(await failure(mailer.send(mail(), AbortSignal.abort()))).toMatchObject({ kind: 'late' });
     expect(server.connections).toBe(0);
   });

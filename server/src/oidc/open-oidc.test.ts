@@ -290,7 +290,7 @@ describe('the client of a provider of OpenID Connect', () => {
     await client.begin(redirectUri);
   });
 
-  it('says that nobody is there', async () => {
+  it('says that no one is there', async () => {
     const gone = await HandmadeProvider.start(() => clock.now());
     await gone.stop();
     await vi.waitFor(() => expect(failure(openOidc(settingsAt(gone.issuer), { clock }))).resolves.toContain('failed'));

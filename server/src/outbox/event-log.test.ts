@@ -121,8 +121,8 @@ async function clockSetBack(follow: Follow): Promise<string[]> {
   return [...seen, ...(await follow())];
 }
 
-describe('whoever follows the log by its sequence', () => {
-  it('misses nobody who commits late (EVENT-9)', async () => {
+describe('anyone who follows the log by its sequence', () => {
+  it('misses no one who commits late (EVENT-9)', async () => {
     expect(await lateCommit(write, await follower())).toEqual(['first', 'second']);
   });
 

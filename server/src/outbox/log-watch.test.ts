@@ -27,7 +27,7 @@ const bump = () => {
 };
 
 describe('the watch of the event log', () => {
-  it('answers at once where it is there already, or where nobody waits any more', async () => {
+  it('answers at once where it is there already, or where no one waits any more', async () => {
     expect(await watch.wait({ until: () => true, signal: never })).toBe(true);
     expect(await watch.wait({ until: () => false, signal: AbortSignal.abort() })).toBe(false);
     expect(await watch.wait({ until: () => false, msMax: 0, signal: never })).toBe(false);
@@ -64,7 +64,7 @@ describe('the watch of the event log', () => {
     expect(await waits[1]).toBe(true);
   });
 
-  it('gives up when the time is over, by a clock that nobody sets', async () => {
+  it('gives up when the time is over, by a clock that no one sets', async () => {
     const monotonic = new MonotonicClock();
     let result: boolean | null = null;
     const over = watch.wait({ until: () => false, msMax: 10 * second, signal: never }).then((answer) => {
@@ -80,7 +80,7 @@ describe('the watch of the event log', () => {
     monotonic.restore();
   });
 
-  it('lets whoever leaves go at once, and keeps nothing of them', async () => {
+  it('lets anyone who leaves go at once, and keeps nothing of them', async () => {
     const leaving = new AbortController();
     const waiting = watch.wait({ until: () => false, signal: leaving.signal });
     leaving.abort();
@@ -112,7 +112,7 @@ describe('the watch of the event log', () => {
     expect(await waiting).toBe(true);
   });
 
-  it('lets everybody go when it is closed', async () => {
+  it('lets everyone go when it is closed', async () => {
     const waiting = [1, 2].map(() => watch.wait({ until: () => false, signal: never }));
     watch.close();
     expect(await Promise.all(waiting)).toEqual([false, false]);

@@ -237,7 +237,7 @@ describe('A3: ids on every route that has one', () => {
   });
 
   it.each(withId)(
-    '404 for ids of other things, of somebody deleted and of nothing, all the same: %s (ERR-18)',
+    '404 for ids of other things, of someone deleted and of nothing, all the same: %s (ERR-18)',
     async (name, policy) => {
       const gone = await admin.post('/users', { fullName: 'Gone', email: `${name.replace(/\W/g, '')}@example.com` });
       await admin.delete(`/users/${gone.body._id}`);

@@ -92,7 +92,7 @@ describe('A4: no spelling of an address gets past its check', () => {
     expect(statuses.filter((status) => ![400, 401, 404, 405].includes(status ?? 0))).toEqual([]);
   });
 
-  it.each(spellings)('%s, by somebody who may not, is no way in either', async (_, spell) => {
+  it.each(spellings)('%s, by someone who may not, is no way in either', async (_, spell) => {
     const serviceToken = app.service(['EVENTS_READ']).credential;
     const others = guarded.filter(({ policy }) => policy.who !== 'member');
     for (const { policy, method, ...route } of others) {
@@ -107,7 +107,7 @@ describe('A4: no spelling of an address gets past its check', () => {
     expect((await admin.get('/org')).body.isDeleted).toBe(false);
   });
 
-  it.each(clashes)('%s /users/%s: %s for nobody, a member, an administrator, a service (HTTP-5)', async (...clash) => {
+  it.each(clashes)('%s /users/%s: %s for no one, a member, an administrator, a service (HTTP-5)', async (...clash) => {
     const [method, name, expected] = clash;
     const options = ['POST', 'PUT', 'PATCH'].includes(method) ? { body: {} } : {};
     const statuses: number[] = [];
@@ -190,7 +190,7 @@ describe('A7: after the organization is deleted (ORG-26)', () => {
   });
   afterAll(() => app.close());
 
-  it('every route with every token is 401, and nobody can take the system over', async () => {
+  it('every route with every token is 401, and no one can take the system over', async () => {
     const admin = await app.setUp();
     const member = await app.member(admin, 'grace@example.com');
     const { body: pair } = await app.signInTokens('grace@example.com');

@@ -88,7 +88,7 @@ describe('abuse of authorization', () => {
 
     const shared = routes.filter(({ policy }) => policy.who === 'adminOrSelf');
     it.each(shared.map((route) => [route.method, addressOf(route)] as const))(
-      '%s %s: the same for everybody but oneself, whether there or not (AUTH-30, ERR-17)',
+      '%s %s: the same for everyone but oneself, whether there or not (AUTH-30, ERR-17)',
       async (method, address) => {
         const before = wholeStore(app);
         const group = before.user_groups[0].id;

@@ -156,7 +156,7 @@ describe('T7: the form of the header', () => {
     expect((await member.get('/personal-access-tokens')).body.tokens).toHaveLength(1);
   });
 
-  it('405, 404: what is decided before any credential is the same for everybody (HTTP-5)', async () => {
+  it('405, 404: what is decided before any credential is the same for everyone (HTTP-5)', async () => {
     for (const caller of [app.nobody, app.with('bad'), token]) {
       expect((await caller.get('/nowhere')).status).toBe(404);
       expect((await caller.call('PATCH', '/personal-access-tokens')).status).toBe(405);

@@ -57,7 +57,7 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
     expect((await member.post('/users/by-ids', { userIds: [member.userId] })).status).toBe(200);
   });
 
-  it('whoever breaks off gives it back', async () => {
+  it('anyone who breaks off gives it back', async () => {
     for (const connection of open) connection.destroy();
     const large = { userIds: Array.from({ length: 1_000 }, () => 'a'.repeat(24)) };
     await expect.poll(async () => (await member.post('/users/by-ids', large)).status).toBe(200);

@@ -190,7 +190,7 @@ describe('C1: what reaches the backend', () => {
     expect(backend.requests).toEqual([]);
   });
 
-  it('nobody without the right is heard there', async () => {
+  it('no one without the right is heard there', async () => {
     const { status } = await (await admin.token({ scopes: ['org:read'] })).get('/users/graph/list');
     expect([status, (await app.nobody.get('/users/graph/list')).status]).toEqual([403, 401]);
     expect((await app.service().get('/users/graph/list')).status).toBe(401);
@@ -357,7 +357,7 @@ describe('C2: a backend that answers badly', () => {
 });
 
 describe('R5: a backend that hangs', () => {
-  it('504 after its time for 8 of one person, 429 for the others, and nothing for anybody else (TEAM-7, TEAM-30, ERR-28)', async () => {
+  it('504 after its time for 8 of one person, 429 for the others, and nothing for anyone else (TEAM-7, TEAM-30, ERR-28)', async () => {
     const drip: Behaviour = (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
       const drops = setInterval(() => socket.write(' '), second);

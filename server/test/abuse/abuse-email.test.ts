@@ -82,7 +82,7 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
   const statuses = async (answers: readonly Promise<Answer>[]) =>
     (await Promise.all(answers)).map(({ status }) => status);
 
-  describe.each(['active', 'deleted'])('whoever has it is %s', (state) => {
+  describe.each(['active', 'deleted'])('anyone who has it is %s', (state) => {
     beforeAll(async () => {
       if (state === 'deleted') await admin.delete(`/users/${holder._id}`);
     });

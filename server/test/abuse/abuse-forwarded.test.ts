@@ -28,7 +28,7 @@ async function auditedNetwork({ app, admin }: { app: TestApp; admin: Client }, h
   return (await app.audit()).at(-1).network;
 }
 
-describe('A6: forwarded headers from somebody who is not a trusted proxy', () => {
+describe('A6: forwarded headers from someone who is not a trusted proxy', () => {
   let it1: { app: TestApp; admin: Client };
 
   beforeAll(async () => {
@@ -45,14 +45,14 @@ describe('A6: forwarded headers from somebody who is not a trusted proxy', () =>
   });
 
   it.each(['X-User-Id', 'X-Is-Admin', 'X-Remote-User', 'X-Org-Id', 'X-Authenticated-User', 'Cookie'])(
-    '%s is nobody',
+    '%s is no one',
     async (name) => {
       const value = name === 'Cookie' ? `token=${it1.admin.credential}` : it1.admin.userId;
       expect((await it1.app.nobody.get('/users', { headers: { [name]: value } })).status).toBe(401);
     },
   );
 
-  it('nor is it somebody else, on any route, whatever else it claims', async () => {
+  it('nor is it someone else, on any route, whatever else it claims', async () => {
     const { app, admin } = it1;
     const member = await app.member(admin, 'grace@example.com');
     const claims = {

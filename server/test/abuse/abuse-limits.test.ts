@@ -57,7 +57,7 @@ describe('T8: bad credentials by the hundred', () => {
     expect((await token.get('/personal-access-tokens/nowhere')).status).not.toBe(429);
   });
 
-  it('nobody talks their way out of it with forwarded addresses (CONFIG-16)', async () => {
+  it('no one talks their way out of it with forwarded addresses (CONFIG-16)', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7', 'x-real-ip': '203.0.113.7' };
     expect((await app.with('bad').get('/org', { headers })).status).toBe(429);
   });

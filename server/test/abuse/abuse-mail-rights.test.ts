@@ -7,7 +7,7 @@ import { watchStatements } from '../support/statement-watch.ts';
 import { planOf } from '../support/store-plans.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 
-describe('what nobody can make mail do', () => {
+describe('what no one can make mail do', () => {
   let mails: MailServer;
   let app: TestApp;
   let admin: Client;
@@ -44,7 +44,7 @@ describe('what nobody can make mail do', () => {
     expect(mails.mails.flatMap(({ to }) => to).toSorted()).toEqual([...notices, ...strangers]);
   });
 
-  it('400: a stored password goes out in clear for nobody who does not know it (MAIL-8, MAIL-12)', async () => {
+  it('400: a stored password goes out in clear for no one who does not know it (MAIL-8, MAIL-12)', async () => {
     await start();
     const listener = await RawMailServer.start(
       except('EHLO', (socket) => socket.write('250-raw.test\r\n250 AUTH PLAIN\r\n')),
@@ -66,7 +66,7 @@ describe('what nobody can make mail do', () => {
     await listener.stop();
   });
 
-  it('finds people by their addresses, and what they have, without a look at everybody (LINK-3, PASSWORD-7)', async () => {
+  it('finds people by their addresses, and what they have, without a look at everyone (LINK-3, PASSWORD-7)', async () => {
     await start({ SMTP_URL: mails.url });
     const member = await app.member(admin, 'grace@example.com');
     const statements = new Set<string>();

@@ -141,7 +141,7 @@ describe('M1: a stored address that leads to another mailbox (MAIL-3)', () => {
     return [answer.status, failed];
   }
 
-  it.each(addresses)('502: %j gets nobody mail, and is told as failed (INVITE-14)', async (address) => {
+  it.each(addresses)('502: %j gets no one mail, and is told as failed (INVITE-14)', async (address) => {
     const { body } = await admin.post('/users', { fullName: 'Ann', email: 'ann@example.com' });
     await store('UPDATE users SET email = ? WHERE id = ?', address, body._id);
     expect(await resend(body._id)).toEqual([502, [address]]);
@@ -156,7 +156,7 @@ describe('M1: a stored address that leads to another mailbox (MAIL-3)', () => {
     await store('UPDATE users SET email = id WHERE id = ?', body._id);
   });
 
-  it.each(addresses)('%j for recovery: nobody gets a link (AUTH-49, INVITE-14)', async (address) => {
+  it.each(addresses)('%j for recovery: no one gets a link (AUTH-49, INVITE-14)', async (address) => {
     const email = 'bob@example.com';
     const { body } = await admin.post('/users', { fullName: 'Bob', email });
     await store('UPDATE users SET recovery_email = ? WHERE id = ?', address, body._id);

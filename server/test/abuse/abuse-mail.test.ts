@@ -246,7 +246,7 @@ describe('M2: the welcome mail', () => {
     ['refuses connections', {}, true],
     ['refuses the mail', { refuseData: () => 554 }, false],
     ['hangs after DATA', { hang: () => true }, false],
-  ])('200: a server that %s keeps nobody from setting the system up (ORG-5, MAIL-2)', async (_, given, isGone) => {
+  ])('200: a server that %s keeps no one from setting the system up (ORG-5, MAIL-2)', async (_, given, isGone) => {
     server.faults = given;
     const { url } = server;
     if (isGone) await server.stop();

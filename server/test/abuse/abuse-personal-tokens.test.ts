@@ -190,7 +190,7 @@ describe('K6, K7, K8: owners who change', () => {
     }
   });
 
-  it('a deleted owner’s credentials end with the deletion; everybody else’s work on (AUTH-24, AUTH-27, PAT-29)', async () => {
+  it('a deleted owner’s credentials end with the deletion; everyone else’s work on (AUTH-24, AUTH-27, PAT-29)', async () => {
     const leaving = await app.member(admin, 'leaving@example.com');
     const [theirs, others, mine] = await Promise.all([leaving.token(), member.token(), admin.token()]);
     const child = await theirs.token();

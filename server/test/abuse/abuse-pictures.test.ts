@@ -201,7 +201,7 @@ describe('40 uploads at once (PICTURE-17)', () => {
     expect((await upload(photo, admin)).status).toBe(201);
   });
 
-  it('429 for the 11th of one person, with whatever credential, and 201 for everybody else', async () => {
+  it('429 for the 11th of one person, with whatever credential, and 201 for everyone else', async () => {
     const photo = await noise(600, 400, 30).jpeg().toBuffer();
     const token = await member.token();
     const stop = holdUntil(16);

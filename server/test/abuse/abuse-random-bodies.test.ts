@@ -123,7 +123,7 @@ describe('1,000 random bodies on every route that takes one are never a fault of
     expect((await empty.nobody.get('/org/exists')).body).toEqual({ exists: false });
   });
 
-  it('nothing was logged as a fault, and everybody can still sign in', async () => {
+  it('nothing was logged as a fault, and everyone can still sign in', async () => {
     expect(app.logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
     expect((await app.signInTokens('ada@example.com', password)).status).toBe(200);
   });

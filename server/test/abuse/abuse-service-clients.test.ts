@@ -214,7 +214,7 @@ describe('issued and self-signed scoped tokens side by side (SERVICE-14, T4)', (
   ];
   const statuses = (client: Client) => Promise.all(routes().map(async (route) => (await client.get(route)).status));
 
-  it('each is good for its own scopes, and none for the other one’s (SERVICE-3)', async () => {
+  it('each is valid for its own scopes, and none for the other one’s (SERVICE-3)', async () => {
     expect(await statuses(await issuedTo(app, service))).toEqual([200, 200, 403]);
     expect(await statuses(app.service(['fetch:config']))).toEqual([403, 403, 200]);
     expect(await statuses(app.service(['USER_LOOKUP', 'FETCH_CONFIG']))).toEqual([200, 200, 200]);

@@ -83,7 +83,7 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
     expect(ms).toBeGreaterThan(bodyMs - roundingMs);
   });
 
-  it.concurrent('1,000 idle connections harm nobody, and are closed', async () => {
+  it.concurrent('1,000 idle connections harm no one, and are closed', async () => {
     const idle = Array.from({ length: 1_000 }, () => connect());
     await Promise.all(idle.map(async ({ socket }) => socket.readyState === 'open' || once(socket, 'connect')));
     const startedMs = performance.now();

@@ -153,7 +153,7 @@ describe('K10: every route and every single scope', () => {
   );
 
   it.each(internal.map((endpoint) => [title(endpoint), endpoint] as const))(
-    '%s: nobody’s session or personal token opens it, 401 (SERVICE-1)',
+    '%s: no one’s session or personal token opens it, 401 (SERVICE-1)',
     async (_, endpoint) => {
       expect(verdict(await knock(app.nobody, endpoint))).toBe('401 UNAUTHORIZED');
       const people = [admin, member, everything, ...single.values(), app.with('lkpat_bad')];

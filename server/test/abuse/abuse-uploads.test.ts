@@ -173,7 +173,7 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     expect(await app.audit()).toEqual(before);
   });
 
-  it('a sender that hangs up in the middle leaves nothing, and everybody else is served', async () => {
+  it('a sender that hangs up in the middle leaves nothing, and everyone else is served', async () => {
     const before = await app.audit();
     const headLength = request({ body: Buffer.alloc(0), announced: good.length }).length;
     for (const length of [0, 1, 60, good.length - 1]) {

@@ -55,7 +55,7 @@ describe('the welcome mail of POST /org', () => {
     expect((await mails.mailTo('ada@example.com')).subject).toBe('Welcome to example.com');
   });
 
-  it('200: nobody gets one unasked, or of an organization that was not created (ORG-15)', async () => {
+  it('200: no one gets one unasked, or of an organization that was not created (ORG-15)', async () => {
     app = await startWithMail(mails);
     expect((await found({ sendEmail: true, password: 'weak' })).status).toBe(400);
     expect((await found({ sendEmail: 'true' })).status).toBe(400);
@@ -146,7 +146,7 @@ describe('mails about an account', () => {
       expect(got()).toEqual([['third@example.com', changed]]);
     });
 
-    it('nobody is told of what did not happen', async () => {
+    it('no one is told of what did not happen', async () => {
       expect((await move(member, 'GRACE@Example.com')).status).toBe(200);
       expect((await move(member, 'ada@example.com')).status).toBe(409);
       expect((await move(member, 'moved')).status).toBe(400);
@@ -206,7 +206,7 @@ describe('mails about an account', () => {
       expect(got()).toEqual([[email, ended]]);
     });
 
-    it('401: nobody is warned of a session that had ended, or whose owner is deleted', async () => {
+    it('401: no one is warned of a session that had ended, or whose owner is deleted', async () => {
       const { refreshToken, accessToken } = (await app.signInTokens(email)).body;
       await refresh(refreshToken);
       app.clock.advance(10 * seconds);

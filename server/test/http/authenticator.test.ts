@@ -125,7 +125,7 @@ describe('authenticator: what it keeps and what ends meanwhile', () => {
     expect(await staleFill(real)).toEqual(['accepted', 'TOKEN_REVOKED']);
   });
 
-  it('forgets a verification as soon as anybody revokes (AUTH-27)', async () => {
+  it('forgets a verification as soon as anyone revokes (AUTH-27)', async () => {
     expect(await usedThenRevoked(real, overHttp)).toEqual(['accepted', 'accepted', 'TOKEN_REVOKED']);
     token = await admin.token();
     expect(await usedThenRevoked(real, byAnotherProcess)).toEqual(['accepted', 'accepted', 'TOKEN_REVOKED']);
@@ -180,7 +180,7 @@ describe('authenticator', () => {
     expect(lookUps).toBe(2);
   });
 
-  it('accepts nobody where the engine does not tell', async () => {
+  it('accepts no one where the engine does not tell', async () => {
     const refusing = made({ freshen: () => Promise.reject(new Error('gone')), commitMark: () => 1 }, realFind);
     await expect(refusing(header(token))).rejects.toThrow('gone');
   });
@@ -221,7 +221,7 @@ describe('authenticator', () => {
     }
   });
 
-  it('lets nobody in when the store fails (STORE-12)', async () => {
+  it('lets no one in when the store fails (STORE-12)', async () => {
     const broken = real(() => Promise.reject(new Error('disk I/O error')));
     expect(await outcome(broken(header(token)))).toEqual(new Error('disk I/O error'));
   });

@@ -118,7 +118,7 @@ describe('every operation of the team directory, behind a connector backend', ()
     },
   );
 
-  it('401 and 403: whoever may not, is never heard there (SCOPE-1)', async () => {
+  it('401 and 403: anyone who may not, is never heard there (SCOPE-1)', async () => {
     const narrow = await admin.token({ scopes: ['org:read'] });
     const all = [...lists.map((path) => ({ method: 'GET', path, body: undefined })), ...operations];
     for (const { method, path, body } of all) {

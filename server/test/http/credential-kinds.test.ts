@@ -143,7 +143,7 @@ describe('a credential of one kind where another belongs', () => {
     await alone.close();
   });
 
-  it('401: where people’s tokens are HS256 too, neither secret is good for the other kind (AUTH-28, AUTH-37)', async () => {
+  it('401: where people’s tokens are HS256 too, neither secret is valid for the other kind (AUTH-28, AUTH-37)', async () => {
     const peoples = 'people-have-another-secret-0815-4711';
     const both = await TestApp.start({ JWT_ALGORITHM: 'HS256', JWT_SECRET: peoples });
     const owner = await both.setUp();

@@ -253,7 +253,7 @@ describe('every kind of credential at every place where one goes', () => {
     });
   }
 
-  it('whoever is not of the kind is told the same as who shows nothing that exists (AUTH-20, AUTH-28)', async () => {
+  it('anyone who is not of the kind is told the same as who shows nothing that exists (AUTH-20, AUTH-28)', async () => {
     for (const kind of ['refresh token', 'x-session-token', 'reset link', 'scoped token, issued'] as const) {
       const { body } = await app.nobody.get('/org', { headers: shown(kind) });
       expect([kind, body.error.code]).toEqual([kind, 'TOKEN_INVALID']);

@@ -207,7 +207,7 @@ describe.each(Object.entries(endings))('a stream ends when %s (EVENT-14)', (_, m
 });
 
 describe('a stream goes on (EVENT-14)', () => {
-  it('for whoever may still read: a comment each 15 seconds, and none before', async () => {
+  it('for anyone who may still read: a comment each 15 seconds, and none before', async () => {
     const clients = [admin, await admin.token(), (await serviceWithToken()).client, app.service(['EVENTS_READ'])];
     const streams = await Promise.all(clients.map(open));
     for (const beat of [1, 2, 3]) {

@@ -56,8 +56,8 @@ async function openDeaf(): Promise<{ connection: RawConnection; served: Socket }
   return { connection, served };
 }
 
-describe('whoever does not read (EVENT-13)', () => {
-  it('holds nobody else up, and little is kept for them', async () => {
+describe('anyone who does not read (EVENT-13)', () => {
+  it('holds no one else up, and little is kept for them', async () => {
     let reads = 0;
     const stop = watchStatements((sql) => {
       if (/from "outbox" where "sequence" > .* limit/.test(sql)) reads += 1;
@@ -118,7 +118,7 @@ describe('how many streams there are (EVENT-13)', () => {
     expect(statusesOf([await open(colleague), await open(app.service(['EVENTS_READ']))])).toEqual([200, 200]);
   });
 
-  it('200: a place is free as soon as somebody hangs up, and no stream is left over', async () => {
+  it('200: a place is free as soon as someone hangs up, and no stream is left over', async () => {
     const served = new Set<Socket>();
     app.app.server.on('request', ({ socket, url }) => {
       if (url?.endsWith('/events')) served.add(socket);

@@ -73,7 +73,7 @@ describe('GET /events: server-sent events', () => {
     expect([reader.text, reader.retryMs]).toEqual(['retry: 3000\n\n', 3_000]);
   });
 
-  it('200: events come as they happen, to everybody who reads, in order (EVENT-9, EVENT-13)', async () => {
+  it('200: events come as they happen, to everyone who reads, in order (EVENT-9, EVENT-13)', async () => {
     const last = await newest();
     const all = [await open(admin), await open(app.service(['EVENTS_READ'])), await open(await admin.token())];
     await addEvents(admin, 5, 'live');

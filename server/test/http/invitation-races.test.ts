@@ -31,7 +31,7 @@ describe('many at once, held until all are there', () => {
     }
   });
 
-  it('200 for overlapping lists, as long as somebody is left for each (N5, INVITE-9)', async () => {
+  it('200 for overlapping lists, as long as someone is left for each (N5, INVITE-9)', async () => {
     const emails = it1.fresh(16);
     const lists = emails.map((_, place) => [...emails, ...emails].slice(place, place + 4));
     const answers = await atOnce(lists.map((list, place) => () => it1.invite(list, undefined, by(place))));
@@ -41,7 +41,7 @@ describe('many at once, held until all are there', () => {
     }
   });
 
-  it('one of 32 gets an address that nobody has: by invitation, creation, PATCH or PUT (N4, STORE-5)', async () => {
+  it('one of 32 gets an address that no one has: by invitation, creation, PATCH or PUT (N4, STORE-5)', async () => {
     for (const turn of [0, 1, 2, 3]) {
       const [email = '', ...others] = it1.fresh(33);
       const movers = others.map((other) => it1.admin.post('/users', { fullName: 'Mover', email: other }));

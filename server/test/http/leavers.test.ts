@@ -75,7 +75,7 @@ describe('an administrator who leaves', () => {
     for (const { clientId } of clients) await admin.delete(`/service-clients/${clientId}`);
   });
 
-  it('what the operator made is nobody’s: null (LEAVER-5)', async () => {
+  it('what the operator made is no one’s: null (LEAVER-5)', async () => {
     const { app } = office;
     await app.services.db.transaction((tx) =>
       registerClient(tx, app.services, {

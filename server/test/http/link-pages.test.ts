@@ -16,7 +16,7 @@ describe.each([
 
   const fromRoot = (path: string) => app.nobody.get(`/${path}`);
 
-  it('200: the page is kept nowhere, listed nowhere, and tells nobody where its reader comes from (PASSWORD-14)', async () => {
+  it('200: the page is kept nowhere, listed nowhere, and tells no one where its reader comes from (PASSWORD-14)', async () => {
     const { status, headers } = await fromRoot(page);
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers.get('cache-control')).toBe('no-store');

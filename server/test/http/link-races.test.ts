@@ -97,7 +97,7 @@ describe('links and passwords, at the same moment', () => {
     expect(await resetWith(app, link)).toMatchObject(gone);
   });
 
-  it('is seen: a store that forgets that the link was used lets everybody in (LINK-2)', async () => {
+  it('is seen: a store that forgets that the link was used lets everyone in (LINK-2)', async () => {
     const { link } = await somebody();
     const answers = await forgetting([['updateTable', 'one_time_links']], () => allAtOnce(link, choices(4)));
     expect(statuses(answers)).toEqual([200, 200, 200, 200]);
@@ -150,7 +150,7 @@ describe('links and passwords, at the same moment', () => {
     expect(statuses(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
   });
 
-  it('no mail to an address of before: somebody is deleted, or moved, before the link is made (LINK-3, AUTH-49)', async () => {
+  it('no mail to an address of before: someone is deleted, or moved, before the link is made (LINK-3, AUTH-49)', async () => {
     const [one, two, three] = [await somebody(), await somebody(), await somebody()];
     const links = () => app.services.db.read.selectFrom('one_time_links').selectAll().execute();
     const before = await links();
@@ -224,7 +224,7 @@ describe('links and passwords, at the same moment', () => {
       expect(await opening(email, [chosen, another, password])).toEqual([chosen]);
     });
 
-    it('401: a change by somebody who is deleted or signed out meanwhile (AUTH-18, AUTH-24)', async () => {
+    it('401: a change by someone who is deleted or signed out meanwhile (AUTH-18, AUTH-24)', async () => {
       const [one, two] = [await somebody(), await somebody()];
       const out = () => one.session.post('/userAccount/logout/manual');
       expect(await overtaken(() => change(one.session, another), out)).toMatchObject(signedOut);

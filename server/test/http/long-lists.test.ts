@@ -146,7 +146,7 @@ describe('long lists and what goes wrong', () => {
     app.logLines.filter((line) => pattern.test(line)).map((line) => JSON.parse(line));
 
   it.each(lists)(
-    '200: %s is of one moment, whatever is written while somebody reads it slowly (USER-1)',
+    '200: %s is of one moment, whatever is written while someone reads it slowly (USER-1)',
     async (path) => {
       const answer = await openList(app, admin, path);
       expect(isMomentHeld(app)).toBe(true);
@@ -168,7 +168,7 @@ describe('long lists and what goes wrong', () => {
     },
   );
 
-  it('nothing is held when somebody hangs up in the middle', async () => {
+  it('nothing is held when someone hangs up in the middle', async () => {
     for (let count = 0; count < atOnceMax + 4; count += 1) {
       const answer = await openList(app, admin, lists[count % 2]);
       expect(isMomentHeld(app)).toBe(true);
@@ -180,7 +180,7 @@ describe('long lists and what goes wrong', () => {
     expect(linesOf(/broke off/)).toEqual([]);
   });
 
-  it('nothing is held when somebody hangs up before anything was sent', async () => {
+  it('nothing is held when someone hangs up before anything was sent', async () => {
     for (let count = 0; count < 3 * atOnceMax; count += 1) {
       const headers = ['Host: x', `Authorization: Bearer ${admin.credential}`];
       const caller = new RawConnection(app).send(requestText(`GET /api/v1${lists[count % 2]} HTTP/1.1`, headers));
@@ -235,7 +235,7 @@ describe('long lists and what goes wrong', () => {
     await expectAllEnd(open);
   });
 
-  it('503: one list more than there may be at once, whoever asks, and none of the short ones (ERR-27)', async () => {
+  it('503: one list more than there may be at once, anyone who asks, and none of the short ones (ERR-27)', async () => {
     const [late = admin, ...others] = members;
     const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
     expect(open).toHaveLength(atOnceMax);

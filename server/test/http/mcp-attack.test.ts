@@ -409,7 +409,7 @@ describe('credentials at the endpoint of agents', () => {
     for (const { body } of answers) expect(body.result.structuredContent.email).toBe('ada@example.com');
   });
 
-  it('whoever hangs up, or never reads, holds nobody else up (MCP-14)', async () => {
+  it('anyone who hangs up, or never reads, holds no one else up (MCP-14)', async () => {
     const fresh = await app.signIn('ada@example.com');
     const token = await fresh.token();
     const body = JSON.stringify(callOf('explain_access'));

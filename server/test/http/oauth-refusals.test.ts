@@ -166,7 +166,7 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
     });
   }
 
-  it('503 with Retry-After, when the store is held by somebody else (ERR-27)', async () => {
+  it('503 with Retry-After, when the store is held by someone else (ERR-27)', async () => {
     const store = secondConnection(app);
     store.exec('BEGIN IMMEDIATE');
     const answer = await askToken(app, service);

@@ -30,7 +30,7 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
   const signedIn = ({ status, body }: Json) => [status, status === 200 ? claimsOf(body.accessToken).email : null];
   const sessionsBegun = () => storedRows(app)['sessions']?.length ?? 0;
 
-  it('401: in any other sign-in, also of the same person; it stays good for its own (AUTH-56)', async () => {
+  it('401: in any other sign-in, also of the same person; it stays valid for its own (AUTH-56)', async () => {
     const ticket = await fetchTicket(victim);
     const others = [await beginSignIn(app), await beginSignIn(app, victim.email), await beginSignIn(app)];
     for (const token of others) expect(neutral(await showTicket(app, ticket, token))).toEqual(wrong);
@@ -63,8 +63,8 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
     expect(sessionsBegun()).toBe(before + 1);
   });
 
-  describe('slipped by somebody into the browser of somebody else (login CSRF)', () => {
-    it('401: the ticket of a stranger, and nobody is signed in; the sign-in goes on (AUTH-9, AUTH-56)', async () => {
+  describe('slipped by someone into the browser of someone else (login CSRF)', () => {
+    it('401: the ticket of a stranger, and no one is signed in; the sign-in goes on (AUTH-9, AUTH-56)', async () => {
       const slipped = await fetchTicket(mallory);
       const token = await beginSignIn(app);
       const before = sessionsBegun();
@@ -89,7 +89,7 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
       expect(signedIn(await showTicket(app, ticket, theirs.signInToken))).toEqual([200, mallory.email]);
     });
 
-    it('401: a ticket that was fetched from the address of the stranger is no good for any other sign-in (AUTH-56)', async () => {
+    it('401: a ticket that was fetched from the address of the stranger is no valid for any other sign-in (AUTH-56)', async () => {
       const [theirs, own] = [await beginSignIn(app), await beginSignIn(app)];
       const ticket = await fetchTicket(victim, { token: theirs });
       expect(neutral(await showTicket(app, ticket, own))).toEqual(wrong);

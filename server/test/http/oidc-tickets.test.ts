@@ -103,7 +103,7 @@ describe('the ticket of single sign-on', () => {
     expect((await showTicket(app, { email, oidc })).status).toBe(200);
   });
 
-  it('401: for anybody else, whom it stays good for its owner after (AUTH-9, AUTH-56)', async () => {
+  it('401: for anyone else, whom it stays valid for its owner after (AUTH-9, AUTH-56)', async () => {
     const mine = await arrive();
     const { email } = await arrive();
     expect(neutral(await showTicket(app, { ...mine, email }))).toEqual(wrong);

@@ -122,11 +122,11 @@ describe('/metrics (RUN-5)', () => {
     expect((await metricsOf('on', { 'x-forwarded-for': '203.0.113.9' })).status).toBe(200);
   });
 
-  it('404: METRICS=off to everybody', async () => {
+  it('404: METRICS=off to everyone', async () => {
     expect((await metricsOf('off')).status).toBe(404);
   });
 
-  it('counts what was done, and names nobody (AUDIT-2)', async () => {
+  it('counts what was done, and names no one (AUDIT-2)', async () => {
     const app = await TestApp.start();
     const admin: Client = await app.setUp();
     await admin.token();

@@ -224,7 +224,7 @@ describe('a broken twin of that is found out', () => {
     }
   });
 
-  it('that asks nobody again who was admitted', async () => {
+  it('that asks no one again who was admitted', async () => {
     const services: { reauthorize: AllServices['reauthorize'] } = app.services;
     const { reauthorize } = services;
     services.reauthorize = async (_, caller) => caller;

@@ -6,7 +6,7 @@ import { type Client, password, TestApp } from '../support/test-app.ts';
 
 const email = 'grace@example.com';
 
-describe('N7: the organization is deleted while somebody signs in', () => {
+describe('N7: the organization is deleted while someone signs in', () => {
   let app: TestApp;
   let admin: Client;
 

@@ -176,7 +176,7 @@ describe('N7: a user is deleted while that user does something', () => {
     expect(after).not.toEqual(before);
   });
 
-  it('a broken twin that asks nobody again lets all of them through but those who prove a password or a session', async () => {
+  it('a broken twin that asks no one again lets all of them through but those who prove a password or a session', async () => {
     const services: { reauthorize: AllServices['reauthorize'] } = app.services;
     const { reauthorize } = services;
     const asked = cases.filter(

@@ -56,7 +56,7 @@ async function holders(email: string): Promise<readonly string[]> {
 }
 
 describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
-  it('409 for all but one while nobody has it', async () => {
+  it('409 for all but one while no one has it', async () => {
     for (const email of ['free-1@example.com', 'free-2@example.com', 'free-3@example.com']) {
       const sends = (await waysTo(email, 11)).slice(0, 32);
       const events = (await app.events()).length;
@@ -83,7 +83,7 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
     expect(types).toEqual(['userAdded', 'userDeleted', 'userAdded']);
   });
 
-  it('409 for all but one, whether before or after whoever has it gives it up', async () => {
+  it('409 for all but one, whether before or after anyone who has it gives it up', async () => {
     const { _id, email } = await somebody();
     const sends = (await waysTo(email, 10)).slice(0, 31);
     const moving = () => admin.patch(`/users/${_id}/email`, { email: `moved-${email}` });
@@ -190,7 +190,7 @@ describe('A5: administrators against each other', () => {
     }
   });
 
-  it('409: whoever becomes an administrator while being deleted stays (USER-36)', async () => {
+  it('409: anyone who becomes an administrator while being deleted stays (USER-36)', async () => {
     const { _id } = await somebody();
     const gate = holdNext(app.services.db, 'transaction');
     const answer = admin.delete(`/users/${_id}`);
@@ -202,7 +202,7 @@ describe('A5: administrators against each other', () => {
     await app.demote(_id);
   });
 
-  it('403, and nothing is done, for whoever ceases to be an administrator meanwhile, by session and by token (AUTH-29)', async () => {
+  it('403, and nothing is done, for anyone who ceases to be an administrator meanwhile, by session and by token (AUTH-29)', async () => {
     const { _id } = await somebody();
     const gone = await somebody();
     await admin.delete(`/users/${gone._id}`);
@@ -228,7 +228,7 @@ describe('A5: administrators against each other', () => {
     }
   });
 
-  it('200: oneself may still be changed by whoever ceases to be an administrator meanwhile (AUTH-30)', async () => {
+  it('200: oneself may still be changed by anyone who ceases to be an administrator meanwhile (AUTH-30)', async () => {
     const gate = holdNext(app.services.db, 'transaction');
     const answer = second.patch(`/users/${second.userId}/designation`, { designation: 'Member' });
     await gate.arrived;

@@ -81,7 +81,7 @@ describe('a service client that a personal access token made', () => {
     expect(await byToken()).toEqual(dead);
   });
 
-  it('ends when the token is past its time, to the millisecond, its own tokens too (SERVICE-18)', async () => {
+  it('ends when the token is expired, to the millisecond, its own tokens too (SERVICE-18)', async () => {
     const own = await TestApp.start();
     const owner = await own.setUp();
     const maker = await owner.token({ expiryDays: 30 });

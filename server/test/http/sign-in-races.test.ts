@@ -105,7 +105,7 @@ describe('one step of a sign-in, twice at once (AUTH-8, AUTH-10)', () => {
   });
 });
 
-describe('while somebody signs in', () => {
+describe('while someone signs in', () => {
   /** Signs in, held once the password is proved and before anything is written; meanwhile `act` happens. */
   async function signInAround(act: () => Promise<unknown>): Promise<{ status: number; made: number }> {
     const token = await desk.begin(email);

@@ -196,7 +196,7 @@ describe('strict input', () => {
     expect((await app.nobody.get('/users?limits=1')).status).toBe(401);
   });
 
-  it('200: isBlocked, which earlier clients send: nobody is (CRED-3)', async () => {
+  it('200: isBlocked, which earlier clients send: no one is (CRED-3)', async () => {
     expect((await world.admin.get('/users?isBlocked=true')).body).toEqual([]);
     expect((await world.admin.get('/users?isBlocked=false')).body).toHaveLength(2);
     const { users, pagination } = (await world.admin.get('/users?isBlocked=true&page=1')).body;

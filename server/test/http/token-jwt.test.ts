@@ -59,7 +59,7 @@ describe('tokens as JWTs', () => {
     });
   });
 
-  it('are verified by anybody with the published keys (AUTH-34, AUTH-35)', async () => {
+  it('are verified by anyone with the published keys (AUTH-34, AUTH-35)', async () => {
     const token = await admin.token();
     const { status, body } = await app.nobody.get('//.well-known/jwks.json');
     expect(status).toBe(200);

@@ -49,7 +49,7 @@ describe('events on their way to a webhook', () => {
     expect(sequencesAt(receiver).at(-1)).toBe(sequence);
   });
 
-  it('the end of the organization too, after which nobody can ask (EVENT-4)', async () => {
+  it('the end of the organization too, after which no one can ask (EVENT-4)', async () => {
     await registerWebhook(admin, receiver.url, { events: ['orgDeleted'] });
     await app.deleteOrganization();
     await arrived(receiver, 1);
@@ -84,7 +84,7 @@ describe('events on their way to a webhook', () => {
     });
   });
 
-  it('a webhook that is slow or unwell is in no other’s way, nor in that of requests (EVENT-22, EVENT-17)', async () => {
+  it('a webhook that is slow or unavailable is in no other’s way, nor in that of requests (EVENT-22, EVENT-17)', async () => {
     const stuck = await WebhookReceiver.start();
     stuck.answering = () => {};
     await registerWebhook(admin, stuck.url);
@@ -111,7 +111,7 @@ describe('events on their way to a webhook', () => {
   });
 });
 
-describe('a webhook that is unwell (EVENT-23, EVENT-26)', () => {
+describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   it('holds its events and is tried again with growing pauses; then everything comes in order', async () => {
     receiver.answering = answer(500);
     const { id } = await registerWebhook(admin, receiver.url);

@@ -60,7 +60,7 @@ describe('a webhook that a personal access token made (SCOPE-26)', () => {
     expect(await isAlive(byToken)).toBe(false);
   });
 
-  it('ends when the token is past its time, to the millisecond', async () => {
+  it('ends when the token is expired, to the millisecond', async () => {
     const maker = await admin.token({ expiryDays: 30 });
     const endMs = Math.floor(app.clock.now() / second) * second + 30 * day;
     const webhook = await registerWebhook(maker, receiver.url);

@@ -49,7 +49,7 @@ describe('two nodes: what is done behind requests', () => {
     expect(await taken(nowMs - hour)).toBe(1);
   });
 
-  it('the last use of a token is the newest that any node saw, whoever writes it last (PAT-31, NODE-6)', async () => {
+  it('the last use of a token is the newest that any node saw, anyone who writes it last (PAT-31, NODE-6)', async () => {
     const token = await admin.token();
     const nowMs = nodes.a.clock.now();
     const write = (place: 0 | 1, usedAt: number) =>

@@ -55,7 +55,7 @@ describe('two nodes: limits', () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(25);
   });
 
-  it('429: what a person makes at one node counts at the other, and whoever goes on writes nothing (NODE-4)', async () => {
+  it('429: what a person makes at one node counts at the other, and anyone who goes on writes nothing (NODE-4)', async () => {
     const { a, b } = nodes;
     const admin = await a.signIn(email);
     const make = (node: TestApp, name: string) => node.with(admin.credential).post('/teams', { name });
@@ -94,7 +94,7 @@ describe('two nodes: limits', () => {
     expect(await rows()).not.toEqual([]);
   });
 
-  it('what holds nobody back any more is removed (NODE-4)', async () => {
+  it('what holds no one back any more is removed (NODE-4)', async () => {
     const { a } = nodes;
     await statusOf(a, wrong);
     const { db, clock, background } = a.services;
@@ -110,7 +110,7 @@ describe('two nodes: limits', () => {
 });
 
 describe('two nodes: recovery mails', () => {
-  it('somebody gets no more of them from two nodes than from one (PASSWORD-8, NODE-4)', async () => {
+  it('someone gets no more of them from two nodes than from one (PASSWORD-8, NODE-4)', async () => {
     const mails = await MailServer.start();
     const nodes = await TwoNodes.start({ RATE_LIMIT: 'on', SMTP_URL: mails.url, MAIL_FROM: 'no-reply@latchkey.test' });
     try {

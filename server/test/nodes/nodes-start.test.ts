@@ -157,7 +157,7 @@ describe('nodes of one store: start and upgrade', () => {
     expect(await refusal({ ENCRYPTION_KEY: key })).toBe('it started');
   });
 
-  it('503 of /health/ready, and of whoever asks with a token, while the store is gone; 200 again by itself (RUN-4, STORE-12, NODE-8)', async () => {
+  it('503 of /health/ready, and of anyone who asks with a token, while the store is gone; 200 again by itself (RUN-4, STORE-12, NODE-8)', async () => {
     const target = new URL(databaseUrl(nodes.a.dataDir));
     const line = new Line(target);
     target.port = String(await line.listen());

@@ -94,7 +94,7 @@ describe('two nodes: what is done at both at the same moment', () => {
     admin = await nodes.a.signIn(email);
   });
 
-  it('a refresh token that was exchanged at one node is known at the other: good for 10 s, then it ends the family (AUTH-16, AUTH-17, NODE-2)', async () => {
+  it('a refresh token that was exchanged at one node is known at the other: valid for 10 s, then it ends the family (AUTH-16, AUTH-17, NODE-2)', async () => {
     const { a, b } = nodes;
     const { body: first } = await a.signInTokens(email);
     const refresh = (node: TwoNodes['a'], token: string) => node.with(token).post('/userAccount/refresh/token');

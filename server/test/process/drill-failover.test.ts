@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, '../../..');
 beforeAll(ensureServerIsBuilt);
 
 describe('npm run faults -- failover', () => {
-  it('two nodes lose nothing, and let nobody in, when commits are cut off and the primary is killed under load (D3, STORE-1, STORE-2, STORE-18, AUTH-27, AUDIT-11)', () => {
+  it('two nodes lose nothing, and let no one in, when commits are cut off and the primary is killed under load (D3, STORE-1, STORE-2, STORE-18, AUTH-27, AUDIT-11)', () => {
     const args = ['scripts/run.mjs', 'faults/run.ts', 'failover', '--short', '--json'];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
     const rows: Json[] = stdout === '' ? [stderr] : JSON.parse(stdout).rows;

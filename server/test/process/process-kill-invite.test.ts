@@ -40,7 +40,7 @@ function letPass(dataDir: string, ms: number): void {
 
 describe('kill -9 in the middle of an invitation', () => {
   it(
-    'leaves every account and event once; after 90 s whoever has no mail is invited by the same call (INVITE-14, INVITE-15, STORE-2)',
+    'leaves every account and event once; after 90 s anyone who has no mail is invited by the same call (INVITE-14, INVITE-15, STORE-2)',
     () =>
       withDirectory(async (dataDir) => {
         const held: Socket[] = [];

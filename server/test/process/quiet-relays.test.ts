@@ -6,7 +6,7 @@ import { arrived, loopback, registerWebhook } from '../support/webhooks.ts';
 
 const webhooks = 12;
 
-describe('ways out with nothing to do (EVENT-22)', () => {
+describe('subscriptions with nothing to do (EVENT-22)', () => {
   let app: TestApp;
   let admin: Client;
   let receiver: WebhookReceiver;
@@ -20,7 +20,7 @@ describe('ways out with nothing to do (EVENT-22)', () => {
     await receiver.stop();
   });
 
-  it('ask nothing each for itself when somebody commits something else, and all send what there is to send', async () => {
+  it('ask nothing each for itself when someone commits something else, and all send what there is to send', async () => {
     for (let made = 0; made < webhooks; made += 1) await registerWebhook(admin, receiver.url);
     const { status } = await admin.post('/users', { fullName: 'Ann', email: 'ann@example.com' });
     expect(status).toBe(201);

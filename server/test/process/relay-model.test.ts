@@ -67,7 +67,7 @@ const ways: readonly (readonly [string, readonly Change[], readonly Outcome[]])[
 
 describe('a relay that ends at any point', () => {
   it.each(ways)(
-    'loses nothing when %s, wherever it ends, whoever goes on (D1, EVENT-8, EVENT-9, EVENT-22, EVENT-23)',
+    'loses nothing when %s, wherever it ends, anyone who goes on (D1, EVENT-8, EVENT-9, EVENT-22, EVENT-23)',
     async (_, changes, way) => {
       const play = await Play.begin({ app, admin });
       for (const one of changes) await act(play, one);
@@ -146,8 +146,8 @@ async function playTogether({ changes, relays, turns }: Together, twin: Twin = {
   return play.settle();
 }
 
-describe('two relays of one way out at once, while events come and are asked for again', () => {
-  it('lose, invent and swap nothing, whoever stops where and for how long (D1, EVENT-9, EVENT-10, EVENT-22)', async () => {
+describe('two relays of one subscription at once, while events come and are asked for again', () => {
+  it('lose, invent and swap nothing, anyone who stops where and for how long (D1, EVENT-9, EVENT-10, EVENT-22)', async () => {
     const property = fc.asyncProperty(together, async (given) => {
       expect(await playTogether(given)).toEqual([]);
     });

@@ -32,7 +32,7 @@ describe('a service that stops (RUN-7)', () => {
     await stopped;
   });
 
-  it('200: so are those whose connection nobody has taken in yet', async () => {
+  it('200: so are those whose connection no one has taken in yet', async () => {
     const waiting = Array.from({ length: 30 }, () => new RawConnection(app));
     const sent = waiting.map(async (connection) => {
       await once(connection.socket, 'connect');
@@ -71,7 +71,7 @@ describe('a service that stops (RUN-7)', () => {
     await stopped;
   });
 
-  it('connections on which nothing happens keep nobody waiting', async () => {
+  it('connections on which nothing happens keep no one waiting', async () => {
     const silent = new RawConnection(app);
     const idle = new RawConnection(app).send(exists);
     await idle.until(({ answers }) => answers.length === 1);

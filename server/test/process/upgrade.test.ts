@@ -85,7 +85,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     for (const { name, name_key } of after['personal_access_tokens'] ?? []) expect(name_key).toBe(foldCase(name));
   });
 
-  it('whoever has logged in before has signed in, and nobody else (USER-31)', () => {
+  it('anyone who has logged in before has signed in, and no one else (USER-31)', () => {
     const users = after['users'] ?? [];
     const known = users.filter(({ has_logged_in }) => has_logged_in === 1);
     expect([known.length, users.length]).toEqual([people.length - 1, people.length + 1]);
@@ -93,7 +93,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     for (const user of users.filter((one) => !known.includes(one))) expect(user.signed_in_at).toBeNull();
   });
 
-  it('200: a link to copy is for whoever has never been in, of before too (INVITE-26)', async () => {
+  it('200: a link to copy is for anyone who has never been in, of before too (INVITE-26)', async () => {
     const link = async (id: string) => (await ada.post(`/users/${id}/invite-link`)).status;
     expect([await link(newcomerId), await link(asaId), await link(userIds[2] ?? '')]).toEqual([201, 400, 400]);
     const { body } = await ada.get('/users/invitations');
@@ -125,7 +125,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     expect(readFileSync(join(app.dataDir, 'signing-keys.json'), 'utf8')).toBe(firstKeys);
   });
 
-  it('200: a session of before is listed, from nobody knows where, and active since it began (AUTH-53)', async () => {
+  it('200: a session of before is listed, from no one knows where, and active since it began (AUTH-53)', async () => {
     const { status, body } = await ada.get('/userAccount/sessions');
     expect(status).toBe(200);
     const own = body.sessions.find(({ isCurrent }: Json) => isCurrent);
@@ -149,7 +149,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     expect([status, body.error.code]).toEqual([401, code]);
   });
 
-  it('200: everybody is listed, in order of creation', async () => {
+  it('200: everyone is listed, in order of creation', async () => {
     const { body } = await ada.get('/users');
     expect(body.map(({ fullName }: Json) => fullName)).toEqual(people.map(([name]) => name));
     expect(body[1]).toMatchObject({ _id: asaId, address: { city: 'Malmö' }, hasLoggedIn: true });

@@ -97,7 +97,7 @@ describe('each table has one folder that writes it', () => {
     await expect(`# Who writes which table\n\n${text.join('\n')}\n`).toMatchFileSnapshot('snapshots/table-owners.md');
   });
 
-  it('nobody is named above without need', () => {
+  it('no one is named above without need', () => {
     const needed = (folder: string, table: string) =>
       writes.some((one) => one.folder === folder && one.table === table);
     const idle = exceptions.flatMap(({ folder, tables: named }) =>

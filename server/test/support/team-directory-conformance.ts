@@ -84,7 +84,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect(names).toContain('Ada Lovelace');
     });
 
-    it('200: a page of people after another gives everybody once (TEAM-17, TEAM-26)', async () => {
+    it('200: a page of people after another gives everyone once (TEAM-17, TEAM-26)', async () => {
       const whole = (await owner.get('/users/graph/list?limit=100')).body.users;
       const seen: Json[] = [];
       for (let page = 1; page <= Math.ceil(whole.length / 2); page += 1) {
@@ -213,7 +213,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       },
     );
 
-    it('who may do what: owner, writer, reader, administrator, anybody else (TEAM-19 to TEAM-21)', async () => {
+    it('who may do what: owner, writer, reader, administrator, anyone else (TEAM-19 to TEAM-21)', async () => {
       const { id: teamId } = await team();
       const path = `/teams/${teamId}`;
       const whole = [{ userId: owner.userId, role: 'OWNER' }, ...members()];
@@ -367,7 +367,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       }
     });
 
-    it('200: whoever is deleted is in no team any more (TEAM-25)', async () => {
+    it('200: anyone who is deleted is in no team any more (TEAM-25)', async () => {
       const gone = await newcomer();
       const made = await team({ members: [{ userId: gone.userId, role: 'READER' }] });
       await under.app.deleteUser(gone.userId);

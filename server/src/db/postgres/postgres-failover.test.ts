@@ -50,14 +50,14 @@ afterEach(async () => {
 });
 
 describe('a server that answers nothing and closes nothing', () => {
-  it('is given up: whoever waits is told, whatever they wait for, although nobody checks a credential (STORE-12, STORE-18)', async () => {
+  it('is given up: anyone who waits is told, whatever they wait for, although no one checks a credential (STORE-12, STORE-18)', async () => {
     await selectAll();
     wire.hush();
     const errors = await Promise.all([failure(selectAll()), failure(setCounter(db, 'user', 2))]);
     expect(errors.map(isStoreFailure)).toEqual([true, true]);
   });
 
-  it('lets nobody in by what was kept (STORE-12, AUTH-27)', async () => {
+  it('lets no one in by what was kept (STORE-12, AUTH-27)', async () => {
     expect(await db.first(selectKept, { name: 'user' })).toEqual({ value: 1 });
     wire.hush();
     expect(await failure(db.first(selectKept, { name: 'user' }))).toBeInstanceOf(StoreLostError);

@@ -80,7 +80,7 @@ describe('what others were in the way of', () => {
 });
 
 describe('connections that are cut', () => {
-  it('while nobody uses them: nobody notices (STORE-12)', async () => {
+  it('while no one uses them: no one notices (STORE-12)', async () => {
     await expectWhole();
     expect(await place.cut()).toBeGreaterThan(5);
     await vi.waitUntil(async () => (await place.count()) === 0);
@@ -133,7 +133,7 @@ describe('connections that are cut', () => {
     await wire.close();
   });
 
-  it('while the mark is asked for: nobody is let in by what was kept, and the next one is asked (AUTH-27)', async () => {
+  it('while the mark is asked for: no one is let in by what was kept, and the next one is asked (AUTH-27)', async () => {
     const wire = await StoreWire.lay(place.url);
     const node = await place.open(wire.url);
     await setCounter(db, 'user', 1);
@@ -149,7 +149,7 @@ describe('connections that are cut', () => {
 });
 
 describe('too many at once', () => {
-  it('all connections taken: whoever finds none is told soon that the store is busy, the others are answered (STORE-12)', async () => {
+  it('all connections taken: anyone who finds none is told soon that the store is busy, the others are answered (STORE-12)', async () => {
     const outsider = await place.outsider();
     await outsider.query('begin; lock table counters in access exclusive mode');
     const reads = Promise.allSettled(
@@ -170,7 +170,7 @@ describe('too many at once', () => {
     await expectWhole();
   });
 
-  it('another node writes for too long: whoever waits is told that the store cannot be used (STORE-12)', async () => {
+  it('another node writes for too long: anyone who waits is told that the store cannot be used (STORE-12)', async () => {
     const outsider = await place.outsider();
     await outsider.query('begin; update writer set mark = 1');
     const errors = await Promise.all(Array.from({ length: 8 }, (_, number) => failure(setCounter(db, 'user', number))));
@@ -183,7 +183,7 @@ describe('too many at once', () => {
     expect(await values()).toEqual([99]);
   });
 
-  it('reads go on while somebody writes (STORE-13)', async () => {
+  it('reads go on while someone writes (STORE-13)', async () => {
     await setCounter(db, 'user', 1);
     const outsider = await place.outsider();
     await outsider.query("begin; update writer set mark = 1; update counters set value = 2 where name = 'user'");

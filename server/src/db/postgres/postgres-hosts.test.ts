@@ -80,7 +80,7 @@ describe('several servers in one address', () => {
     );
   });
 
-  it('the one in use goes away: whoever asks next is given the other one, without a restart (STORE-12)', async () => {
+  it('the one in use goes away: anyone who asks next is given the other one, without a restart (STORE-12)', async () => {
     const first = await PostgresServer.begin();
     await first.run(`create database ${place.name}`);
     db = await openPostgres(new Secret(both(hostOf(first.url()), place.url)));
@@ -115,7 +115,7 @@ describe('PostgreSQL over TLS', () => {
     }
   };
 
-  it('sslmode=require encrypts, whoever signed the certificate, as libpq has it', async () => {
+  it('sslmode=require encrypts, anyone who signed the certificate, as libpq has it', async () => {
     expect(await open('sslmode=require')).toEqual([true]);
   });
 

@@ -62,7 +62,7 @@ describe('long lists in PostgreSQL', () => {
     expect(await rest(list())).toHaveLength(11);
   });
 
-  it('that nobody reads to their end hold nothing, and leave the store whole, however many there are', async () => {
+  it('that no one reads to their end hold nothing, and leave the store whole, however many there are', async () => {
     for (let number = 0; number < 3 * atOnceMax; number += 1) {
       const open = list();
       await open.next();

@@ -90,7 +90,7 @@ describe('the embedded store', () => {
     expect(await seen()).toEqual({ read: [], hot: undefined, kept: undefined });
   });
 
-  it('holds a statement that comes again, and none as long as a list that somebody sent', async () => {
+  it('holds a statement that comes again, and none as long as a list that someone sent', async () => {
     const prepare = vi.spyOn(Sqlite.prototype, 'prepare');
     const ask = async (length: number) => {
       const ids = Array.from({ length }, (_, place) => String(place));

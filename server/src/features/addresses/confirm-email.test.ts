@@ -78,7 +78,7 @@ describe('POST /userAccount/email/confirm', () => {
     expect(await client.post(path)).toMatchObject(confirmed);
   });
 
-  it('429: more than five links an hour, so that nobody else’s mailbox is filled (ADDRESS-8)', async () => {
+  it('429: more than five links an hour, so that no one else’s mailbox is filled (ADDRESS-8)', async () => {
     const { after, client } = await moved();
     const statuses: number[] = [];
     for (let time = 0; time < 6; time += 1)

@@ -251,7 +251,7 @@ describe('an address that another user holds unverified', () => {
     expect((await desk.signIn(email, 'password', password)).status).toBe(200);
   });
 
-  it('409: goes to nobody else once it is proved, whoever has a link (ADDRESS-13)', async () => {
+  it('409: goes to no one else once it is proved, anyone who has a link (ADDRESS-13)', async () => {
     const { email, own, owner, squatter } = await squatted();
     await ask(owner, owner.userId, email);
     const token = tokenIn(await desk.mail.mailTo(email));

@@ -73,7 +73,7 @@ describe('GET /access', () => {
     expect(others?.body.operations.every(({ tool }: Json) => tool === null)).toBe(true);
   });
 
-  it('400: another flag, and an operation that is too long; 401: nobody (MCP-12)', async () => {
+  it('400: another flag, and an operation that is too long; 401: no one (MCP-12)', async () => {
     expect((await admin.get('/access?tools=yes')).status).toBe(400);
     expect((await admin.get(`/access?operation=${'x'.repeat(201)}`)).status).toBe(400);
     expect((await app.nobody.get('/access')).status).toBe(401);

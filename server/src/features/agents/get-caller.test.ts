@@ -41,7 +41,7 @@ describe('GET /whoami', () => {
     expect([credential.scopes, credential.expiresAt]).toEqual([['openid'], null]);
   });
 
-  it('401: nobody, and a service (MCP-6)', async () => {
+  it('401: no one, and a service (MCP-6)', async () => {
     expect((await app.nobody.get('/whoami')).status).toBe(401);
     expect((await app.service().get('/whoami')).status).toBe(401);
   });

@@ -72,7 +72,7 @@ describe('POST /mcp', () => {
     expect(called.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it('200: the official client, which nobody here wrote (MCP-1, MCP-14)', async () => {
+  it('200: the official client, which no one here wrote (MCP-1, MCP-14)', async () => {
     for (const version of [earlier, newest]) {
       const client = new McpClient(
         { name: 'tests', version: '1' },

@@ -147,7 +147,7 @@ describe('GET /audit/export', () => {
     expect((await app.audit()).length).toBeGreaterThan(count);
   });
 
-  it('ends when whoever reads it is no administrator any more', async () => {
+  it('ends when anyone who reads it is no administrator any more', async () => {
     const other = await app.member(admin, 'grace@example.com');
     const [group] = (await admin.get('/userGroups?search=admin')).body.groups;
     await admin.post('/userGroups/add-users', { userIds: [other.userId], groupIds: [group._id] });

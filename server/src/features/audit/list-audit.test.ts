@@ -61,7 +61,7 @@ describe('GET /audit', () => {
     });
   });
 
-  it('200: what a token, a service client and nobody in particular did is told apart (AUDIT-9)', async () => {
+  it('200: what a token, a service client and no one in particular did is told apart (AUDIT-9)', async () => {
     const { records } = await list();
     const actorOf = (action: string) => records.find((record: Json) => record.action === action).actor;
     expect(actorOf('group.created')).toEqual({ userId: admin.userId, tokenId, clientId: null });

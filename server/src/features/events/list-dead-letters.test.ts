@@ -40,7 +40,7 @@ describe('GET /events/dead-letters', () => {
     ]);
   });
 
-  it('200: only those of one way out, page by page (EVENT-23)', async () => {
+  it('200: only those of one subscription, page by page (EVENT-23)', async () => {
     expect(sequencesOf(await admin.get(`${path}?relay=${other}`))).toEqual([3]);
     expect(sequencesOf(await admin.get(`${path}?relay=nothing`))).toEqual([]);
     const page = await admin.get(`${path}?limit=2&page=2`);

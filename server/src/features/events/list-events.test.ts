@@ -186,7 +186,7 @@ describe('GET /events: what is no longer kept', () => {
 });
 
 describe('GET /events: who may (EVENT-15)', () => {
-  it('401: nobody, and whoever shows what is no credential', async () => {
+  it('401: no one, and anyone who shows what is no credential', async () => {
     expect(await app.nobody.get('/events')).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     for (const credential of [
       'lkpat_bad',

@@ -36,7 +36,7 @@ describe('GET /events/relays', () => {
     await alone.close();
   });
 
-  it('200: how far each way out is, while it delivers (EVENT-28)', async () => {
+  it('200: how far each subscription is, while it delivers (EVENT-28)', async () => {
     await vi.waitUntil(async () => (await relay(broker)).behind === 0, { timeout: 15_000 });
     const { body } = await admin.get(path);
     expect(body.relays.map(({ name }: Json) => name)).toEqual(['audit-events/broker', broker]);

@@ -55,7 +55,7 @@ describe('POST /events/relays/replay', () => {
     });
   });
 
-  it('200: never skips what was not sent yet: a way out is not moved forward (EVENT-9)', async () => {
+  it('200: never skips what was not sent yet: a subscription is not moved forward (EVENT-9)', async () => {
     for (const after of [5, 10, 999_999]) {
       expect((await admin.post(path, { relay: unserved, after })).status).toBe(200);
       expect(await positionOf(unserved)).toBe(0);
@@ -71,7 +71,7 @@ describe('POST /events/relays/replay', () => {
     expect((await admin.post(path, { relay: unserved, after: 4 })).status).toBe(200);
   });
 
-  it('404: a way out that was never used; nothing is written (EVENT-27)', async () => {
+  it('404: a subscription that was never used; nothing is written (EVENT-27)', async () => {
     const before = storedRows(app);
     for (const relay of ['', 'entity-events', 'entity-events/broker']) {
       expect((await admin.post(path, { relay, after: 0 })).status).toBe(404);

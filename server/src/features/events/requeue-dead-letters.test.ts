@@ -36,7 +36,7 @@ describe('POST /events/dead-letters/requeue', () => {
     expect((await admin.post(path, { ids: [first, second] })).body).toEqual({ requeued: 1 });
   });
 
-  it('200: those of one way out, and of these only some (EVENT-23)', async () => {
+  it('200: those of one subscription, and of these only some (EVENT-23)', async () => {
     const [here, there] = [await addLetter(app, 1), await addLetter(app, 1, { relay: other })];
     expect((await admin.post(path, { relay: unserved, ids: [there] })).body).toEqual({ requeued: 0 });
     expect((await admin.post(path, { relay: unserved })).body).toEqual({ requeued: 1 });

@@ -43,7 +43,7 @@ describe('POST /userGroups/add-users', () => {
     expect(rows[0]?.details).toEqual({ userIds: [grace.userId, alan.userId] });
   });
 
-  it('400: ids that do not exist are named, and nobody is added (GROUP-15)', async () => {
+  it('400: ids that do not exist are named, and no one is added (GROUP-15)', async () => {
     const gone = await app.member(admin, 'gone@example.com');
     await app.deleteUser(gone.userId);
     const passing = (await admin.post('/userGroups', { name: 'Passing', type: 'custom' })).body._id;
@@ -80,7 +80,7 @@ describe('POST /userGroups/add-users', () => {
     expect((await add(userIds, groupIds)).status).toBe(400);
   });
 
-  it('somebody added to admin administrates from the next call on', async () => {
+  it('someone added to admin administrates from the next call on', async () => {
     expect((await alan.get('/personal-access-tokens/admin')).status).toBe(400);
     await add([alan.userId], [system['admin']]);
     expect((await alan.get('/personal-access-tokens/admin')).status).toBe(200);

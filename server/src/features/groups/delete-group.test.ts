@@ -11,7 +11,7 @@ describe('DELETE /userGroups/:groupId', () => {
   });
   afterAll(() => app.close());
 
-  it('200: the group as deleted; nobody is in it, and no list has it (GROUP-9, GROUP-12)', async () => {
+  it('200: the group as deleted; no one is in it, and no list has it (GROUP-9, GROUP-12)', async () => {
     const { body: group } = await admin.post('/userGroups', { name: 'Passing', type: 'custom' });
     await admin.post('/userGroups/add-users', { userIds: [admin.userId], groupIds: [group._id] });
     const { status, body } = await admin.delete(`/userGroups/${group._id}`);
@@ -46,7 +46,7 @@ describe('DELETE /userGroups/:groupId', () => {
     }
   });
 
-  it('nobody is left in a deleted group, however many are added while it is deleted', async () => {
+  it('no one is left in a deleted group, however many are added while it is deleted', async () => {
     const { body: group } = await admin.post('/userGroups', { name: 'Race', type: 'custom' });
     const change = { userIds: [admin.userId], groupIds: [group._id] };
     const add = () => admin.post('/userGroups/add-users', change);

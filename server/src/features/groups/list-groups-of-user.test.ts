@@ -13,7 +13,7 @@ describe('GET /userGroups/users/:userId', () => {
   });
   afterAll(() => app.close());
 
-  it('200: any member sees the groups that somebody is in (GROUP-8)', async () => {
+  it('200: any member sees the groups that someone is in (GROUP-8)', async () => {
     const { status, body } = await member.get(`/userGroups/users/${admin.userId.toUpperCase()}`);
     const id = expect.stringMatching(/^[a-f0-9]{24}$/);
     const expected = [
@@ -25,7 +25,7 @@ describe('GET /userGroups/users/:userId', () => {
     expect(own.map(({ name }: Json) => name)).toEqual(['everyone']);
   });
 
-  it('404: nobody, and somebody who is deleted', async () => {
+  it('404: no one, and someone who is deleted', async () => {
     const gone = await app.member(admin, 'gone@example.com');
     await app.deleteUser(gone.userId);
     for (const id of [gone.userId, 'a'.repeat(24)]) {

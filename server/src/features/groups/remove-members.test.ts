@@ -33,13 +33,13 @@ describe('POST /userGroups/remove-users', () => {
     });
   });
 
-  it('400: ids that do not exist are named, and nobody is removed (GROUP-15)', async () => {
+  it('400: ids that do not exist are named, and no one is removed (GROUP-15)', async () => {
     const { status, body } = await remove([grace.userId, 'a'.repeat(24)], [groupId]);
     expect([status, body.error.details[0].field]).toEqual([400, 'body.userIds.1']);
     expect(await membersOf(groupId)).toEqual([admin.userId, grace.userId]);
   });
 
-  it('400: nobody leaves everyone, and the rest is not done either (GROUP-16)', async () => {
+  it('400: no one leaves everyone, and the rest is not done either (GROUP-16)', async () => {
     const { status, body } = await remove([grace.userId], [groupId, system['everyone']]);
     expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
     expect(await membersOf(groupId)).toEqual([admin.userId, grace.userId]);

@@ -15,7 +15,7 @@ describe('health', () => {
   afterAll(() => app.close());
 
   it.each(paths)(
-    '200: %s answers anybody, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4)',
+    '200: %s answers anyone, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4)',
     async (path) => {
       const { status, body } = await app.nobody.get(path);
       expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
@@ -50,7 +50,7 @@ describe('health', () => {
     await failing.close();
   });
 
-  it('GET /health/ready is 503 when nobody looks after events any more, and GET /health/live is not (RUN-4, ERR-27)', async () => {
+  it('GET /health/ready is 503 when no one looks after events any more, and GET /health/live is not (RUN-4, ERR-27)', async () => {
     const stopped = await TestApp.start();
     const store = secondConnection(stopped);
     const monotonic = new MonotonicClock();

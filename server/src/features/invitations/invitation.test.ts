@@ -24,7 +24,7 @@ describe('sortGuests', () => {
     expect([idsOf(sorted.deleted), idsOf(sorted.unreached)]).toEqual([[gone.id], [missed.id]]);
   });
 
-  it('makes nobody new, and invites nobody, by an address that only recovery mail goes to (USER-33)', () => {
+  it('makes no one new, and invites no one, by an address that only recovery mail goes to (USER-33)', () => {
     for (const is_deleted of [0, 1] as const) {
       const holder = person('now@x.io', { recovery_email: 'before@x.io', is_deleted });
       const sorted = sortGuests(['before@x.io'], [holder], new Set([holder.id]));

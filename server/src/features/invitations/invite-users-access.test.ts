@@ -89,7 +89,7 @@ describe('POST /users/bulk/invite: who may', () => {
     }
   });
 
-  it('403, and nobody is invited, for whoever ceases to be an administrator meanwhile (AUTH-29)', async () => {
+  it('403, and no one is invited, for anyone who ceases to be an administrator meanwhile (AUTH-29)', async () => {
     const other = await it1.app.member(it1.admin, 'other@example.com');
     await it1.app.promote(other.userId);
     const gate = holdNext(it1.app.services.db, 'transaction');

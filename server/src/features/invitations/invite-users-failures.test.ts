@@ -90,14 +90,14 @@ describe('POST /users/bulk/invite: mail that does not go out', () => {
     expect((await it1.use(tokenIn(it1.mailTo(email)))).status).toBe(200);
   });
 
-  it('409: somebody who came in by a mail that counted as failed is no invitee any more (INVITE-15)', async () => {
+  it('409: someone who came in by a mail that counted as failed is no invitee any more (INVITE-15)', async () => {
     const { email, userId, token } = await it1.guest();
     lose(userId);
     expect((await it1.use(token)).status).toBe(200);
     expect([await statusOf(email), (await it1.invite([email])).status]).toEqual(['accepted', 409]);
   });
 
-  it('200: somebody restored whom the mail did not reach is told of re-joining when it is repeated (INVITE-10, INVITE-15)', async () => {
+  it('200: someone restored whom the mail did not reach is told of re-joining when it is repeated (INVITE-10, INVITE-15)', async () => {
     const { email, userId } = await it1.guest();
     await it1.admin.delete(`/users/${userId}`);
     it1.mail.faults = { refuseData: () => 554 };

@@ -36,7 +36,7 @@ describe('POST /users/bulk/invite: what it takes', () => {
     expect((await it1.invite(spellings)).status).toBe(409);
   });
 
-  it('409: everybody has an active account, in no other words than { errorMessage } (INVITE-13, ERR-4)', async () => {
+  it('409: everyone has an active account, in no other words than { errorMessage } (INVITE-13, ERR-4)', async () => {
     const { email } = await it1.guest();
     const { status, body } = await refused({ emails: [email.toUpperCase(), 'ada@example.com'] });
     expect(Object.keys(body)).toEqual(['errorMessage']);

@@ -86,7 +86,7 @@ describe('POST /users/bulk/invite', () => {
     it1.app.clock.advance(3_600_000);
   });
 
-  it('410: the link is good for 48 hours to the millisecond; 410 for 30 days, then 401 (INVITE-12, ERR-21)', async () => {
+  it('410: the link is valid for 48 hours to the millisecond; 410 for 30 days, then 401 (INVITE-12, ERR-21)', async () => {
     const inviting = await Inviting.start();
     const { clock } = inviting.app;
     const { token } = await inviting.guest();
@@ -102,7 +102,7 @@ describe('POST /users/bulk/invite', () => {
     await inviting.close();
   });
 
-  it('200: where nobody signs in by password the mail leads to the sign-in page (INVITE-11, INVITE-22)', async () => {
+  it('200: where no one signs in by password the mail leads to the sign-in page (INVITE-11, INVITE-22)', async () => {
     it1.signInByPassword(false);
     const emails = it1.fresh(1);
     const [email = ''] = emails;
@@ -142,7 +142,7 @@ describe('POST /users/bulk/invite', () => {
     for (const client of [person, old]) expect((await client.get('/org')).status).toBe(401);
   });
 
-  it('410: the invitation that somebody deleted had stays dead when the person comes back (LINK-3, INVITE-7)', async () => {
+  it('410: the invitation that someone deleted had stays dead when the person comes back (LINK-3, INVITE-7)', async () => {
     const { email, userId, token } = await it1.guest();
     await it1.admin.delete(`/users/${userId}`);
     expect(await it1.verdict(token)).toBe(401);

@@ -82,14 +82,14 @@ describe('POST /users/:id/invite-link', () => {
     expect((await linkFor(gone._id)).status).toBe(201);
   });
 
-  it('201: where nobody signs in by password it leads to the sign-in page (INVITE-11)', async () => {
+  it('201: where no one signs in by password it leads to the sign-in page (INVITE-11)', async () => {
     const { _id } = await created();
     it1.signInByPassword(false);
     expect((await linkFor(_id)).body).toEqual({ link: `${frontendUrl}/sign-in`, expiresAt: null });
     it1.signInByPassword(true);
   });
 
-  it('400: whoever has been in, whatever hasLoggedIn was set to (INVITE-26, USER-31)', async () => {
+  it('400: anyone who has been in, whatever hasLoggedIn was set to (INVITE-26, USER-31)', async () => {
     const [fresh, onlyPassword, signedIn] = [await created(), await it1.settled(), await it1.settled()];
     await it1.app.signInTokens(signedIn.email);
     const people = [
@@ -111,7 +111,7 @@ describe('POST /users/:id/invite-link', () => {
     expect((await linkFor(fresh._id)).status).toBe(201);
   });
 
-  it('400: somebody without a password who signed in is no newcomer either (INVITE-26, USER-31)', async () => {
+  it('400: someone without a password who signed in is no newcomer either (INVITE-26, USER-31)', async () => {
     const { _id, email } = await created();
     it1.write('UPDATE users SET signed_in_at = 1 WHERE id = ?', _id);
     await it1.admin.put(`/users/${_id}`, { email, hasLoggedIn: false });
@@ -147,7 +147,7 @@ describe('POST /users/:id/invite-link', () => {
     await app.close();
   });
 
-  it('404: nobody, and somebody deleted; 400: no id (INVITE-26)', async () => {
+  it('404: no one, and someone deleted; 400: no id (INVITE-26)', async () => {
     const { _id } = await created();
     await it1.admin.delete(`/users/${_id}`);
     for (const id of ['f'.repeat(24), _id]) expect((await linkFor(id)).status).toBe(404);

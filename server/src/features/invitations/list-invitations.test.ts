@@ -19,7 +19,7 @@ describe('GET /users/invitations', () => {
   const emailsOf = (invitations: readonly Json[]) => invitations.map(({ email }) => email);
   const at = (ms: number) => new Date(ms).toISOString();
 
-  it('200: an empty list while nobody was invited; who was only created is not in it (INVITE-24)', async () => {
+  it('200: an empty list while no one was invited; who was only created is not in it (INVITE-24)', async () => {
     const { status, body } = await it1.admin.get(path);
     const pagination = { page: 1, limit: 25, totalCount: 0, totalPages: 0, hasNextPage: false, hasPrevPage: false };
     expect([status, body]).toEqual([200, { invitations: [], pagination }]);
@@ -109,7 +109,7 @@ describe('GET /users/invitations', () => {
     expect(await it1.listed(email)).toMatchObject({ userId, status: 'pending', isReturning: true });
   });
 
-  it('200: one entry a person, by whoever invited last, newest first (INVITE-24)', async () => {
+  it('200: one entry a person, by anyone who invited last, newest first (INVITE-24)', async () => {
     const [first, second] = [await it1.guest(), await it1.guest()];
     const other = await it1.app.member(it1.admin, 'other@example.com');
     await it1.app.promote(other.userId);
@@ -120,7 +120,7 @@ describe('GET /users/invitations', () => {
     expect(new Set(emailsOf(await it1.list('?limit=100'))).size).toBe((await it1.list('?limit=100')).length);
   });
 
-  it('200: pages that hold everybody once, with counts that agree with every status (INVITE-24, USER-14)', async () => {
+  it('200: pages that hold everyone once, with counts that agree with every status (INVITE-24, USER-14)', async () => {
     const emails = it1.fresh(12);
     it1.mail.faults = { refuse: (address) => (emails.indexOf(address) % 4 === 0 ? 550 : null) };
     await it1.invite(emails);

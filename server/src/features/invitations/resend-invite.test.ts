@@ -19,7 +19,7 @@ describe('POST /users/:id/resend-invite', () => {
 
   const record = async (userId: string) => (await it1.admin.get(`/users/${userId}`)).body;
 
-  it('200: mails a new link; the user is otherwise unchanged, and nobody is told (INVITE-18, INVITE-22)', async () => {
+  it('200: mails a new link; the user is otherwise unchanged, and no one is told (INVITE-18, INVITE-22)', async () => {
     const { email, userId, token } = await it1.guest();
     const [before, groups, since] = [await record(userId), await it1.groupsOf(userId), await it1.mark()];
     it1.app.clock.advance(60_000);
@@ -62,7 +62,7 @@ describe('POST /users/:id/resend-invite', () => {
     expect((await it1.app.audit()).at(-1)).toMatchObject({ action: 'user.invited', actor_token_id: token.tokenId });
   });
 
-  it('200: after the first link is past its time, there is one of 48 hours again (INVITE-12, INVITE-18)', async () => {
+  it('200: after the first link is expired, there is one of 48 hours again (INVITE-12, INVITE-18)', async () => {
     const { email, userId, token } = await it1.guest();
     it1.app.clock.advance(49 * 3_600_000);
     it1.admin = await it1.app.signIn('ada@example.com');
@@ -72,7 +72,7 @@ describe('POST /users/:id/resend-invite', () => {
     member = await it1.app.signIn('grace@example.com');
   });
 
-  it('200: somebody restored is told of re-joining again, and who was only created of joining (INVITE-10, INVITE-18)', async () => {
+  it('200: someone restored is told of re-joining again, and who was only created of joining (INVITE-10, INVITE-18)', async () => {
     const { email, userId } = await it1.guest();
     await it1.admin.delete(`/users/${userId}`);
     await it1.invite([email]);
@@ -102,7 +102,7 @@ describe('POST /users/:id/resend-invite', () => {
     expect(tokenIn(it1.mailTo(email))).toMatch(/^lkl_/);
   });
 
-  it('400: somebody who has logged in, or counts as such by hand (INVITE-19, USER-31)', async () => {
+  it('400: someone who has logged in, or counts as such by hand (INVITE-19, USER-31)', async () => {
     const { email, userId } = await it1.settled();
     await it1.app.signInTokens(email);
     const byHand = await it1.guest();
@@ -131,7 +131,7 @@ describe('POST /users/:id/resend-invite', () => {
     expect(await it1.resend(userId)).toMatchObject({ status: 400, body: { message: refusals.inviteAccepted.text } });
   });
 
-  it('404: nobody, somebody deleted, a group; 400: no id (INVITE-20)', async () => {
+  it('404: no one, someone deleted, a group; 400: no id (INVITE-20)', async () => {
     const { userId, token } = await it1.guest();
     await it1.admin.delete(`/users/${userId}`);
     for (const id of ['f'.repeat(24), userId, (await it1.newGroup()).id]) {
@@ -140,7 +140,7 @@ describe('POST /users/:id/resend-invite', () => {
     expect([(await it1.resend('not-an-id')).status, await it1.verdict(token)]).toEqual([400, 401]);
   });
 
-  it('403: whoever is no administrator learns nothing (A1, HTTP-2)', async () => {
+  it('403: anyone who is no administrator learns nothing (A1, HTTP-2)', async () => {
     const { userId } = await it1.guest();
     for (const id of [userId, member.userId, 'f'.repeat(24), 'not-an-id']) {
       const { status, body } = await it1.resend(id, member);

@@ -43,7 +43,7 @@ describe('DELETE /users/:id/invitation', () => {
     expect([await code(userId), (await it1.resend(userId)).status]).toEqual([[404, 'NOT_FOUND'], 404]);
   });
 
-  it('200: whoever was revoked can be invited again, as the same person, and the earlier link stays dead (INVITE-7, INVITE-25)', async () => {
+  it('200: anyone who was revoked can be invited again, as the same person, and the earlier link stays dead (INVITE-7, INVITE-25)', async () => {
     const { email, userId, token } = await it1.guest();
     await revoke(userId);
     expect((await it1.invite([email])).status).toBe(200);
@@ -55,7 +55,7 @@ describe('DELETE /users/:id/invitation', () => {
     expect((await revoke(userId)).status).toBe(200);
   });
 
-  it('200: one that failed, one that is past its time, and one that was shown as a link (INVITE-25)', async () => {
+  it('200: one that failed, one that is expired, and one that was shown as a link (INVITE-25)', async () => {
     const [failed = ''] = it1.fresh(1);
     it1.mail.faults = { refuse: () => 550 };
     await it1.invite([failed]);
@@ -89,7 +89,7 @@ describe('DELETE /users/:id/invitation', () => {
     expect((await it1.app.signInTokens(set.email)).status).toBe(200);
   });
 
-  it('404: whoever was never invited, in this life of the account; nobody; 400: no id (INVITE-25)', async () => {
+  it('404: anyone who was never invited, in this life of the account; no one; 400: no id (INVITE-25)', async () => {
     const { body: created } = await it1.admin.post('/users', { fullName: 'New', email: 'created@example.com' });
     const restored = await it1.guest();
     await it1.admin.delete(`/users/${restored.userId}`);
@@ -100,7 +100,7 @@ describe('DELETE /users/:id/invitation', () => {
     expect(await code('not-an-id')).toEqual([400, 'VALIDATION_ERROR']);
   });
 
-  it('409: somebody who was invited to administrate has to leave the admin group first (INVITE-25, USER-36)', async () => {
+  it('409: someone who was invited to administrate has to leave the admin group first (INVITE-25, USER-36)', async () => {
     const { userId, token } = await it1.guest();
     await it1.app.promote(userId);
     expect(await code(userId)).toEqual([409, 'CONFLICT']);

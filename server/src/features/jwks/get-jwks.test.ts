@@ -14,7 +14,7 @@ describe('GET /.well-known/jwks.json', () => {
   });
   afterEach(() => app.close());
 
-  it('200: the public half of one Ed25519 key, for anybody (AUTH-34, AUTH-35, HTTP-7)', async () => {
+  it('200: the public half of one Ed25519 key, for anyone (AUTH-34, AUTH-35, HTTP-7)', async () => {
     const { status, body } = await app.nobody.get(path);
     expect(status).toBe(200);
     expect(body).toEqual({

@@ -24,7 +24,7 @@ describe('the secret of a link', () => {
   });
 });
 
-describe('what a link is still good for', () => {
+describe('what a link is still valid for', () => {
   const link: StoredLink = {
     id: 'i',
     orgId: 'o',
@@ -118,7 +118,7 @@ describe('pruneLinks', () => {
     expect(await remaining()).toEqual([]);
   });
 
-  it('keeps the last invitation of everybody for ever, and forgets those that it replaced (LINK-4, INVITE-24)', async () => {
+  it('keeps the last invitation of everyone for ever, and forgets those that it replaced (LINK-4, INVITE-24)', async () => {
     const [one, two, three] = [await somebody(), await somebody(), await somebody()];
     const replaced = await issue(one, 'invitation');
     app.clock.advance(1);

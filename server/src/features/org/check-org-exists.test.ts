@@ -8,7 +8,7 @@ describe('GET /org/exists', () => {
   });
   afterAll(() => app.close());
 
-  it('200: false before, true after, for anybody and whatever the credential (ORG-16, HTTP-7)', async () => {
+  it('200: false before, true after, for anyone and whatever the credential (ORG-16, HTTP-7)', async () => {
     const before = await app.nobody.get('/org/exists');
     expect(before).toMatchObject({ status: 200, body: { exists: false } });
     expect(Object.keys(before.body)).toEqual(['exists']);
@@ -17,7 +17,7 @@ describe('GET /org/exists', () => {
     expect(await app.with('no-such-token').get('/org/exists')).toMatchObject({ status: 200, body: { exists: true } });
   });
 
-  it('200: still true once the organization was deleted, so that nobody can take the system over (ORG-26)', async () => {
+  it('200: still true once the organization was deleted, so that no one can take the system over (ORG-26)', async () => {
     await app.deleteOrganization();
     expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
     expect((await app.nobody.post('/org', organization)).status).toBe(409);

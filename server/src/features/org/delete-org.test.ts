@@ -27,7 +27,7 @@ describe('DELETE /org', () => {
   });
   afterAll(() => app.close());
 
-  it('401, 403: nobody, a member, a token without org:admin; nothing is deleted (ERR-16, SCOPE-17)', async () => {
+  it('401, 403: no one, a member, a token without org:admin; nothing is deleted (ERR-16, SCOPE-17)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const other = await admin.token({ scopes: ['org:read', 'org:write', 'user:delete'] });
     const events = await app.events();
@@ -120,7 +120,7 @@ describe('A7: after DELETE /org', () => {
     expect(statusesBefore).toEqual([200, 200, 200, 200]);
   });
 
-  it('401: nobody signs in, with a right password no more than with a wrong one (AUTH-9, ORG-26)', async () => {
+  it('401: no one signs in, with a right password no more than with a wrong one (AUTH-9, ORG-26)', async () => {
     for (const email of [organization.contactEmail, 'grace@example.com']) {
       const right = await app.signInTokens(email);
       const wrong = await app.signInTokens(email, 'Wrong-Horse-7');
@@ -135,7 +135,7 @@ describe('A7: after DELETE /org', () => {
     expect((await app.with(refreshToken).post('/userAccount/refresh/token')).status).toBe(401);
   });
 
-  it('the organization still exists for whoever asks, and none can be set up in its place (ORG-26)', async () => {
+  it('the organization still exists for anyone who asks, and none can be set up in its place (ORG-26)', async () => {
     expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
     for (const options of [{ body: organization }, { body: {} }, { raw: '{' }]) {
       const { status, body } = await app.nobody.call('POST', '/org', options);

@@ -30,7 +30,7 @@ describe('GET /org', () => {
     expect(refused.headers.get('www-authenticate')).toBe('Bearer error="insufficient_scope", scope="org:read"');
   });
 
-  it('401: nobody and an invented token (AUTH-19, AUTH-20)', async () => {
+  it('401: no one and an invented token (AUTH-19, AUTH-20)', async () => {
     expect(await app.nobody.get('/org')).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     expect(await app.with('x').get('/org')).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_INVALID' } } });
   });

@@ -56,7 +56,7 @@ describe('PUT /org/onboarding-status', () => {
     expect((await admin.get('/org')).body).toEqual(before);
   });
 
-  it('401, 403: nobody, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
+  it('401, 403: no one, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const reader = await admin.token({ scopes: ['org:read', 'org:admin'] });
     const before = (await admin.get('/org')).body;

@@ -85,7 +85,7 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     ['an empty body', {}],
     ['unknown keys alone', { phoneNumber: '+442079460000', name: 'x' }],
     ['governed keys alone', { slug: 'org-7', isDeleted: true, domain: 'evil.example', updatedAt: 0, _id: 'a' }],
-  ])('200: with %s nothing changes, and nobody is told (ORG-22, ORG-24)', async (_, body) => {
+  ])('200: with %s nothing changes, and no one is told (ORG-22, ORG-24)', async (_, body) => {
     const before = await record();
     const toldBefore = await told();
     app.clock.advance(1_000);
@@ -176,7 +176,7 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     expect([answer.status, answer.body.error.details[0].field]).toEqual([400, 'body']);
   });
 
-  it('401, 403: nobody, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
+  it('401, 403: no one, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
     const before = await record();
     const wish = { shortName: 'Mine' };
     const other = await admin.token({ scopes: ['org:read', 'org:admin'] });

@@ -50,7 +50,7 @@ describe('GET /users/dp and /org/logo', () => {
     expect((await admin.get('/users/dp')).body).toEqual(none);
   });
 
-  it('200: everybody sees the logo, by session and by token (PICTURE-6)', async () => {
+  it('200: everyone sees the logo, by session and by token (PICTURE-6)', async () => {
     const stored = await admin.upload('/org/logo', await picture('blue'));
     const token = await member.token({ scopes: ['org:read'] });
     for (const client of [admin, member, token]) {

@@ -98,7 +98,7 @@ describe('who may remove what', () => {
     for (const path of ['/users/dp', '/org/logo']) await admin.upload(path, picture);
   });
 
-  it('403: a member on the logo, by session and by token; 401: nobody (PICTURE-7, ERR-15)', async () => {
+  it('403: a member on the logo, by session and by token; 401: no one (PICTURE-7, ERR-15)', async () => {
     const token = await member.token({ scopes: ['org:write'] });
     for (const client of [member, token]) {
       const { status, body } = await client.delete('/org/logo');
@@ -108,7 +108,7 @@ describe('who may remove what', () => {
     expect((await member.get('/org/logo')).status).toBe(200);
   });
 
-  it("200: a member removes their own, and nobody else's (PICTURE-4)", async () => {
+  it("200: a member removes their own, and no one else's (PICTURE-4)", async () => {
     await member.upload('/users/dp', picture);
     expect((await member.delete('/users/dp')).body.userId).toBe(member.userId);
     expect((await admin.get('/users/dp')).headers.get('content-type')).toBe('image/jpeg');

@@ -59,7 +59,7 @@ describe('an upload whose sender ends while the picture is worked on (AUTH-27, S
     expect(await uploadAround(sender, path, () => admin.get('/org'))).toEqual({ status: 201, isStored: true });
   });
 
-  it.each(paths)('401: %s, by somebody who is deleted, by session and by token', async (path) => {
+  it.each(paths)('401: %s, by someone who is deleted, by session and by token', async (path) => {
     const expected = { status: 401, code: 'TOKEN_INVALID', isStored: false };
     const token = await sender.token();
     expect(await uploadAround(token, path, removeSender)).toEqual(expected);

@@ -138,7 +138,7 @@ describe.each([
 });
 
 describe('who may upload what', () => {
-  it('everybody has a picture of their own, and nobody sees or changes another one (PICTURE-1, PICTURE-2)', async () => {
+  it('everyone has a picture of their own, and no one sees or changes another one (PICTURE-1, PICTURE-2)', async () => {
     const other = await app.member(admin, 'other@example.com');
     const mine = await member.upload('/users/dp', await made('orange'));
     const theirs = await other.upload('/users/dp', await made('blue'));
@@ -155,7 +155,7 @@ describe('who may upload what', () => {
     }
   });
 
-  it('403: a member on the logo, by session and by token; 401: nobody (PICTURE-5, ERR-15)', async () => {
+  it('403: a member on the logo, by session and by token; 401: no one (PICTURE-5, ERR-15)', async () => {
     const before = await whole();
     const token = await member.token({ scopes: ['org:write'] });
     for (const client of [member, token]) {

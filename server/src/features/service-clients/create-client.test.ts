@@ -119,7 +119,7 @@ describe('POST /service-clients', () => {
     expect(await stored()).toBe(before);
   });
 
-  it('400: fields that are nobody’s to set, each named, and nothing is made (SERVICE-7, CRED-2)', async () => {
+  it('400: fields that are no one’s to set, each named, and nothing is made (SERVICE-7, CRED-2)', async () => {
     const id = 'f'.repeat(24);
     const more = { clientId: id, id, _id: id, clientSecret: 'mine', secret_hash: 'x', orgId: id, created_by: id };
     const others = { ...more, createdAt: 0, deletedAt: 0 };

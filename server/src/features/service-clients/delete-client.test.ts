@@ -114,7 +114,7 @@ describe('DELETE /service-clients/:clientId', () => {
     expect((await admin.delete(path(id))).status).toBe(400);
   });
 
-  it('401 and 403: nobody, a member, a narrow token, the service itself; the service lives on (SERVICE-10)', async () => {
+  it('401 and 403: no one, a member, a narrow token, the service itself; the service lives on (SERVICE-10)', async () => {
     const service = await registerService(admin);
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write'] });

@@ -84,7 +84,7 @@ describe('POST /oauth2/introspect: what is good', () => {
     });
   });
 
-  it('200: a scoped token that a service signed itself, which is nobody’s here (SERVICE-14, SERVICE-19)', async () => {
+  it('200: a scoped token that a service signed itself, which is no one’s here (SERVICE-14, SERVICE-19)', async () => {
     const more = { sub: admin.userId, iss: 'https://id.example.com', client_id: service.clientId, orgId: 'x' };
     const { credential } = app.service(['fetch:config', 'EVENTS_READ', 'USER_LOOKUP TOKEN_INTROSPECT'], more);
     expect((await ask(credential)).body).toEqual({
@@ -164,7 +164,7 @@ describe('POST /oauth2/introspect: what is not', () => {
     for (const { credential } of [token, session, holder, orphan]) expect(await said(credential)).toBe(inactive);
   });
 
-  it('200 { active: false }: what belongs to somebody who was deleted, restored or not (SERVICE-19, AUTH-24)', async () => {
+  it('200 { active: false }: what belongs to someone who was deleted, restored or not (SERVICE-19, AUTH-24)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const token = await member.token({ expiryDays: 'never' });
     expect((await ask(token.credential)).body.active).toBe(true);
@@ -209,7 +209,7 @@ describe('POST /oauth2/introspect: what is not', () => {
     expect((await app.with(pair.refreshToken).post('/userAccount/refresh/token')).status).toBe(200);
   });
 
-  it('200 { active: false }: tokens past their time, to the millisecond (SERVICE-19)', async () => {
+  it('200 { active: false }: tokens expired, to the millisecond (SERVICE-19)', async () => {
     const own = await TestApp.start();
     const owner = await own.setUp();
     const asking = await registerService(owner);

@@ -109,7 +109,7 @@ describe('POST /oauth2/token', () => {
     expect([status, body.scope, claimsOf(body.access_token)['scopes']]).toEqual([200, granted, granted.split(' ')]);
   });
 
-  it('200: fewer scopes than the service has are all that the token is good for (SERVICE-3, SERVICE-11)', async () => {
+  it('200: fewer scopes than the service has are all that the token is valid for (SERVICE-3, SERVICE-11)', async () => {
     const holder = await issuedTo(app, service, { scope: 'FETCH_CONFIG' });
     expect((await holder.get('/userAccount/internal/password/check')).status).toBe(200);
     const { status, body } = await holder.get(lookUp);

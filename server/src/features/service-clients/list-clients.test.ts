@@ -74,7 +74,7 @@ describe('GET /service-clients', () => {
     },
   );
 
-  it('401 and 403: nobody, a member, a token without org:admin, a service (SERVICE-9)', async () => {
+  it('401 and 403: no one, a member, a token without org:admin, a service (SERVICE-9)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const holder = await issuedTo(app, await registerService(admin));
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });

@@ -93,7 +93,7 @@ describe('POST /service-clients/:clientId/rotate', () => {
     expect(storedRows(app)['service_clients']).toEqual(before);
   });
 
-  it('403 and 404: whoever may not, and what is not there (LEAVER-7)', async () => {
+  it('403 and 404: anyone who may not, and what is not there (LEAVER-7)', async () => {
     const known = await registerService(admin);
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });

@@ -62,7 +62,7 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
     expect(await storedHash(userId)).toBe(before);
   });
 
-  it('200: is no change of the password: sessions go on, and nobody is told of one (AUTH-52)', async () => {
+  it('200: is no change of the password: sessions go on, and no one is told of one (AUTH-52)', async () => {
     const { email, session } = await somebody({ timeCost: 1 });
     const rows = (await app.audit()).length;
     expect((await app.signInTokens(email)).status).toBe(200);

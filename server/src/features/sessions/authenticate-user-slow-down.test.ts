@@ -58,7 +58,7 @@ describe('failed sign-ins slow further ones down', () => {
     expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]);
   });
 
-  it('200: a stranger on another network locks nobody out (AUTH-43)', async () => {
+  it('200: a stranger on another network locks no one out (AUTH-43)', async () => {
     await failTimes(5, '198.51.100.7');
     expect((await from('198.51.100.7', password)).status).toBe(429);
     expect((await from('203.0.113.9', password)).status).toBe(200);

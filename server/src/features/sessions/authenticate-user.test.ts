@@ -131,7 +131,7 @@ describe('POST /userAccount/authenticate', () => {
     ).toBe(200);
   });
 
-  it('401: x-session-token is good for exactly 1 hour (AUTH-3)', async () => {
+  it('401: x-session-token is valid for exactly 1 hour (AUTH-3)', async () => {
     const start = app.clock.now();
     app.clock.set(Math.floor(start / 1_000) * 1_000);
     const token = await beginSignIn(app, email);
@@ -184,7 +184,7 @@ describe('POST /userAccount/authenticate', () => {
     }
   });
 
-  it('401: nobody signs in to an organization that was deleted (ORG-26)', async () => {
+  it('401: no one signs in to an organization that was deleted (ORG-26)', async () => {
     await app.deleteOrganization();
     const refused = await attemptSignIn(app, { email, password });
     expect(refused).toMatchObject({ status: 401, body: { message: 'The credentials are not valid' } });

@@ -78,7 +78,7 @@ describe('POST /userAccount/password/reset', () => {
     expect(sessions).toMatchObject([{ isCurrent: true, createdAt: new Date(app.clock.now()).toISOString() }]);
   });
 
-  it('200: with revokeTokens the tokens end too, with those that they made, and of nobody else (SESSION-2)', async () => {
+  it('200: with revokeTokens the tokens end too, with those that they made, and of no one else (SESSION-2)', async () => {
     const own = await member.token({ scopes: ['token:write', 'org:read'] });
     const child = await own.token({ scopes: ['org:read'] });
     const others = await admin.token();
@@ -178,7 +178,7 @@ describe('POST /userAccount/password/reset', () => {
     expect((await resetWith(app, link)).status).toBe(200);
   });
 
-  it('401: whoever has no password cannot make one up (AUTH-9, SESSION-1)', async () => {
+  it('401: anyone who has no password cannot make one up (AUTH-9, SESSION-1)', async () => {
     await app.services.db.transaction((tx) =>
       tx.deleteFrom('password_credentials').where('user_id', '=', member.userId).execute(),
     );
@@ -189,7 +189,7 @@ describe('POST /userAccount/password/reset', () => {
     }
   });
 
-  it('401: nobody, and every credential that is no session of a person (AUTH-19, AUTH-28)', async () => {
+  it('401: no one, and every credential that is no session of a person (AUTH-19, AUTH-28)', async () => {
     const { refreshToken } = (await app.signInTokens(email)).body;
     const link = await mailedToken({ app, mails }, email);
     for (const who of [app.nobody, app.service(['USER_LOOKUP']), app.with(refreshToken), app.with(link)]) {
@@ -231,7 +231,7 @@ describe('POST /userAccount/password/reset', () => {
     expect(await opens(app, email, password)).toBe(true);
   });
 
-  it('never acts on anybody but the caller, whatever the body names (SESSION-1)', async () => {
+  it('never acts on anyone but the caller, whatever the body names (SESSION-1)', async () => {
     const { userId } = admin;
     const named = { userId, _id: userId, email: 'ada@example.com', orgId: 'f'.repeat(24) };
     expect((await change(member, named)).status).toBe(200);
@@ -271,7 +271,7 @@ describe('POST /userAccount/password/reset', () => {
       expect((await again(chosen)).status).toBe(200);
     });
 
-    it('500: counts as no guess, since what the service could not decide is nobody’s fault', async () => {
+    it('500: counts as no guess, since what the service could not decide is no one’s fault', async () => {
       const { passwords } = app.services;
       const matches = passwords.matches.bind(passwords);
       for (let count = 0; count < 6; count += 1) {

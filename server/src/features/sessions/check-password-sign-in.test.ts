@@ -46,7 +46,7 @@ describe('GET /userAccount/internal/password/check', () => {
     expect((await desk.app.service(['USER_LOOKUP', 'fetch:config']).get(path)).status).toBe(200);
   });
 
-  it("401: an administrator's session and token, and nobody (AUTH-28)", async () => {
+  it("401: an administrator's session and token, and no one (AUTH-28)", async () => {
     for (const client of [desk.admin, await desk.admin.token(), desk.app.nobody]) {
       expect((await client.get(path)).status).toBe(401);
     }

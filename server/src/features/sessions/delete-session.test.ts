@@ -49,7 +49,7 @@ describe('DELETE /userAccount/sessions/:id', () => {
     expect(await app.with(mine.accessToken).get('/org')).toMatchObject(expired);
   });
 
-  it("404: one that has ended, is past its time, is somebody else's or never was, and nothing ends (AUTH-54)", async () => {
+  it("404: one that has ended, is expired, is someone else's or never was, and nothing ends (AUTH-54)", async () => {
     const [mine, ended, hers] = [await signIn(), await signIn(), (await app.signInTokens('ada@example.com')).body];
     const endedId = await idOf(ended);
     const hersId = await idOf(hers);
@@ -90,7 +90,7 @@ describe('DELETE /userAccount/sessions/:id', () => {
     expect((await app.with(mine.accessToken).get('/org')).status).toBe(200);
   });
 
-  it('401: nobody (AUTH-19)', async () => {
+  it('401: no one (AUTH-19)', async () => {
     expect((await app.nobody.delete(`${path}/${'0'.repeat(24)}`)).status).toBe(401);
   });
 });

@@ -87,7 +87,7 @@ describe('the sessions of a user, for administrators', () => {
     admin = await app.signIn('ada@example.com');
   });
 
-  it('403 and 404: members, narrower tokens; whoever is unknown or deleted (SESSION-8)', async () => {
+  it('403 and 404: members, narrower tokens; anyone who is unknown or deleted (SESSION-8)', async () => {
     const session = app.with((await signIn()).accessToken);
     const [{ id }] = (await listed()) as [Json];
     const narrow = await admin.token({ scopes: ['user:write', 'token:admin'] });

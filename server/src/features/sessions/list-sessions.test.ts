@@ -74,7 +74,7 @@ describe('GET /userAccount/sessions', () => {
     expect((await listed(app.with(refreshed.accessToken)))[0]).toEqual(first);
   });
 
-  it("200: without those that have ended, are past their time, or are somebody else's (AUTH-53)", async () => {
+  it("200: without those that have ended, are expired, or are someone else's (AUTH-53)", async () => {
     const { email, client } = await somebody();
     const other = await somebody();
     const [gone, left] = [await signIn(email), await signIn(email)];
@@ -128,7 +128,7 @@ describe('GET /userAccount/sessions', () => {
     expect(await token.get(path)).toMatchObject({ status: 403, body: { error: { code: 'FORBIDDEN' } } });
   });
 
-  it('401: nobody (AUTH-19)', async () => {
+  it('401: no one (AUTH-19)', async () => {
     expect((await app.nobody.get(path)).status).toBe(401);
   });
 });

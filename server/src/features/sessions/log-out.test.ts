@@ -49,7 +49,7 @@ describe('POST /userAccount/logout/manual', () => {
     expect(again.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
   });
 
-  it('200: with all it ends every session of the person, and nothing of anybody else (AUTH-18)', async () => {
+  it('200: with all it ends every session of the person, and nothing of anyone else (AUTH-18)', async () => {
     await app.member(admin, 'grace@example.com');
     const [one, two, hers] = [await signIn('grace@example.com'), await signIn('grace@example.com'), await signIn()];
     const token = await app.with(one.accessToken).token();
@@ -101,7 +101,7 @@ describe('POST /userAccount/logout/manual', () => {
     expect((await token.get('/org')).status).toBe(200);
   });
 
-  it('401: nobody (AUTH-19)', async () => {
+  it('401: no one (AUTH-19)', async () => {
     expect(await app.nobody.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
   });
 });

@@ -250,7 +250,7 @@ describe('POST /userAccount/refresh/token', () => {
     expect(await refresh(invented.expose())).toMatchObject(invalid);
   });
 
-  it('401: a deleted person, and everybody once the organization was deleted (AUTH-24, ORG-26)', async () => {
+  it('401: a deleted person, and everyone once the organization was deleted (AUTH-24, ORG-26)', async () => {
     admin = await app.signIn(email);
     await app.member(admin, 'gone@example.com');
     const { body: gone } = await app.signInTokens('gone@example.com');

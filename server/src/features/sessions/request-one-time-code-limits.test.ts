@@ -39,7 +39,7 @@ describe('POST /userAccount/login/otp/generate with RATE_LIMIT on', () => {
     expect((await desk.signIn(email, 'otp', await desk.codeFor(email))).status).toBe(200);
   });
 
-  it("200: who has had too many holds nobody else's back (AUTH-51)", async () => {
+  it("200: who has had too many holds no one else's back (AUTH-51)", async () => {
     await desk.admin.post('/users', { fullName: 'Grace Hopper', email: 'grace@example.com' });
     for (let asked = 0; asked < 4; asked += 1) await desk.askForCode(email);
     expect(desk.mail.mailsTo(email)).toHaveLength(3);

@@ -50,7 +50,7 @@ describe('POST /userAccount/login/otp/generate', () => {
     expect(await shown()).toBe(true);
   });
 
-  it('200: the same for all addresses, and a mail for whoever is here alone (AUTH-41)', async () => {
+  it('200: the same for all addresses, and a mail for anyone who is here alone (AUTH-41)', async () => {
     const [here, gone] = [await somebody(), await somebody()];
     await desk.admin.delete(`/users/${gone.userId}`);
     desk.mail.clear();
@@ -112,7 +112,7 @@ describe('POST /userAccount/login/otp/generate', () => {
     expect((await desk.signIn(email, 'otp', code)).status).toBe(200);
   });
 
-  it("401: somebody else's code, which uses no try of its owner's up (AUTH-9)", async () => {
+  it("401: someone else's code, which uses no try of its owner's up (AUTH-9)", async () => {
     const [one, other] = [await somebody(), await somebody()];
     const code = await desk.codeFor(one.email);
     await desk.codeFor(other.email);
@@ -171,7 +171,7 @@ describe('POST /userAccount/login/otp/generate', () => {
 describe('POST /userAccount/login/otp/generate where codes are of no use', () => {
   afterEach(() => desk.setSteps(['password', 'otp']));
 
-  it('200 without a mail while nobody signs in by codes; an earlier code is dead meanwhile (AUTH-10, AUTH-41)', async () => {
+  it('200 without a mail while no one signs in by codes; an earlier code is dead meanwhile (AUTH-10, AUTH-41)', async () => {
     const { email } = await somebody();
     const code = await desk.codeFor(email);
     await desk.setSteps(['password']);

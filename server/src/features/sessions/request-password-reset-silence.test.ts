@@ -10,7 +10,7 @@ const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';
 const neutralText = 'If this e-mail address has an account, a mail with a link to set a new password is on its way';
 
-describe('POST /userAccount/password/forgot tells nobody who has an address', () => {
+describe('POST /userAccount/password/forgot tells no one who has an address', () => {
   let mails: MailServer;
   let app: TestApp;
   let admin: Client;
@@ -111,7 +111,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
     expect(mails.asked).toEqual([]);
   });
 
-  it('200: the store is not asked for anybody, and nothing written, before the answer is out (PASSWORD-7)', async () => {
+  it('200: the store is not asked for anyone, and nothing written, before the answer is out (PASSWORD-7)', async () => {
     const happened: string[] = [];
     app.app.server.prependListener('request', (_, response) => {
       const end = response.end.bind(response);
@@ -137,7 +137,7 @@ describe('POST /userAccount/password/forgot tells nobody who has an address', ()
     }
   });
 
-  it('200: a mail server that never answers keeps nobody waiting (MAIL-7, PASSWORD-7)', async () => {
+  it('200: a mail server that never answers keeps no one waiting (MAIL-7, PASSWORD-7)', async () => {
     mails.faults = { hang: () => true };
     await forget(app, email);
     await mails.until(() => mails.hanging === 1, 'a mail that hangs');

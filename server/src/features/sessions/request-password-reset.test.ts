@@ -39,7 +39,7 @@ describe('POST /userAccount/password/forgot', () => {
     await app.services.background.close();
   }
 
-  it('200: mails a link to the page for a new password, good for 20 minutes and one use (MAIL-5, PASSWORD-7, PASSWORD-8)', async () => {
+  it('200: mails a link to the page for a new password, valid for 20 minutes and one use (MAIL-5, PASSWORD-7, PASSWORD-8)', async () => {
     await restart({ FRONTEND_URL: 'https://id.example.com/app' });
     const answer = await app.nobody.post(path, { email }, { headers: { 'x-forwarded-host': 'evil.test' } });
     expect(answer).toMatchObject({ status: 200, body: { message: neutralText } });
@@ -97,7 +97,7 @@ describe('POST /userAccount/password/forgot', () => {
     ]);
   });
 
-  it('200: whoever never had a password gets in this way (PASSWORD-8)', async () => {
+  it('200: anyone who never had a password gets in this way (PASSWORD-8)', async () => {
     await admin.post('/users', { fullName: 'New Comer', email: 'new@example.com' });
     expect(await resetWith(app, await mailedToken({ app, mails }, 'new@example.com'))).toMatchObject({ status: 200 });
     expect(await opens(app, 'new@example.com', chosen)).toBe(true);

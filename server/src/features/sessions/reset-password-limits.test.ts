@@ -19,7 +19,7 @@ describe('POST /userAccount/password/reset/token, with limits', () => {
   });
   const ada = 'ada@example.com';
 
-  it('200: whoever tried wrong passwords before need not wait after a reset (AUTH-43, PASSWORD-9)', async () => {
+  it('200: anyone who tried wrong passwords before need not wait after a reset (AUTH-43, PASSWORD-9)', async () => {
     for (let count = 0; count < 5; count += 1) expect(await opens(app, ada, 'Wrong-Horse-7')).toBe(false);
     expect((await app.signInTokens(ada)).status).toBe(429);
     const link = await mailedToken({ app, mails }, ada);

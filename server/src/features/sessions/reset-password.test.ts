@@ -53,7 +53,7 @@ describe('POST /userAccount/password/reset/token', () => {
     expect(await used.execute()).toEqual([{ end_reason: 'used', ended_at: app.clock.now() }]);
   });
 
-  it('200: ends all sessions of the user, tokens go on, and so does everybody else (ERR-29, PASSWORD-9)', async () => {
+  it('200: ends all sessions of the user, tokens go on, and so does everyone else (ERR-29, PASSWORD-9)', async () => {
     const [one, two] = [(await app.signInTokens(email)).body, (await app.signInTokens(email)).body];
     const token = await app.with(one.accessToken).token();
     const link = await mailed();
@@ -101,7 +101,7 @@ describe('POST /userAccount/password/reset/token', () => {
     ]);
   });
 
-  it('200, then 410: a link works once, and opens nothing for anybody else (LINK-2, PASSWORD-12)', async () => {
+  it('200, then 410: a link works once, and opens nothing for anyone else (LINK-2, PASSWORD-12)', async () => {
     const [link, others] = [await mailed(), await mailed('ada@example.com')];
     expect((await resetWith(app, link)).status).toBe(200);
     expect(await resetWith(app, link, 'Another-Horse-9')).toMatchObject(gone);

@@ -64,7 +64,7 @@ describe('DELETE /settings/smtp', () => {
     await other.close();
   });
 
-  it('403: for members and for tokens without org:admin; 401: for nobody; nothing changes (AUDIT-4)', async () => {
+  it('403: for members and for tokens without org:admin; 401: for no one; nothing changes (AUDIT-4)', async () => {
     await admin.put(path, wish);
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:delete'] });

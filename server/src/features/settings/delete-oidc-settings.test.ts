@@ -31,7 +31,7 @@ describe('DELETE /settings/oidc', () => {
 
   const configured = async () => (await admin.get(path)).body.configured;
 
-  it('200: forgets what is stored, for whoever is at the provider too, and 404 once it is gone (AUTH-48, AUDIT-4)', async () => {
+  it('200: forgets what is stored, for anyone who is at the provider too, and 404 once it is gone (AUTH-48, AUDIT-4)', async () => {
     await allowOidc(admin);
     const browser = new Browser(app);
     const back = await provider.signIn(browser, { sub: 'ada', email: 'ada@example.com', email_verified: true });

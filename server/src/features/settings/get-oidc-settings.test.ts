@@ -112,14 +112,14 @@ describe('GET /settings/oidc', () => {
     await reload(provider.environment);
   });
 
-  it('a reload that changes nothing of it goes unseen by whoever is at the provider (CONFIG-26)', async () => {
+  it('a reload that changes nothing of it goes unseen by anyone who is at the provider (CONFIG-26)', async () => {
     const browser = new Browser(app);
     const back = await provider.signIn(browser, ada);
     expect((await reload({ LOG_LEVEL: 'debug' })).status).toBe(200);
     expect(outcomeOf((await browser.open(back)).location)).toHaveProperty('oidc');
   });
 
-  it('whoever is at the provider while it is exchanged begins anew; the code goes to nobody else (AUTH-56, CONFIG-26)', async () => {
+  it('anyone who is at the provider while it is exchanged begins anew; the code goes to no one else (AUTH-56, CONFIG-26)', async () => {
     const browser = new Browser(app);
     const back = await provider.signIn(browser, ada);
     await reload({ OIDC_ISSUER: second.issuer });
@@ -130,7 +130,7 @@ describe('GET /settings/oidc', () => {
     await reload(provider.environment);
   });
 
-  it('whoever is at the provider while another client is set begins anew (AUTH-56, CONFIG-26)', async () => {
+  it('anyone who is at the provider while another client is set begins anew (AUTH-56, CONFIG-26)', async () => {
     const browser = new Browser(app);
     const back = await provider.signIn(browser, ada);
     await reload({ OIDC_CLIENT_ID: 'another' });
@@ -138,7 +138,7 @@ describe('GET /settings/oidc', () => {
     await reload(provider.environment);
   });
 
-  it('a new secret of the same client holds for whoever is at the provider already (CONFIG-26)', async () => {
+  it('a new secret of the same client holds for anyone who is at the provider already (CONFIG-26)', async () => {
     await reload({ OIDC_CLIENT_SECRET: 'not-the-secret' });
     const browser = new Browser(app);
     const back = await provider.signIn(browser, ada);

@@ -90,7 +90,7 @@ describe('POST /users/updateAppConfig', () => {
     expect((await app.service(['fetch:config']).post(path)).status).toBe(200);
   });
 
-  it('401, 403: is for services with the scope only, and reads nothing for anybody else (SERVICE-1, SERVICE-3)', async () => {
+  it('401, 403: is for services with the scope only, and reads nothing for anyone else (SERVICE-1, SERVICE-3)', async () => {
     const admin = await app.setUp();
     const token = await admin.token();
     const before = app.services.config;

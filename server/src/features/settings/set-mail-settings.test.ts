@@ -239,7 +239,7 @@ describe('PUT /settings/smtp', () => {
     }
   });
 
-  it('403: for members and for every token; 401: for nobody; nothing changes (AUDIT-4, SCOPE-27)', async () => {
+  it('403: for members and for every token; 401: for no one; nothing changes (AUDIT-4, SCOPE-27)', async () => {
     const before = content();
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:invite'] });

@@ -123,7 +123,7 @@ describe('PUT /settings/oidc', () => {
     ['the issuer with a slash', { issuer: 'slash' }],
     ['another client', { clientId: 'other' }],
     ['a client in other letters', { clientId: 'Latchkey' }],
-  ])('400: without a secret for %s, and nothing changes: the secret goes to nobody new (AUTH-58)', async (_, other) => {
+  ])('400: without a secret for %s, and nothing changes: the secret goes to no one new (AUTH-58)', async (_, other) => {
     await admin.put(path, good);
     const before = storedSetting();
     const { clientSecret: __, ...again } = { ...good, ...other };
@@ -193,7 +193,7 @@ describe('PUT /settings/oidc', () => {
     expect((await groupsOfNewcomer()).toSorted()).toEqual(['Staff', 'everyone']);
   });
 
-  it('200: nobody becomes an administrator, or is in everyone twice, by groupIds (AUTH-58)', async () => {
+  it('200: no one becomes an administrator, or is in everyone twice, by groupIds (AUTH-58)', async () => {
     const { body } = await admin.get('/userGroups?limit=100');
     const idOf = (type: string) => body.groups.find((group: Json) => group.type === type)._id;
     const groupIds = [idOf('admin'), idOf('everyone'), idOf('standard')];
@@ -201,7 +201,7 @@ describe('PUT /settings/oidc', () => {
     expect((await groupsOfNewcomer()).toSorted()).toEqual(['everyone', 'standard']);
   });
 
-  it('200: whoever has an account is put into no group (AUTH-58)', async () => {
+  it('200: anyone who has an account is put into no group (AUTH-58)', async () => {
     const staff = await newGroup('For newcomers');
     await admin.put(path, { ...good, groupIds: [staff] });
     await admin.post('/users', { fullName: 'Old', email: 'old@example.com' });

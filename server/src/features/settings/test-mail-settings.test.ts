@@ -92,7 +92,7 @@ describe('POST /settings/smtp/test', () => {
     expect([status, body.error.code, body.message]).toEqual([400, 'BAD_REQUEST', expect.stringContaining('SMTP_URL')]);
   });
 
-  it('502: a wrong password, which nobody is told (MAIL-11)', async () => {
+  it('502: a wrong password, which no one is told (MAIL-11)', async () => {
     await server.stop();
     await server.listen({ login: { username: 'mara', password: 'the right one' } });
     await set({ username: 'mara', password: secret });
@@ -119,7 +119,7 @@ describe('POST /settings/smtp/test', () => {
     expect((await admin.post(`${path}/test`)).status).toBe(200);
   });
 
-  it.each(['tls', 'starttls'] as const)('502: a certificate of nobody known, with %s (MAIL-8)', async (security) => {
+  it.each(['tls', 'starttls'] as const)('502: a certificate of no one known, with %s (MAIL-8)', async (security) => {
     await server.stop();
     await server.listen({ security: security === 'tls' ? 'tls' : 'offered' });
     await set({ security });
@@ -148,7 +148,7 @@ describe('POST /settings/smtp/test', () => {
     await raw.stop();
   });
 
-  it('403: for members and for tokens without org:admin; 401: for nobody; nothing is sent (AUDIT-4)', async () => {
+  it('403: for members and for tokens without org:admin; 401: for no one; nothing is sent (AUDIT-4)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:invite'] });
     const tokens = [await member.token(), narrow];

@@ -66,7 +66,7 @@ describe('POST /settings/oidc/test', () => {
     expect(app.logLines.join('\n')).not.toContain(clientSecret);
   });
 
-  it('403: for a member and for a token without org:admin; nobody is asked (AUDIT-4)', async () => {
+  it('403: for a member and for a token without org:admin; no one is asked (AUDIT-4)', async () => {
     const asked = provider.asked.length;
     const member = await app.member(admin, 'member@example.com');
     expect((await member.post(path)).status).toBe(403);

@@ -37,7 +37,7 @@ describe('GET /orgAuthConfig/authMethods', () => {
     expect(await token.get(path)).toMatchObject({ status: 403, body: { error: { code: 'FORBIDDEN' } } });
   });
 
-  it('401: nobody (AUTH-19)', async () => {
+  it('401: no one (AUTH-19)', async () => {
     expect((await desk.app.nobody.get(path)).status).toBe(401);
   });
 });

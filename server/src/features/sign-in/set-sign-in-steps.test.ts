@@ -90,7 +90,7 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
     expect(await shown()).toEqual(stepsOf(['password', 'otp']));
   });
 
-  it('401: nobody (AUTH-19)', async () => {
+  it('401: no one (AUTH-19)', async () => {
     expect((await desk.app.nobody.post(path, { authMethod: stepsOf(['password']) })).status).toBe(401);
   });
 
@@ -110,7 +110,7 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
   });
 });
 
-describe('steps that would lock everybody out (AUTH-47)', () => {
+describe('steps that would lock everyone out (AUTH-47)', () => {
   const refusal = { status: 400, body: { error: { code: 'BAD_REQUEST' } } };
   let app: TestApp;
   afterEach(() => app.close());

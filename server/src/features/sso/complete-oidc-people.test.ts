@@ -65,7 +65,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect(await ownerOf(outcomeOf(page))).toBe(id);
   });
 
-  it('finds somebody by the subject from then on, whatever the address is by now (AUTH-48)', async () => {
+  it('finds someone by the subject from then on, whatever the address is by now (AUTH-48)', async () => {
     const id = await newUser('before@example.com');
     const person = stranger('before@example.com');
     await walk(person);
@@ -106,7 +106,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     },
   );
 
-  it('tells so of somebody linked before, too, and signs in again once it is verified (AUTH-48)', async () => {
+  it('tells so of someone linked before, too, and signs in again once it is verified (AUTH-48)', async () => {
     await newUser('sometimes@example.com');
     const person = stranger('sometimes@example.com');
     await walk(person);
@@ -122,7 +122,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect(await ownerOf(await walk(stranger(told)))).toBe(id);
   });
 
-  it('makes an account for somebody of an allowed domain, in everyone, with event and audit row (AUTH-11, AUTH-48, EVENT-5)', async () => {
+  it('makes an account for someone of an allowed domain, in everyone, with event and audit row (AUTH-11, AUTH-48, EVENT-5)', async () => {
     const person = stranger('katherine@example.com');
     const outcome = await walk(person);
     const { orgId } = await user(admin.userId);
@@ -216,7 +216,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect(await ownerOf(await walk(other))).toBe(otherId);
   });
 
-  it('tells of no_account for somebody deleted, linked before or not, until an administrator restores (AUTH-48)', async () => {
+  it('tells of no_account for someone deleted, linked before or not, until an administrator restores (AUTH-48)', async () => {
     const linked = stranger('leaver@example.com');
     await walk(linked);
     const id = (await app.events()).at(-1).payload.userId;
@@ -247,7 +247,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect((await people()).filter((email: string) => email === 'both@example.com')).toHaveLength(1);
   });
 
-  it('links nobody by an unverified address, but by the last verified one (ADDRESS-6, AUTH-49, AUTH-55)', async () => {
+  it('links no one by an unverified address, but by the last verified one (ADDRESS-6, AUTH-49, AUTH-55)', async () => {
     const member = await app.member(admin, 'victim@example.com');
     const token = await member.token({ scopes: ['user:write'] });
     const thief = stranger('thief@example.com');
@@ -271,7 +271,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     expect(await walk(stranger('old@elsewhere.example'))).toEqual({ error: 'no_account' });
   });
 
-  it('gives nobody more rights than before (AUTH-29, AUTH-48)', async () => {
+  it('gives no one more rights than before (AUTH-29, AUTH-48)', async () => {
     const groupsOf = async (id: string) => (await admin.get(`/userGroups/users/${id}`)).body;
     const member = await app.member(admin, 'member@example.com');
     await app.promote((await app.member(admin, 'boss@example.com')).userId);

@@ -19,7 +19,7 @@ describe('GET /userAccount/oidc/callback where no step takes oidc', () => {
     await provider.stop();
   });
 
-  it('302 with not_configured, and nobody gets an account, until a step takes it (AUTH-47, AUTH-48)', async () => {
+  it('302 with not_configured, and no one gets an account, until a step takes it (AUTH-47, AUTH-48)', async () => {
     const people = async () => (await admin.get('/users')).body.map(({ email }: Json) => email);
     const before = await people();
     expect(outcomeOf(await provider.walk(app, grace))).toEqual({ error: 'not_configured' });

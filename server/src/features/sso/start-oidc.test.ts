@@ -70,7 +70,7 @@ describe('GET /userAccount/oidc/start', () => {
     await plain.close();
   });
 
-  it('302: nobody can make up what is remembered, and the secret is not in it (AUTH-56)', async () => {
+  it('302: no one can make up what is remembered, and the secret is not in it (AUTH-56)', async () => {
     const { headers } = await start();
     const sealed = headers.get('set-cookie')?.match(/=([^;]+)/)?.[1] ?? '';
     const [header, claims] = sealed.split('.').map((part) => Buffer.from(part, 'base64url').toString());
@@ -121,7 +121,7 @@ describe('GET /userAccount/oidc/start', () => {
     ['two', `?signIn=${signInId}&signIn=${signInId}`],
     ['a field in it', `?signIn[id]=${signInId}`],
     ['another name', `?signin=${signInId}`],
-  ])('400: for %s instead of a sign-in; nobody is sent anywhere (AUTH-56, HTTP-19)', async (_, query) => {
+  ])('400: for %s instead of a sign-in; no one is sent anywhere (AUTH-56, HTTP-19)', async (_, query) => {
     const asked = provider.requests;
     const answer = await fetch(app.url + route + query, { redirect: 'manual' });
     const { error } = (await answer.json()) as Json;

@@ -80,7 +80,7 @@ describe('POST /teams', () => {
     expect({ teams: await countTeams(), audit: await app.audit() }).toEqual(before);
   });
 
-  it('400: nobody is named twice (TEAM-24)', async () => {
+  it('400: no one is named twice (TEAM-24)', async () => {
     const [id = ''] = people;
     const { status, body } = await member.post('/teams', { name: 'Twice', members: readers([id, id.toUpperCase()]) });
     expect([status, body.error.details]).toEqual([

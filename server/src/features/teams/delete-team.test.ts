@@ -46,7 +46,7 @@ describe('DELETE /teams/:id', () => {
     for (const { text } of await Promise.all(lists)) expect(text).not.toContain(id);
   });
 
-  it('200: by an administrator, of a team that nobody is in any more (TEAM-20, TEAM-25)', async () => {
+  it('200: by an administrator, of a team that no one is in any more (TEAM-20, TEAM-25)', async () => {
     const gone = await app.member(admin, 'gone@example.com');
     const { id } = (await gone.post('/teams', { name: 'Empty' })).body.team;
     await app.deleteUser(gone.userId);

@@ -19,14 +19,14 @@ describe('GET /teams/:id', () => {
   });
   afterAll(() => app.close());
 
-  it('200: the team as it was made, for whoever is in it (TEAM-15, TEAM-19, TEAM-28)', async () => {
+  it('200: the team as it was made, for anyone who is in it (TEAM-15, TEAM-19, TEAM-28)', async () => {
     const { body } = await owner.get(`/teams/${team.id}`);
     expect(body).toEqual({ status: 'success', message: 'Team fetched successfully', team });
     const rights = { canEdit: false, canDelete: false, canManageMembers: false };
     expect((await reader.get(`/teams/${team.id}`)).body.team).toEqual({ ...team, ...rights });
   });
 
-  it('404: the same for a team of others as for none, and for whoever is an administrator no more (TEAM-20, TEAM-21)', async () => {
+  it('404: the same for a team of others as for none, and for anyone who is an administrator no more (TEAM-20, TEAM-21)', async () => {
     const stranger = await app.member(admin, 'stan@example.com');
     const foreign = await stranger.get(`/teams/${team.id}`);
     const absent = await stranger.get(`/teams/${'f'.repeat(24)}`);

@@ -70,7 +70,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     expect((await rolesIn(id))[name]).toBe('OWNER');
   });
 
-  it('nobody inherits where another owner stays, or from whoever owned nothing', async () => {
+  it('no one inherits where another owner stays, or from anyone who owned nothing', async () => {
     const owner = await leaver();
     const shared = await team(owner, ['ann', 'OWNER'], ['bob', 'WRITER']);
     const members = [{ userId: owner.userId, role: 'WRITER' }, ...list(['bob', 'READER'])];

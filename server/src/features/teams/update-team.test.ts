@@ -183,7 +183,7 @@ describe('PUT /teams/:id', () => {
     expect((await stored(made.id)).team.name).toBe('Research');
   });
 
-  it('400 for a list with somebody who was deleted meanwhile: nobody who is deleted is in a team (TEAM-24, TEAM-25)', async () => {
+  it('400 for a list with someone who was deleted meanwhile: no one who is deleted is in a team (TEAM-24, TEAM-25)', async () => {
     const made = await team();
     const gone = await app.member(admin, 'gone@example.com');
     const { finish } = await begin(owner, made.id, { members: [named(owner, 'OWNER'), named(gone, 'READER')] });

@@ -78,7 +78,7 @@ describe('POST /personal-access-tokens', () => {
     expect(body.token.scopes).toEqual(['org:read', 'email']);
   });
 
-  it('400: unknown keys are named, one by one, and never make it somebody else’s token (PAT-8, CRED-2)', async () => {
+  it('400: unknown keys are named, one by one, and never make it someone else’s token (PAT-8, CRED-2)', async () => {
     const before = (await member.get(path)).body;
     const wish = { name: 'x', userId: admin.userId, ownerId: admin.userId, orgId: 'f'.repeat(24), id: 'a'.repeat(24) };
     const more = {

@@ -36,7 +36,7 @@ describe('GET /personal-access-tokens/admin', () => {
   const named = (answer: Answer) =>
     ids(answer).map((id) => Object.entries(tokens).find(([, { tokenId }]) => tokenId === id)?.[0] ?? id);
 
-  it('200: everybody’s active tokens, newest first, removed owners’ included (PAT-18, PAT-21)', async () => {
+  it('200: everyone’s active tokens, newest first, removed owners’ included (PAT-18, PAT-21)', async () => {
     const answer = await admin.get(path);
     expect(answer.status).toBe(200);
     expect(named(answer)).toEqual(['removedOwners', 'theirs', 'mine']);

@@ -34,7 +34,7 @@ describe('GET /personal-access-tokens', () => {
     expect(body.tokens[0].createdAt).toBe(toTimestamp(app.clock.now()));
   });
 
-  it('200: shows nobody else’s tokens, not even to an administrator (PAT-1, PAT-11)', async () => {
+  it('200: shows no one else’s tokens, not even to an administrator (PAT-1, PAT-11)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     expect(ids(await member.get('/personal-access-tokens'))).toEqual([]);
     const { tokenId } = await member.token();

@@ -62,7 +62,7 @@ describe('pruneTokens', () => {
     expect(await removals()).toHaveLength(1);
   });
 
-  it('goes in batches, so that nobody waits for long (PAT-32)', async () => {
+  it('goes in batches, so that no one waits for long (PAT-32)', async () => {
     const token = await admin.token();
     const connection = secondConnection(app);
     connection

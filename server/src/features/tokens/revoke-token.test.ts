@@ -183,7 +183,7 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
 });
 
 describe('DELETE /personal-access-tokens/admin/:tokenId', () => {
-  it('200: an administrator ends anybody’s token; the list shows by whom, when and why (PAT-15, PAT-24, PAT-20)', async () => {
+  it('200: an administrator ends anyone’s token; the list shows by whom, when and why (PAT-15, PAT-24, PAT-20)', async () => {
     const token = await member.token();
     const answer = await admin.delete(anys(token.tokenId));
     expect([answer.status, answer.body]).toEqual([200, done]);

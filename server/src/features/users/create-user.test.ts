@@ -87,7 +87,7 @@ describe('POST /users', () => {
     expect(row).toMatchObject({ actor_user_id: admin.userId, actor_token_id: token.tokenId, subject_id: body._id });
   });
 
-  it('201: nobody can sign in as the new user yet, and nothing is mailed (USER-7)', async () => {
+  it('201: no one can sign in as the new user yet, and nothing is mailed (USER-7)', async () => {
     await admin.post('/users', { fullName: 'No Password', email: 'no-password@example.com' });
     expect((await app.signInTokens('no-password@example.com')).status).toBe(401);
   });

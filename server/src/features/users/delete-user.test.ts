@@ -55,7 +55,7 @@ describe('DELETE /users/:id', () => {
     expect(await internal(userId)).toMatchObject({ _id: userId, email, isDeleted: true, hasLoggedIn: false });
   });
 
-  it('200: nobody finds the user any more, and the record is 404 (USER-1, USER-2, USER-21)', async () => {
+  it('200: no one finds the user any more, and the record is 404 (USER-1, USER-2, USER-21)', async () => {
     const { _id, email } = await newcomer();
     await remove(_id);
     const search = encodeURIComponent(email);
@@ -129,7 +129,7 @@ describe('DELETE /users/:id', () => {
     for (const item of body.data) expect(item).not.toHaveProperty('revokedAt');
   });
 
-  it('200: nobody else’s sessions, tokens and password are touched (K8)', async () => {
+  it('200: no one else’s sessions, tokens and password are touched (K8)', async () => {
     const staying = await somebody();
     const leaving = await somebody();
     const [token, mine] = [await staying.token(), await admin.token()];
@@ -185,7 +185,7 @@ describe('DELETE /users/:id', () => {
     expect((await remove(second.userId)).status).toBe(200);
   });
 
-  it('404: a second time, and of nobody; 400: no id (USER-37, HTTP-19)', async () => {
+  it('404: a second time, and of no one; 400: no id (USER-37, HTTP-19)', async () => {
     const { _id } = await newcomer();
     await remove(_id);
     const events = await app.events();

@@ -62,7 +62,7 @@ describe('GET /users/email/exists', () => {
   const fieldOf = ({ status, body }: { status: number; body: Json }) => [status, body.error.details[0].field];
 
   it.each(spellings)(
-    '200: %j in a JSON body on the GET finds whoever has the address (SERVICE-5, USER-9)',
+    '200: %j in a JSON body on the GET finds anyone who has the address (SERVICE-5, USER-9)',
     async (email) => {
       const { status, body } = await askFor(email);
       expect([status, body]).toEqual([200, ada()]);
@@ -85,7 +85,7 @@ describe('GET /users/email/exists', () => {
     expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, ada()]]);
   });
 
-  it('200: nobody is an empty array (SERVICE-5)', async () => {
+  it('200: no one is an empty array (SERVICE-5)', async () => {
     expect((await askFor('nobody@example.com')).body).toEqual([]);
     expect((await inQuery('nobody@example.com')).body).toEqual([]);
   });
@@ -197,7 +197,7 @@ describe('GET /users/email/exists', () => {
     expect(app.logLines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
-  it('a caller who hangs up in the middle of the body harms nobody', async () => {
+  it('a caller who hangs up in the middle of the body harms no one', async () => {
     const headers = heads('Content-Type: application/json', 'Content-Length: 500');
     const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`, headers, '{"email":'));
     await connection.until(() => false, 100);

@@ -13,7 +13,7 @@ describe('GET /users/internal/:id', () => {
   });
   afterAll(() => app.close());
 
-  it('200: exactly these fields, for somebody active and for somebody deleted (SERVICE-4)', async () => {
+  it('200: exactly these fields, for someone active and for someone deleted (SERVICE-4)', async () => {
     const orgId = (await admin.get(`/users/${admin.userId}`)).body.orgId;
     const ada = { _id: admin.userId, fullName: 'Ada Lovelace', email: 'ada@example.com', orgId };
     const { status, body } = await service.get(`/users/internal/${admin.userId}`);

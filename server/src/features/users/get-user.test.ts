@@ -62,7 +62,7 @@ describe('GET /users/:id', () => {
     expect([status, body._id]).toEqual([200, member.userId]);
   });
 
-  it('404: an unknown user and a deleted one are told apart by nobody (USER-2, ERR-18)', async () => {
+  it('404: an unknown user and a deleted one are told apart by no one (USER-2, ERR-18)', async () => {
     const gone = await app.member(admin, 'gone@example.com');
     expect((await admin.get(`/users/${gone.userId}`)).status).toBe(200);
     await app.deleteUser(gone.userId);

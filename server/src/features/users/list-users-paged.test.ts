@@ -86,7 +86,7 @@ describe('GET /users, one page', () => {
     expect(body.pagination).toEqual({ page, limit, totalCount: total, totalPages, ...ends });
   });
 
-  it('200: every page in turn gives everybody once, as the bare array has them (USER-14, USER-1)', async () => {
+  it('200: every page in turn gives everyone once, as the bare array has them (USER-14, USER-1)', async () => {
     const seen: Json[] = [];
     let hasNext = true;
     for (let page = 1; hasNext; page += 1) {
@@ -127,7 +127,7 @@ describe('GET /users, one page', () => {
     ['pageSize=5&offset=5', ['pageSize', 'offset']],
     ['isDeleted=true', ['isDeleted']],
     ['orgId=1&page%5B%5D=2', ['orgId', 'page[]']],
-  ])('400: parameters that nobody knows are named: %s (USER-14, CRED-3)', async (query, names) => {
+  ])('400: parameters that no one knows are named: %s (USER-14, CRED-3)', async (query, names) => {
     const { status, body } = await admin.get(`/users?${query}`);
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(body.error.details.map(({ field }: Json) => field)).toEqual(names.map((name) => `query.${name}`));

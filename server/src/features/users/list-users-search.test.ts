@@ -110,7 +110,7 @@ describe('GET /users?search', () => {
       expect(await found(search)).toEqual([]);
   });
 
-  it('200: empty and nothing but spaces find everybody (USER-16)', async () => {
+  it('200: empty and nothing but spaces find everyone (USER-16)', async () => {
     const all = (await admin.get('/users?limit=1')).body.pagination.totalCount;
     for (const search of ['', ' ', '\u3000 ']) {
       const { body } = await admin.get(`/users?limit=1&search=${encodeURIComponent(search)}`);

@@ -30,7 +30,7 @@ describe('GET /users/fetch/with-groups', () => {
     return id;
   }
 
-  it('200: everybody in order of creation, each with the groups, for any member (USER-19)', async () => {
+  it('200: everyone in order of creation, each with the groups, for any member (USER-19)', async () => {
     const { status, body } = await member.get('/users/fetch/with-groups');
     const orgId = (await admin.get(`/users/${admin.userId}`)).body.orgId;
     const entry = (userId: string, fullName: string, email: string) => {
@@ -66,7 +66,7 @@ describe('GET /users/fetch/with-groups', () => {
     expect((await list()).map(({ email }: Json) => email)).toEqual(['ada@example.com', 'grace@example.com']);
   });
 
-  it('200: groups in order of creation, whenever somebody joined them (USER-19)', async () => {
+  it('200: groups in order of creation, whenever someone joined them (USER-19)', async () => {
     const [zeta, alpha, mid] = [await addGroup('zeta', []), await addGroup('alpha', []), await addGroup('mid', [])];
     const { db } = app.services;
     for (const group_id of [mid, alpha, zeta]) {

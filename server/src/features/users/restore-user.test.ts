@@ -88,7 +88,7 @@ describe('POST /users/:id/restore', () => {
     expect((await list('active')).body.data).toEqual([]);
   });
 
-  it('200: a row for each token that this revoked, by whoever restored, beside the one of the restoring (AUDIT-1, STORE-1)', async () => {
+  it('200: a row for each token that this revoked, by anyone who restored, beside the one of the restoring (AUDIT-1, STORE-1)', async () => {
     const person = await app.member(admin, 'audited@example.com');
     const parent = await person.token({ expiryDays: 'never' });
     const child = await parent.token({ expiryDays: 'never' });
@@ -124,7 +124,7 @@ describe('POST /users/:id/restore', () => {
     ]);
   });
 
-  it('200: from then on like anybody else: signs in with a new password, mints, is deleted and restored again', async () => {
+  it('200: from then on like anyone else: signs in with a new password, mints, is deleted and restored again', async () => {
     const { _id, email } = await deletedUser();
     await restore(_id);
     const { passwords, db, clock } = app.services;
@@ -144,7 +144,7 @@ describe('POST /users/:id/restore', () => {
     expect(told.map((event) => event.event_type)).toEqual([...added, ...added, 'userAdded']);
   });
 
-  it('409: an active user, a second time too, and an administrator; 404: nobody; 400: no id (USER-40)', async () => {
+  it('409: an active user, a second time too, and an administrator; 404: no one; 400: no id (USER-40)', async () => {
     const { _id } = await deletedUser();
     await restore(_id);
     const [events, audit] = [await app.events(), await app.audit()];

@@ -47,7 +47,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     ['in other letters', (email: string) => email.toUpperCase()],
     ['with spaces around it', (email: string) => ` ${email}\t`],
     ['with a domain in full width', (email: string) => email.replace('example', 'ｅｘａｍｐｌｅ')],
-  ])('one’s own, %s, is 200; somebody else’s is 409 and changes nothing (USER-10, USER-33)', async (__, spell) => {
+  ])('one’s own, %s, is 200; someone else’s is 409 and changes nothing (USER-10, USER-33)', async (__, spell) => {
     const { client, email, id } = await somebody();
     const own = await change(client, id, spell(email));
     expect([own.status, own.body.email]).toEqual([200, email]);
@@ -68,7 +68,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     expect((await admin.get(`/users/${id}`)).body.email).toBe(email);
   });
 
-  it('409: the last verified address of another, whoever asks, until another one is verified (ADDRESS-3, USER-10, USER-33)', async () => {
+  it('409: the last verified address of another, anyone who asks, until another one is verified (ADDRESS-3, USER-10, USER-33)', async () => {
     const moved = await somebody();
     await change(await moved.client.token({ scopes: ['user:write'] }), moved.id, `one-${moved.email}`);
     const { client, id, email } = await somebody();
@@ -130,7 +130,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     ]);
   });
 
-  it('the address so far is free at once, for somebody new and for a change', async () => {
+  it('the address so far is free at once, for someone new and for a change', async () => {
     const first = await somebody();
     await change(admin, first.id, `moved-${first.email}`);
     const second = await somebody();
@@ -200,7 +200,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
       expect(await recoveryOf(id)).toBe(email);
     });
 
-    it('is told to nobody but by what gives verified addresses alone (ADDRESS-15)', async () => {
+    it('is told to no one but by what gives verified addresses alone (ADDRESS-15)', async () => {
       const { client, email, id } = await somebody();
       const token = await client.token();
       const texts = [(await change(token, id, `one-${email}`)).text];

@@ -156,7 +156,7 @@ describe('PUT /users/:id', () => {
     expect((await member.get(`/users/${member.userId}`)).body.hasLoggedIn).toBe(true);
   });
 
-  it('200: oneself, by session and by token; 403: anybody else, whatever is sent (AUTH-30, ERR-17, SCOPE-12)', async () => {
+  it('200: oneself, by session and by token; 403: anyone else, whatever is sent (AUTH-30, ERR-17, SCOPE-12)', async () => {
     const token = await member.token({ scopes: ['user:write'] });
     const reader = await member.token({ scopes: ['user:read'] });
     const email = 'grace@example.com';

@@ -54,7 +54,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
     if (key === 'email') await send(admin, before._id, { email: before.email });
   });
 
-  it('200: everybody changes it of oneself, by session and by token, with the id in either case (AUTH-30, SCOPE-12)', async () => {
+  it('200: everyone changes it of oneself, by session and by token, with the id in either case (AUTH-30, SCOPE-12)', async () => {
     const token = await member.token({ scopes: ['user:write'] });
     const { body: before } = await member.get(`/users/${member.userId}`);
     for (const client of [member, token]) {
@@ -64,7 +64,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
     await send(member, member.userId, { [key]: before[key] ?? null });
   });
 
-  it('403 FORBIDDEN: of somebody else, by a member, whatever is sent and whether there is such a user (ERR-17, HTTP-4)', async () => {
+  it('403 FORBIDDEN: of someone else, by a member, whatever is sent and whether there is such a user (ERR-17, HTTP-4)', async () => {
     const token = await member.token();
     const answers: Answer[] = [];
     for (const client of [member, token]) {

@@ -156,7 +156,7 @@ describe('POST /webhooks', () => {
     ]);
   });
 
-  it('401, 403: for nobody, for members, and for tokens without the scope, whatever the input (SCOPE-17)', async () => {
+  it('401, 403: for no one, for members, and for tokens without the scope, whatever the input (SCOPE-17)', async () => {
     const before = await stored();
     const narrow = await admin.token({ scopes: ['org:write', 'user:write'] });
     for (const [client, status] of [

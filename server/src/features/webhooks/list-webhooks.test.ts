@@ -24,7 +24,7 @@ describe('GET /webhooks', () => {
     expect((await byToken.get('/webhooks')).body).toEqual(body);
   });
 
-  it('401, 403: for nobody, members, and tokens without the scope (SCOPE-17)', async () => {
+  it('401, 403: for no one, members, and tokens without the scope (SCOPE-17)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });
     expect((await app.nobody.get('/webhooks')).status).toBe(401);

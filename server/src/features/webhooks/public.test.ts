@@ -75,7 +75,7 @@ describe('listWebhookRelays', () => {
     await receiver.stop();
   });
 
-  it('a webhook whose secret cannot be read is unwell, and nothing is sent (AUDIT-6)', async () => {
+  it('a webhook whose secret cannot be read is unavailable, and nothing is sent (AUDIT-6)', async () => {
     const receiver = await WebhookReceiver.start();
     const { id } = await registerWebhook(admin, receiver.url);
     await app.services.db.transaction((tx) => tx.updateTable('webhooks').set({ secret: 'x' }).execute());

@@ -64,7 +64,7 @@ describe('POST /webhooks/:webhookId/test', () => {
     expect((await send(id)).body).toMatchObject({ status, reason, isDelivered: false });
   });
 
-  it('200: tells that nobody answers, or that nobody may be asked (EVENT-24, EVENT-27)', async () => {
+  it('200: tells that no one answers, or that no one may be asked (EVENT-24, EVENT-27)', async () => {
     const closed = await WebhookReceiver.start();
     const { url } = closed;
     await closed.stop();

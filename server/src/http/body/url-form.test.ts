@@ -101,7 +101,7 @@ describe('readForm', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('reads whatever fields anybody encodes, and refuses or reads any bytes at all (HTTP-13)', () => {
+  it('reads whatever fields anyone encodes, and refuses or reads any bytes at all (HTTP-13)', () => {
     const text = fc.string({ unit: 'binary', minLength: 1 }).filter((given) => !given.includes('\0'));
     const name = text.filter((given) => !['__proto__', 'constructor', 'prototype'].includes(given));
     fc.assert(

@@ -96,7 +96,7 @@ describe('batchBody', () => {
     }
   });
 
-  it('reads no further than somebody takes', async () => {
+  it('reads no further than someone takes', async () => {
     const watched = new Watched(Array.from({ length: 50 }, () => big));
     const body = await streamOf(watched);
     body.once('readable', () => {});
@@ -148,7 +148,7 @@ describe('batchBody', () => {
     expect(watched.given).toBeLessThan(5);
   });
 
-  it.each(['reads nothing', 'reads a little'])('is cut off after 60 s while somebody %s', async (how) => {
+  it.each(['reads nothing', 'reads a little'])('is cut off after 60 s while someone %s', async (how) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const watched = new Watched(Array.from({ length: 50 }, () => big));
     const faults: unknown[] = [];

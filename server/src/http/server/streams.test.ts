@@ -95,7 +95,7 @@ describe('answers that are written piece by piece', () => {
     expect(response.headers.get('content-length')).toBeNull();
   });
 
-  it('200: HEAD begins nothing and counts for nobody', async () => {
+  it('200: HEAD begins nothing and counts for no one', async () => {
     for (let asked = 0; asked < 30; asked += 1) {
       const { status, headers } = await fetch(url, { method: 'HEAD', headers: { 'x-caller': 'user a' } });
       expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
@@ -126,14 +126,14 @@ describe('answers that are written piece by piece', () => {
     }
   });
 
-  it('whoever hangs up ends what was written for them, and nothing is said of it', async () => {
+  it('anyone who hangs up ends what was written for them, and nothing is said of it', async () => {
     const { leave } = await begin();
     leave();
     await vi.waitUntil(() => ended === 1);
     expect([signals[0]?.aborted, logged]).toEqual([true, []]);
   });
 
-  it('so does whoever hangs up before anything was written', async () => {
+  it('so does anyone who hangs up before anything was written', async () => {
     write = async function* later({ signal }) {
       await untilAborted(signal);
       ended += 1;
@@ -172,7 +172,7 @@ describe('answers that are written piece by piece', () => {
     }
   });
 
-  it('whoever does not read keeps no more than some pieces waiting', async () => {
+  it('anyone who does not read keeps no more than some pieces waiting', async () => {
     let pieces = 0;
     write = async function* endless({ signal }) {
       while (!signal.aborted) {

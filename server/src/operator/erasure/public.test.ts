@@ -39,7 +39,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
   const verdict = () => verifyAudit(app.services.db, { expected: noted });
   const stored = () => JSON.stringify(storedRows(app));
 
-  it('is refused for whoever is not deleted, or was never there', async () => {
+  it('is refused for anyone who is not deleted, or was never there', async () => {
     expect(await erase(grace.userId)).toBe('userNotDeleted');
     expect(await erase('0'.repeat(24))).toBe('noSuchUser');
     for (const text of said) expect(stored()).toContain(text);
@@ -122,7 +122,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     }
   });
 
-  it('leaves everybody else as they were', async () => {
+  it('leaves everyone else as they were', async () => {
     expect((await other.get(`/users/${other.userId}`)).body.email).toBe('other@example.com');
     expect((await app.signInTokens('other@example.com', password)).status).toBe(200);
   });

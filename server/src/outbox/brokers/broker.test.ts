@@ -84,7 +84,7 @@ describe.each(['NATS', 'Redis'] as const)('a broker: %s', (kind) => {
     expect(JSON.parse(third?.body ?? '')).toEqual(streamed(13).envelope);
   });
 
-  it('lets nobody in with a wrong password, and neither reason nor log tells one (EVENT-23, CONFIG-10)', async () => {
+  it('lets no one in with a wrong password, and neither reason nor log tells one (EVENT-23, CONFIG-10)', async () => {
     const lines: string[] = [];
     const { server } = started;
     for (const password of ['wr0ng-pa55', 'x', '%22%5c%0awr0ng']) {

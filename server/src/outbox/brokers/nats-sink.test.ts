@@ -203,7 +203,7 @@ describe('a stream that an operator made', () => {
     expect(config.subjects).toEqual(['entity-events']);
   });
 
-  it('is used by whoever may publish there and nothing else (EVENT-16)', async () => {
+  it('is used by anyone who may publish there and nothing else (EVENT-16)', async () => {
     await make({ name: 'entity-events', subjects: ['entity-events.>'] });
     await server.stop();
     server.configure({
@@ -269,7 +269,7 @@ describe('a NATS server', () => {
     expect(firstOnes(all)).toEqual(range(1, arrived + 256));
   });
 
-  it('that answers nothing holds nobody up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
+  it('that answers nothing holds no one up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
     await server.pause();

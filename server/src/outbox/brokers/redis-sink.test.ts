@@ -169,7 +169,7 @@ describe('a Redis server', () => {
     expect(falls).toEqual([]);
   });
 
-  it('that answers nothing holds nobody up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
+  it('that answers nothing holds no one up for long, and gets everything once it does (EVENT-9, EVENT-17)', async () => {
     const sink = broker.sinkTo('entity-events');
     await sink.deliver(streamedRange(1, 5));
     await server.pause();
@@ -190,7 +190,7 @@ describe('a Redis server', () => {
     expect(await stored()).toEqual(range(6, 10));
   });
 
-  it('lets in whoever may add to streams and nothing else (EVENT-16)', async () => {
+  it('lets in anyone who may add to streams and nothing else (EVENT-16)', async () => {
     await serveWith({ lines: ['user latchkey on >pa55word ~entity-events +xadd +multi +exec'] });
     await broker.close();
     broker = openedBroker(`redis://latchkey:pa55word@127.0.0.1:${server.port}`);

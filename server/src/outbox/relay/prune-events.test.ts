@@ -99,7 +99,7 @@ describe('how long events are kept (EVENT-20)', () => {
     await broker.close();
   });
 
-  it('longer where a way out is moved back meanwhile: it gets all that it was promised (EVENT-10)', async () => {
+  it('longer where a subscription is moved back meanwhile: it gets all that it was promised (EVENT-10)', async () => {
     await begin();
     await addEvents(admin, 1);
     await addRelay(app, 'entity-events/broker', 3);
@@ -117,7 +117,7 @@ describe('how long events are kept (EVENT-20)', () => {
     expect(await kept()).toEqual([2, 3]);
   });
 
-  it('not for a way out that is not in use, nor for one of the audit log', async () => {
+  it('not for a subscription that is not in use, nor for one of the audit log', async () => {
     await begin();
     await addRelay(app, 'entity-events/broker', 0);
     await addRelay(app, 'audit-events/broker', 0);
@@ -125,7 +125,7 @@ describe('how long events are kept (EVENT-20)', () => {
     expect([await prune(), await kept()]).toEqual([2, []]);
   });
 
-  it('while nobody knows what ways out there are, nothing is removed (EVENT-9)', async () => {
+  it('while no one knows what subscriptions there are, nothing is removed (EVENT-9)', async () => {
     await begin();
     app.clock.advance(31 * day);
     const { services } = app;

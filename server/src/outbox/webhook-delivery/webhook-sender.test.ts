@@ -178,7 +178,7 @@ describe('answers', () => {
   });
 });
 
-describe('whoever answers badly', () => {
+describe('anyone who answers badly', () => {
   const timeoutMs = 400;
   const late = { status: null, failure: { kind: 'unavailable', reason: 'no response in time' } };
 
