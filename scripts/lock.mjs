@@ -35,7 +35,7 @@ async function acquire(/** @type {string} */ path) {
     if (waitedMs === 0) say('Another process is installing or building here; waiting for it…\n');
     if (waitedMs > waitMsMax)
       throw new StepError(`Gave up waiting for another process; if there is none, delete ${path}`);
-    const mark = markOf(path);
+    const mark = versionOf(path);
     seen = mark === seen.mark ? { mark, looks: seen.looks + 1 } : { mark, looks: 0 };
     if (seen.looks >= staleLooks) rmSync(path, { force: true });
     await sleep(pollMs);
@@ -56,7 +56,7 @@ function tryCreate(/** @type {string} */ path) {
 }
 
 /** Returns a value that changes with every touch and with every new lock file; undefined when there is none. */
-function markOf(/** @type {string} */ path) {
+function versionOf(/** @type {string} */ path) {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat && `${stat.ino} ${stat.mtimeMs}`;
 }

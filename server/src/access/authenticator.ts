@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { type CredentialHash, hashCredential } from '../base/secret.ts';
 import type { Database } from '../db/database.ts';
-import { KeptUntilCommit } from '../db/kept.ts';
+import { CommitVersionedCache } from '../db/kept.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { HeldCredential, Principal } from './principal.ts';
 
@@ -9,7 +9,7 @@ import type { HeldCredential, Principal } from './principal.ts';
 type FindCredential = (hash: CredentialHash) => Promise<HeldCredential | null>;
 
 interface AuthenticatorParts {
-  readonly db: Pick<Database, 'commitMark' | 'freshen'>;
+  readonly db: Pick<Database, 'dataVersion' | 'refreshVersion'>;
   readonly clock: Clock;
   readonly displayPrefixes: () => readonly string[];
   /** One for each kind of credential, the most used first. */
@@ -45,14 +45,14 @@ export function judge(held: HeldCredential, nowMs: number): Principal {
  * Rules: AUTH-25 to AUTH-27.
  */
 export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
-  const kept = new KeptUntilCommit<CredentialHash, HeldCredential>(() => db.commitMark());
+  const kept = new CommitVersionedCache<CredentialHash, HeldCredential>(() => db.dataVersion());
 
   async function lookUp(hash: CredentialHash): Promise<HeldCredential> {
-    const stamp = kept.stamp();
+    const versionAtStart = kept.currentVersion();
     for (const findCredential of find) {
       const held = await findCredential(hash);
       if (!held) continue;
-      if (held.ended === null) kept.put(hash, held, stamp);
+      if (held.ended === null) kept.put(hash, held, versionAtStart);
       return held;
     }
     throw unauthorized.invalid();
@@ -60,7 +60,7 @@ export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: 
 
   return async (header) => {
     const hash = hashCredential(readBearer(header, displayPrefixes()));
-    const isFresh = db.freshen();
+    const isFresh = db.refreshVersion();
     if (isFresh) await isFresh;
     const held = kept.get(hash) ?? (await lookUp(hash));
     const nowMs = clock.now();

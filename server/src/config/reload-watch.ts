@@ -7,7 +7,7 @@ import type { LiveConfig } from './live-config.ts';
 const lookEveryMs = second;
 
 interface WatchParts {
-  readonly db: Pick<Database, 'read' | 'freshen' | 'commitMark'>;
+  readonly db: Pick<Database, 'read' | 'refreshVersion' | 'dataVersion'>;
   readonly live: Pick<LiveConfig, 'reload'>;
   readonly log: Logger;
 }
@@ -24,8 +24,8 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
   let isStopped = false;
 
   async function look(): Promise<void> {
-    await db.freshen();
-    const present = db.commitMark();
+    await db.refreshVersion();
+    const present = db.dataVersion();
     if (present === mark) return;
     const count = await readCounter(db.read, 'reload');
     mark = present;

@@ -1,5 +1,5 @@
-/** Tells whether anything was committed: see `Database.commitMark`. */
-type CommitMark = () => number;
+/** Tells whether anything was committed: see `Database.dataVersion`. */
+type DataVersion = () => number;
 
 const entriesMax = 20_000;
 
@@ -8,33 +8,33 @@ const entriesMax = 20_000;
  * differs from what the store would return, and nothing has to be invalidated by hand. A value whose reading began
  * before a commit and ended after it is not cached.
  */
-export class KeptUntilCommit<K, V> {
-  readonly #commitMark: CommitMark;
+export class CommitVersionedCache<K, V> {
+  readonly #dataVersion: DataVersion;
   readonly #values = new Map<K, V>();
-  #mark: number | null = null;
+  #version: number | null = null;
 
-  constructor(commitMark: CommitMark) {
-    this.#commitMark = commitMark;
+  constructor(dataVersion: DataVersion) {
+    this.#dataVersion = dataVersion;
   }
 
   /** The value, if it still holds. */
   get(key: K): V | undefined {
-    const mark = this.#commitMark();
-    if (mark !== this.#mark) {
+    const version = this.#dataVersion();
+    if (version !== this.#version) {
       this.#values.clear();
-      this.#mark = mark;
+      this.#version = version;
     }
     return this.#values.get(key);
   }
 
   /** To be taken after `get` and before reading; `put` needs it. */
-  stamp(): number | null {
-    return this.#mark;
+  currentVersion(): number | null {
+    return this.#version;
   }
 
   /** Keeps a value, unless something was committed since the stamp was taken. */
-  put(key: K, value: V, stamp: number | null): void {
-    if (stamp === null || stamp !== this.#mark) return;
+  put(key: K, value: V, versionAtStart: number | null): void {
+    if (versionAtStart === null || versionAtStart !== this.#version) return;
     if (this.#values.size >= entriesMax) this.#values.clear();
     this.#values.set(key, value);
   }

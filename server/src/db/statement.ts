@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Arguments, HotQuery, Placeholders, Reader } from './database.ts';
+import type { Arguments, Placeholders, PreparedQuery, Reader } from './database.ts';
 
 /** Stands for a parameter while a hot query is built. */
 class Marker {
@@ -16,7 +16,7 @@ interface Statement<A extends Arguments> {
 }
 
 /** Compiles a hot query once, remembering which argument belongs at which place. */
-export function compileStatement<A extends Arguments, T>(query: HotQuery<A, T>, read: Reader): Statement<A> {
+export function compileStatement<A extends Arguments, T>(query: PreparedQuery<A, T>, read: Reader): Statement<A> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the proxy has whatever name it is asked for
   const placeholders = new Proxy({} as Placeholders<A>, {
     get: (_, name): RawBuilder<unknown> => sql`${new Marker(String(name))}`,

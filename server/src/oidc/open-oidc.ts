@@ -96,7 +96,7 @@ async function requirePlaces(configuration: openid.Configuration, networks: read
 }
 
 /** The description of a provider, kept for an hour; one that could not be had is asked for again at once. */
-function keptConfiguration(settings: OidcSettings, parts: OidcParts): () => Promise<openid.Configuration> {
+function cachedConfiguration(settings: OidcSettings, parts: OidcParts): () => Promise<openid.Configuration> {
   let known: { readonly sinceMs: number; readonly configuration: Promise<openid.Configuration> } | null = null;
   return async () => {
     const nowMs = parts.clock.now();
@@ -165,7 +165,7 @@ export function openOidc(
   { clock, timeoutSeconds = usualTimeoutSeconds }: { readonly clock: Clock; readonly timeoutSeconds?: number },
 ): OidcClient {
   const parts = { clock, timeoutSeconds };
-  const configuration = keptConfiguration(settings, parts);
+  const configuration = cachedConfiguration(settings, parts);
 
   async function attempt<T>(work: () => Promise<T>): Promise<T> {
     try {

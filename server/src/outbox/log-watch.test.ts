@@ -46,11 +46,11 @@ describe('the watch of the event log', () => {
             .execute(),
         ),
     ]) {
-      const { newest, mark } = watch;
+      const { newest, version: mark } = watch;
       const seen = watch.wait({ until: () => watch.newest > newest, signal: never });
       await commit();
       expect([await seen, watch.newest - newest]).toEqual([true, 1]);
-      expect(watch.mark).not.toBe(mark);
+      expect(watch.version).not.toBe(mark);
     }
   });
 
@@ -86,7 +86,7 @@ describe('the watch of the event log', () => {
     leaving.abort();
     expect(await waiting).toBe(false);
     // No follower, no query.
-    const mark = vi.spyOn(app.services.db, 'commitMark');
+    const mark = vi.spyOn(app.services.db, 'dataVersion');
     const own = logWatch(app.services.db, pino({ level: 'silent' }));
     const gone = new AbortController();
     const last = own.wait({ until: () => false, signal: gone.signal });

@@ -21,28 +21,28 @@ export interface LogWatch {
   /** The last event that has been seen; may be behind the store by some milliseconds. */
   readonly newest: number;
   /** Another number as soon as anything was committed. */
-  readonly mark: number;
+  readonly version: number;
   /** Waits until `until` is true, the time is over or `signal` is aborted; returns whether `until` was true. */
   wait(wait: Wait): Promise<boolean>;
   close(): void;
 }
 
 /** Makes the watch of this process. */
-export function logWatch(db: Pick<Database, 'read' | 'commitMark' | 'freshen'>, log: Logger): LogWatch {
+export function logWatch(db: Pick<Database, 'read' | 'dataVersion' | 'refreshVersion'>, log: Logger): LogWatch {
   const waiting = new Set<() => void>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
   let newest = 0;
-  let mark = 0;
+  let version = 0;
   let seen: number | null = null;
 
   async function look(): Promise<void> {
-    await db.freshen();
-    const present = db.commitMark();
+    await db.refreshVersion();
+    const present = db.dataVersion();
     if (present === seen) return;
     newest = await readNewest(db.read);
     seen = present;
-    mark += 1;
+    version += 1;
   }
 
   async function tick(): Promise<void> {
@@ -66,8 +66,8 @@ export function logWatch(db: Pick<Database, 'read' | 'commitMark' | 'freshen'>, 
     get newest() {
       return newest;
     },
-    get mark() {
-      return mark;
+    get version() {
+      return version;
     },
     wait({ until, msMax = Number.POSITIVE_INFINITY, signal }) {
       return new Promise((resolve) => {

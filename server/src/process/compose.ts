@@ -132,7 +132,7 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
       pictures: openPictures(),
       limits: { ...limits(limitParts), ...signInLimits(limitParts) },
       reads: readQueue(),
-      recordOutcome: (outcome, work) => (outcome === 'webhookCall' ? db.note(work) : db.transaction(work)),
+      recordOutcome: (outcome, work) => (outcome === 'webhookCall' ? db.sideTransaction(work) : db.transaction(work)),
       recordAttempt: (record) => db.transaction((tx) => appendAudit(tx, services, record)),
       reauthorize: reauthorization({
         clock,
@@ -148,13 +148,13 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
 }
 
 /** Version for caches, which depend on the configuration too: another snapshot counts as a commit. */
-function markOf(db: Database, live: LiveConfig): Pick<Database, 'commitMark' | 'freshen'> {
-  return { freshen: () => db.freshen(), commitMark: () => db.commitMark() + live.generation };
+function versionOf(db: Database, live: LiveConfig): Pick<Database, 'dataVersion' | 'refreshVersion'> {
+  return { refreshVersion: () => db.refreshVersion(), dataVersion: () => db.dataVersion() + live.generation };
 }
 
 async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
   const person = authenticator({
-    db: markOf(services.db, live),
+    db: versionOf(services.db, live),
     clock,
     displayPrefixes: () => live.current.displayPrefixes,
     find: [(hash) => findToken(services, hash), (hash) => findSession(services, hash)],

@@ -31,7 +31,7 @@ const header = ({ credential }: Client) => `Bearer ${credential}`;
 const realFind: Find = async (hash) => (await findToken(app.services, hash)) ?? findSession(app.services, hash);
 const nothing = () => {};
 const made = (
-  db: Pick<Database, 'commitMark' | 'freshen'>,
+  db: Pick<Database, 'dataVersion' | 'refreshVersion'>,
   find: Find,
   onTokenUse: (id: string) => void = nothing,
 ): Authenticate => {
@@ -46,15 +46,15 @@ const made = (
 const real: Make = (find) => made(app.services.db, find);
 
 /** Keeps what it found and never asks whether anything was committed since. */
-const deafTwin: Make = (find) => made({ freshen: () => null, commitMark: () => 1 }, find);
+const deafTwin: Make = (find) => made({ refreshVersion: () => null, dataVersion: () => 1 }, find);
 
 /** Clears what it kept at each commit, and then keeps the answer of a look-up that had begun before it. */
 const lateTwin: Make = (find) => {
   const kept = new Map<CredentialHash, HeldCredential>();
   let mark: number | null = null;
   return async (given) => {
-    await app.services.db.freshen();
-    const now = app.services.db.commitMark();
+    await app.services.db.refreshVersion();
+    const now = app.services.db.dataVersion();
     if (now !== mark) kept.clear();
     mark = now;
     const hash = hashCredential(readBearer(given, ['lkpat_']));
@@ -163,11 +163,11 @@ describe('authenticator', () => {
   it('waits, where the engine has to be asked, until it was told whether anything was committed', async () => {
     const asked = { mark: 1, told: 1 };
     const db = {
-      freshen: async () => {
+      refreshVersion: async () => {
         await new Promise(setImmediate);
         asked.told = asked.mark;
       },
-      commitMark: () => asked.told,
+      dataVersion: () => asked.told,
     };
     let lookUps = 0;
     const authenticate = made(db, (hash) => {
@@ -181,7 +181,7 @@ describe('authenticator', () => {
   });
 
   it('accepts no one where the engine does not tell', async () => {
-    const refusing = made({ freshen: () => Promise.reject(new Error('gone')), commitMark: () => 1 }, realFind);
+    const refusing = made({ refreshVersion: () => Promise.reject(new Error('gone')), dataVersion: () => 1 }, realFind);
     await expect(refusing(header(token))).rejects.toThrow('gone');
   });
 

@@ -40,8 +40,8 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     mails = await MailServer.start();
     app = await TestApp.start({ SMTP_URL: mails.url, OUTBOUND_NETWORKS: '127.0.0.1' });
     const { db } = app.services;
-    const { freshen, first } = db;
-    db.freshen = () => {
+    const { refreshVersion: freshen, first } = db;
+    db.refreshVersion = () => {
       const fresh = freshen();
       return fresh && counted(fresh);
     };

@@ -75,15 +75,15 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
 
   it('before its body: the caller leaves while the credential is looked up', async () => {
     const { db } = app.services;
-    const { freshen } = db;
+    const { refreshVersion: freshen } = db;
     let open = () => {};
     const opened = new Promise<void>((resolve) => {
       open = resolve;
     });
-    db.freshen = () => opened.then(() => freshen() ?? undefined);
+    db.refreshVersion = () => opened.then(() => freshen() ?? undefined);
     // Restored whatever comes, for the tests after this one.
     onTestFinished(() => {
-      db.freshen = freshen;
+      db.refreshVersion = freshen;
       open();
     });
     for (let round = 0; round < rounds; round += 1) {
@@ -91,7 +91,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
       await hangUp(await send(large('/users/by-ids', admin.credential, mebibyte)));
     }
     expect(held()).toEqual({});
-    db.freshen = freshen;
+    db.refreshVersion = freshen;
     open();
     await expectAllBack();
   });

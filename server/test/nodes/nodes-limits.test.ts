@@ -76,8 +76,8 @@ describe('two nodes: limits', () => {
     const { a, b } = nodes;
     const token = await (await a.signIn(email)).token();
     const stored = async () => {
-      await a.services.db.freshen();
-      return [a.services.db.commitMark(), await rows()];
+      await a.services.db.refreshVersion();
+      return [a.services.db.dataVersion(), await rows()];
     };
     const before = await stored();
     for (let call = 0; call < 20; call += 1) {

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { Secret } from '../../src/base/secret.ts';
-import { type Database, hotQuery, keptQuery, type Placeholders } from '../../src/db/database.ts';
+import { cachedQuery, type Database, type Placeholders, preparedQuery } from '../../src/db/database.ts';
 import { openPostgres } from '../../src/db/postgres/postgres.ts';
 import { migrate } from '../../src/db/schema/migrate.ts';
 import { TestClock } from './test-clock.ts';
 import { postgresServer } from './test-store.ts';
 
 /** Reads a number of the table `counters`. */
-export const selectCounter = hotQuery((read, { name }: Placeholders<{ name: string }>) =>
+export const selectCounter = preparedQuery((read, { name }: Placeholders<{ name: string }>) =>
   read.selectFrom('counters').where('name', '=', name).select('value'),
 );
 
 /** The same, kept until the next commit. */
-export const selectKept = keptQuery(
+export const selectKept = cachedQuery(
   (read, { name }: Placeholders<{ name: string }>) =>
     read.selectFrom('counters').where('name', '=', name).select('value'),
   ({ value }) => ({ value }),

@@ -78,7 +78,7 @@ function storeOf(db: Database, read: Kysely<Tables>, { life, twin = {} }: Beginn
       return value;
     };
   };
-  return { ...db, read, transaction: pointed(db.transaction), note: pointed(db.note) };
+  return { ...db, read, transaction: pointed(db.transaction), sideTransaction: pointed(db.sideTransaction) };
 }
 
 /** Behaviour of the sink for a delivery. */

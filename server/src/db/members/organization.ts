@@ -1,4 +1,4 @@
-import { type Database, hotQuery, type Reader } from '../database.ts';
+import { type Database, preparedQuery, type Reader } from '../database.ts';
 
 /** The organization of this system, with the fields that all features use. */
 export interface Organization {
@@ -24,7 +24,7 @@ export async function selectOrganizationExists(read: Reader): Promise<boolean> {
   return row !== undefined;
 }
 
-const selectDeletedOrganization = hotQuery((read) =>
+const selectDeletedOrganization = preparedQuery((read) =>
   read.selectFrom('organizations').where('is_deleted', '=', 1).select('id'),
 );
 

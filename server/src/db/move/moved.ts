@@ -87,7 +87,7 @@ export function untilMoved(db: Database, dataDir: string): Database {
   return {
     ...db,
     transaction: unlessMoved(db.transaction),
-    note: unlessMoved(db.note),
+    sideTransaction: unlessMoved(db.sideTransaction),
     check: async () => {
       refuse();
       await db.check();

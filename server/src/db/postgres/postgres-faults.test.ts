@@ -159,7 +159,7 @@ describe('too many at once', () => {
     const error = await failure(db.read.selectFrom('users').selectAll().execute());
     expect([error instanceof StoreBusyError, isStoreFailure(error)]).toEqual([true, true]);
     // What tells about commits has a connection of its own.
-    await db.freshen();
+    await db.refreshVersion();
     const answers = await reads;
     // They waited for a lock longer than the timeout.
     expect(

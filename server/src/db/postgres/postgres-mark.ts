@@ -3,7 +3,7 @@ import { StoreLostError } from '../failures.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
 /** Milliseconds that a credential check waits for the data version, including the wait for earlier queries. */
-const markMsMax = 3 * second;
+const versionMsMax = 3 * second;
 /** Milliseconds for one response; a server that takes longer for one row is treated as gone. */
 const answerMsMax = 2 * second;
 /** Milliseconds that remain for one response even after a pause of this process, such as a suspended machine. */
@@ -38,12 +38,12 @@ function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promi
  * a query that started after the request; one query serves all requests that arrived while the one before was running.
  * So no caller gets a version from before it asked.
  */
-export class PostgresMark {
+export class PostgresDataVersion {
   readonly #pool: PostgresPool;
   readonly #onSilence: (askedMs: number) => void;
   #last: Promise<unknown> = Promise.resolve();
   #next: Promise<void> | null = null;
-  #mark = -1;
+  #version = -1;
 
   /**
    * @param pool used for this alone
@@ -54,15 +54,15 @@ export class PostgresMark {
     this.#onSilence = onSilence;
   }
 
-  /** As of the last `freshen`. */
+  /** As of the last `refreshVersion`. */
   read(): number {
-    return this.#mark;
+    return this.#version;
   }
 
   /** Resolves once `read` knows of every commit that ended before this call. Throws StoreLostError after some three seconds. */
-  freshen(): Promise<void> {
+  refreshVersion(): Promise<void> {
     if (this.#next) return this.#next;
-    const untilMs = performance.now() + markMsMax;
+    const untilMs = performance.now() + versionMsMax;
     const next = this.#last.then(() => {
       this.#next = null;
       return this.#ask(untilMs);
@@ -84,6 +84,6 @@ export class PostgresMark {
     );
     const [row] = rows;
     if (typeof row?.mark !== 'number') throw new Error('the store has no mark');
-    this.#mark = row.mark;
+    this.#version = row.mark;
   }
 }

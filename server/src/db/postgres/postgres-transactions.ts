@@ -9,7 +9,7 @@ import type { Tables } from '../schema/tables.ts';
 import { WriteHealth } from '../write-health.ts';
 
 /** Side transactions that may run at once; the rest of the connections stay free for callers. */
-const notersMax = 2;
+const sideTransactionsMax = 2;
 /** One that writes, and one that waits for its turn; the rest of the connections stay free for readers. */
 const writersMax = 2;
 /**
@@ -58,14 +58,14 @@ function inTurn<T>(turns: LimitFunction, msMax: number, work: () => Promise<T>):
 /** The ways to write to a store in PostgreSQL. */
 export interface Writing {
   readonly transaction: Database['transaction'];
-  readonly note: Database['note'];
+  readonly sideTransaction: Database['sideTransaction'];
   /** State of the store: writable or not. */
   readonly health: WriteHealth;
 }
 
 /** Runs transactions one after another, those again that others were in the way of, and notes: see `Database`. */
 export function writing(read: Kysely<Tables>): Writing {
-  const [turns, noters] = [pLimit(writersMax), pLimit(notersMax)];
+  const [turns, sideTransactions] = [pLimit(writersMax), pLimit(sideTransactionsMax)];
   // On a full disk what finds room in pages that are there already is still written.
   const health = new WriteHealth(() => transaction(async () => {}), doubtMs);
 
@@ -76,8 +76,8 @@ export function writing(read: Kysely<Tables>): Writing {
   }
 
   function note<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const run = () => noters(() => read.transaction().setIsolationLevel('read committed').execute(work));
+    const run = () => sideTransactions(() => read.transaction().setIsolationLevel('read committed').execute(work));
     return health.watch(() => despiteOthers(triesMax, run));
   }
-  return { transaction, note, health };
+  return { transaction, sideTransaction: note, health };
 }

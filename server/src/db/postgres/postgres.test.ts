@@ -101,8 +101,8 @@ describe('a store in PostgreSQL, what is kept in memory', () => {
   it('changes commitMark with every commit, of this node or another, and with nothing else (AUTH-27)', async () => {
     const other = await place.open();
     const mark = async () => {
-      await db.freshen();
-      return db.commitMark();
+      await db.refreshVersion();
+      return db.dataVersion();
     };
     const first = await mark();
     await seen();
@@ -149,12 +149,12 @@ describe('a store in PostgreSQL, what is kept in memory', () => {
   });
 
   it('asks for the mark once for all who ask meanwhile, and anew for those after them', async () => {
-    await db.freshen();
-    const waiting = Array.from({ length: 100 }, () => db.freshen());
+    await db.refreshVersion();
+    const waiting = Array.from({ length: 100 }, () => db.refreshVersion());
     // One that is running already, and one for all later callers.
     expect(new Set(waiting).size).toBeLessThanOrEqual(2);
     expect(await Promise.all(waiting.map(async (answer) => answer))).toHaveLength(100);
-    expect(db.freshen()).not.toBe(waiting[0]);
+    expect(db.refreshVersion()).not.toBe(waiting[0]);
   });
 });
 

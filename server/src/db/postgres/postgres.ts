@@ -4,15 +4,15 @@ import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import { StartupError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
-import type { Arguments, Database, HotQuery } from '../database.ts';
-import { KeptUntilCommit } from '../kept.ts';
+import type { Arguments, Database, PreparedQuery } from '../database.ts';
+import { CommitVersionedCache } from '../kept.ts';
 import { requireSharedStore, requireWholeStore } from '../move/move-target.ts';
 import { postgresAddresses } from '../postgres-address.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
 import { codeOf } from './postgres-connection.ts';
 import { listsMax, PostgresLists } from './postgres-lists.ts';
-import { PostgresMark } from './postgres-mark.ts';
+import { PostgresDataVersion } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
 import { writing } from './postgres-transactions.ts';
 import { PostgresWords } from './postgres-words.ts';
@@ -108,7 +108,7 @@ export async function openPostgres(
  * Returns a function that runs a query prepared once on each connection, under a name that identifies it: under another
  * one once a newer release has added columns to its tables, which the earlier statement does not return. Rule: NODE-9.
  */
-function preparedQuery(pool: PostgresPool, text: string) {
+function queryRunner(pool: PostgresPool, text: string) {
   const hash = createHash('sha1').update(text).digest('hex');
   let name = hash;
   let changes = 0;
@@ -129,34 +129,34 @@ function preparedQuery(pool: PostgresPool, text: string) {
 }
 
 /** Runs queries that are prepared once on each connection. */
-function hotQueries(read: Kysely<Tables>, pool: PostgresPool, mark: PostgresMark) {
+function preparedQueries(read: Kysely<Tables>, pool: PostgresPool, mark: PostgresDataVersion) {
   const runners = new Map<unknown, (args: never) => Promise<unknown>>();
 
-  function prepareHot<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => Promise<T | undefined> {
+  function prepareHot<A extends Arguments, T>(query: PreparedQuery<A, T>): (args: A) => Promise<T | undefined> {
     const { sql: text, bind } = compileStatement(query, read);
-    const ask = preparedQuery(pool, text);
+    const ask = queryRunner(pool, text);
     const readFirst = async (values: unknown[]) => {
       const { rows } = await ask(values);
       return rows.length === 0 ? undefined : query.toValue(rows[0]);
     };
-    const kept = new KeptUntilCommit<string, T>(() => mark.read());
+    const kept = new CommitVersionedCache<string, T>(() => mark.read());
     const keepFirst = async (values: unknown[]) => {
       const key = values.join('\0');
-      await mark.freshen();
+      await mark.refreshVersion();
       const known = kept.get(key);
       if (known !== undefined) return known;
-      const stamp = kept.stamp();
+      const stamp = kept.currentVersion();
       const value = await readFirst(values);
       if (value !== undefined) kept.put(key, value, stamp);
       return value;
     };
-    const first = query.keep ? keepFirst : readFirst;
+    const first = query.isCached ? keepFirst : readFirst;
     const runner = (args: A) => first(bind(args));
     runners.set(query, runner);
     return runner;
   }
 
-  return async <A extends Arguments, T>(query: HotQuery<A, T>, args: A): Promise<T | undefined> => {
+  return async <A extends Arguments, T>(query: PreparedQuery<A, T>, args: A): Promise<T | undefined> => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepareHot` put there for this very query
     const runner = runners.get(query) as ((args: A) => Promise<T | undefined>) | undefined;
     return (runner ?? prepareHot(query))(args);
@@ -171,24 +171,24 @@ interface Pools {
 
 function postgresDatabase(read: Kysely<Tables>, { pool, marks, lists: listPool }: Pools): Database {
   const lists = new PostgresLists(listPool);
-  const { transaction, note, health } = writing(read);
-  const mark = new PostgresMark(marks, (askedMs) => {
+  const { transaction, sideTransaction: note, health } = writing(read);
+  const mark = new PostgresDataVersion(marks, (askedMs) => {
     pool.giveUp(askedMs);
     listPool.giveUp(askedMs);
   });
   // Callers that wait for a lost server are rejected even if no other query is sent.
   const pulse = setInterval(() => {
-    if (pool.isInUse || listPool.isInUse) mark.freshen().catch(() => {});
+    if (pool.isInUse || listPool.isInUse) mark.refreshVersion().catch(() => {});
   }, pulseMs).unref();
   return {
     isShared: true,
     read,
     transaction,
-    note,
-    first: hotQueries(read, pool, mark),
+    sideTransaction: note,
+    first: preparedQueries(read, pool, mark),
     batches: (query, reader) => lists.read(query, reader),
-    freshen: () => mark.freshen(),
-    commitMark: () => mark.read(),
+    refreshVersion: () => mark.refreshVersion(),
+    dataVersion: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
       await health.check();

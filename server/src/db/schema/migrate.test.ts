@@ -49,11 +49,11 @@ describe('migrate', () => {
 
   it('may run again and changes nothing then (STORE-9)', async () => {
     await migrate(db, clock);
-    const [before, mark] = [schema(), db.commitMark()];
+    const [before, mark] = [schema(), db.dataVersion()];
     await migrate(db, clock);
     expect(schema()).toEqual(before);
     expect(await versions()).toHaveLength(latest);
-    expect(db.commitMark()).toBe(mark);
+    expect(db.dataVersion()).toBe(mark);
   });
 
   it('keeps what is stored when it runs again (STORE-9)', async () => {

@@ -6,9 +6,9 @@ import type Sqlite from 'better-sqlite3';
  * loop, however many requests the turn serves: a commit of this process counts at once, one of another process from the
  * next turn on, which is before any request that was sent after it is read.
  */
-export class CommitMark {
+export class DataVersion {
   readonly #statement: Sqlite.Statement;
-  #mark: number | null = null;
+  #version: number | null = null;
   readonly #forget = () => this.forget();
 
   constructor(reader: Sqlite.Database) {
@@ -16,15 +16,15 @@ export class CommitMark {
   }
 
   read(): number {
-    if (this.#mark === null) {
-      this.#mark = Number(this.#statement.get());
+    if (this.#version === null) {
+      this.#version = Number(this.#statement.get());
       setImmediate(this.#forget);
     }
-    return this.#mark;
+    return this.#version;
   }
 
   /** To be called after each commit of this process. */
   forget(): void {
-    this.#mark = null;
+    this.#version = null;
   }
 }

@@ -8,15 +8,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { nextTurn } from '../../../test/support/second-connection.ts';
 import { watchSqlite } from '../../../test/support/statement-watch.ts';
 import { TestClock } from '../../../test/support/test-clock.ts';
-import { type Database, hotQuery, keptQuery, type Placeholders } from '../database.ts';
+import { cachedQuery, type Database, type Placeholders, preparedQuery } from '../database.ts';
 import { isStoreFailure } from '../failures.ts';
 import { migrate } from '../schema/migrate.ts';
 import { openSqlite } from './sqlite.ts';
 
-const selectCounter = hotQuery((read, { name }: Placeholders<{ name: string }>) =>
+const selectCounter = preparedQuery((read, { name }: Placeholders<{ name: string }>) =>
   read.selectFrom('counters').where('name', '=', name).where('value', '>', 0).select('value'),
 );
-const selectKept = keptQuery(
+const selectKept = cachedQuery(
   (read, { name }: Placeholders<{ name: string }>) =>
     read.selectFrom('counters').where('name', '=', name).select('value'),
   ({ value }) => ({ value }),
@@ -110,7 +110,7 @@ describe('the embedded store', () => {
   });
 
   it('changes commitMark with every commit, its own and that of others, and with nothing else (AUTH-27)', async () => {
-    const marks = [db.commitMark()];
+    const marks = [db.dataVersion()];
     const uncommitted: unknown[] = [];
     await seen();
     await db.transaction((tx) => tx.selectFrom('counters').select('value').execute());
@@ -118,23 +118,23 @@ describe('the embedded store', () => {
       .transaction(async (tx) => {
         await tx.insertInto('counters').values({ name: 'user', value: 7 }).execute();
         // What is not committed yet does not count.
-        uncommitted.push(db.commitMark());
+        uncommitted.push(db.dataVersion());
         throw new Error('changed its mind');
       })
       .catch(() => {});
     await nextTurn();
-    expect([...uncommitted, db.commitMark()]).toEqual([marks[0], marks[0]]);
+    expect([...uncommitted, db.dataVersion()]).toEqual([marks[0], marks[0]]);
 
     await set('user', 1);
-    marks.push(db.commitMark());
+    marks.push(db.dataVersion());
     const other = new Sqlite(join(directory, 'latchkey.db'));
     other.exec("UPDATE counters SET value = 2 WHERE name = 'user'");
     await nextTurn();
-    marks.push(db.commitMark());
+    marks.push(db.dataVersion());
     const second = openSqlite(directory);
     await set('user', 3, second);
     await nextTurn();
-    marks.push(db.commitMark());
+    marks.push(db.dataVersion());
     expect(new Set(marks).size).toBe(4);
     expect(await seen()).toEqual({ read: [3], hot: 3, kept: 3 });
     await second.close();

@@ -4,15 +4,15 @@ import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Compilable, Kysely, SqliteDialect, sql } from 'kysely';
 import { StartupError } from '../../base/errors.ts';
-import type { Arguments, Database, HotQuery, Tx } from '../database.ts';
+import type { Arguments, Database, PreparedQuery, Tx } from '../database.ts';
 import { startupReason, storeFile } from '../files/data-dir.ts';
-import { KeptUntilCommit } from '../kept.ts';
+import { CommitVersionedCache } from '../kept.ts';
 import { requireNotMoved, untilMoved } from '../move/moved.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
 import { WriteHealth } from '../write-health.ts';
 import { BatchReader } from './batch-reader.ts';
-import { CommitMark } from './commit-mark.ts';
+import { DataVersion } from './commit-mark.ts';
 
 /** Milliseconds that a reading connection may wait, which blocks the whole process; readers hardly ever wait. */
 const readTimeoutMs = 5_000;
@@ -162,7 +162,7 @@ async function writeTheSame(tx: Tx): Promise<void> {
 }
 
 /** Runs transactions, and notes whether the store writes. */
-function transactions(write: Kysely<Tables>, mark: CommitMark) {
+function transactions(write: Kysely<Tables>, mark: DataVersion) {
   const health = new WriteHealth(() => transaction(writeTheSame));
 
   async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
@@ -181,33 +181,33 @@ function transactions(write: Kysely<Tables>, mark: CommitMark) {
 }
 
 /** Runs queries that are prepared once. */
-function hotQueries(reader: Sqlite.Database, read: Kysely<Tables>, mark: CommitMark): Database['first'] {
+function preparedQueries(reader: Sqlite.Database, read: Kysely<Tables>, mark: DataVersion): Database['first'] {
   const prepared = new Map<unknown, (args: never) => unknown>();
 
-  function prepare<A extends Arguments, T>(query: HotQuery<A, T>): (args: A) => T | undefined {
+  function prepare<A extends Arguments, T>(query: PreparedQuery<A, T>): (args: A) => T | undefined {
     const { sql, bind } = compileStatement(query, read);
     const statement = reader.prepare(sql);
     const readFirst = (values: unknown[]) => {
       const row = statement.get(values);
       return row === undefined ? undefined : query.toValue(row);
     };
-    const kept = new KeptUntilCommit<string, T>(() => mark.read());
+    const kept = new CommitVersionedCache<string, T>(() => mark.read());
     const keepFirst = (values: unknown[]) => {
       const key = values.join('\0');
       const known = kept.get(key);
       if (known !== undefined) return known;
       // Reading is synchronous here: nothing can be committed between the stamp and the row.
       const value = readFirst(values);
-      if (value !== undefined) kept.put(key, value, kept.stamp());
+      if (value !== undefined) kept.put(key, value, kept.currentVersion());
       return value;
     };
-    const first = query.keep ? keepFirst : readFirst;
+    const first = query.isCached ? keepFirst : readFirst;
     const runner = (args: A) => first(bind(args));
     prepared.set(query, runner);
     return runner;
   }
 
-  return async <A extends Arguments, T>(query: HotQuery<A, T>, args: A) => {
+  return async <A extends Arguments, T>(query: PreparedQuery<A, T>, args: A) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `prepare` put there for this very query
     const runner = prepared.get(query) as ((args: A) => T | undefined) | undefined;
     return (runner ?? prepare(query))(args);
@@ -219,18 +219,18 @@ function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists:
     new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
   const write = kysely(writer);
   const read = kysely(reader);
-  const mark = new CommitMark(reader);
+  const mark = new DataVersion(reader);
   const { transaction, health } = transactions(write, mark);
 
   return {
     isShared: false,
     read,
     transaction,
-    note: transaction,
-    first: hotQueries(reader, read, mark),
+    sideTransaction: transaction,
+    first: preparedQueries(reader, read, mark),
     batches: <R>(query: Compilable<R>, reader: string) => lists.read(query, reader),
-    freshen: () => null,
-    commitMark: () => mark.read(),
+    refreshVersion: () => null,
+    dataVersion: () => mark.read(),
     check: async () => {
       await read.selectFrom('schema_migrations').select('version').limit(1).execute();
       await health.check();

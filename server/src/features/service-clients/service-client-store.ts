@@ -1,5 +1,5 @@
 import type { CredentialHash } from '../../base/secret.ts';
-import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { type Placeholders, preparedQuery, type Reader, type Tx } from '../../db/database.ts';
 import { areAdministrators } from '../../db/members/membership.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { StoredClient } from './service-client.ts';
@@ -65,7 +65,7 @@ export function selectClient(read: Reader, id: string, nowMs: number) {
 }
 
 /** A service's token by its hash, whose client has not ended; with when the token, and what made its client, expires. */
-export const selectServiceToken = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
+export const selectServiceToken = preparedQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   openClients(read)
     .innerJoin('service_tokens as t', 't.client_id', 'c.id')
     .where('t.hash', '=', hash)

@@ -1,11 +1,11 @@
 import type { CredentialHash } from '../../base/secret.ts';
-import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { type Placeholders, preparedQuery, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import type { StoredRefreshToken } from './session.ts';
 
 /** A session token by its hash, with the state of its session, owner and organization. */
-export const selectAccessToken = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
+export const selectAccessToken = preparedQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   read
     .selectFrom('session_tokens as t')
     .innerJoin('sessions as s', 's.id', 't.session_id')

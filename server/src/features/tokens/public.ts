@@ -102,7 +102,7 @@ export async function storeLastUsed({ db }: AllServices, uses: ReadonlyMap<strin
   // In one order for all nodes, so that none waits for one that waits for it.
   const all = [...uses].sort(([one], [other]) => (one < other ? -1 : 1));
   for (let start = 0; start < all.length; start += batchRows) {
-    await db.note((tx) => updateLastUsed(tx, all.slice(start, start + batchRows)));
+    await db.sideTransaction((tx) => updateLastUsed(tx, all.slice(start, start + batchRows)));
     await setImmediate();
   }
 }

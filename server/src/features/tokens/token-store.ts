@@ -1,6 +1,6 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
-import { hotQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { type Placeholders, preparedQuery, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
 import { verifiedEmail } from '../../db/members/people.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
@@ -34,7 +34,7 @@ function tokenStates(read: Reader) {
 }
 
 /** The state of a token, by its hash. */
-export const selectTokenByHash = hotQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
+export const selectTokenByHash = preparedQuery((read, { hash }: Placeholders<{ hash: CredentialHash }>) =>
   tokenStates(read).where('t.hash', '=', hash),
 );
 

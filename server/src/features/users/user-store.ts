@@ -1,12 +1,12 @@
 import type { ExpressionBuilder } from 'kysely';
-import { keptQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { cachedQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
 import { verifiedEmail } from '../../db/members/people.ts';
 import type { Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
 
 /** The record of one active user. */
-export const selectActiveUserRecord = keptQuery(
+export const selectActiveUserRecord = cachedQuery(
   (read, { id }: Placeholders<{ id: string }>) =>
     read.selectFrom('users').where('id', '=', id).where('is_deleted', '=', 0).selectAll(),
   toUserRecord,

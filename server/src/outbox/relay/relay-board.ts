@@ -24,7 +24,7 @@ function isSameView(one: RelayView, other: RelayView): boolean {
 export class RelayBoard {
   readonly #read: Reader;
   readonly #newest = new Map<EventSource, Promise<number>>();
-  #mark: number | null = null;
+  #version: number | null = null;
   #views: Promise<(name: string) => Omit<RelayView, 'newest'>> | null = null;
 
   constructor(read: Reader) {
@@ -38,10 +38,10 @@ export class RelayBoard {
   async isStill(
     name: string,
     source: EventSource,
-    { mark, seen }: { mark: number; seen: RelayView },
+    { version, seen }: { version: number; seen: RelayView },
   ): Promise<boolean> {
-    if (mark !== this.#mark) {
-      this.#mark = mark;
+    if (version !== this.#version) {
+      this.#version = version;
       this.#views = null;
       this.#newest.clear();
     }

@@ -109,7 +109,7 @@ export class Relay {
     const nowMs = clock.now();
     if (this.#heldUntilMs - nowMs > prolongBeforeMs) return true;
     const untilMs = nowMs + holdMs;
-    const isHeld = await db.note((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
+    const isHeld = await db.sideTransaction((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
     this.#heldUntilMs = isHeld ? untilMs : 0;
     return isHeld;
   }
@@ -127,7 +127,7 @@ export class Relay {
     if (event && failure && failure.kind !== 'refused') {
       return this.#fail({ relay, position: relay.position, failed: event, failure });
     }
-    await db.note(async (tx) => {
+    await db.sideTransaction(async (tx) => {
       const attempts = letter.attempts + 1;
       if (failure) return updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason });
       await deleteLetter(tx, letter.id);
@@ -152,7 +152,7 @@ export class Relay {
     const deliveredAt = delivered > 0 ? clock.now() : null;
     const step = { name, holder, from: position };
     // If the position was moved meanwhile, that wins, and these events are sent again.
-    const isOurs = await db.note((tx) => updatePosition(tx, step, { to, deliveredAt }));
+    const isOurs = await db.sideTransaction((tx) => updatePosition(tx, step, { to, deliveredAt }));
     if (!isOurs) this.#heldUntilMs = 0;
     metrics.countRelayed(name, 'delivered', delivered);
   }
@@ -197,7 +197,7 @@ export class Relay {
     }
     const isOver = failure.kind === 'unavailable' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
     const pauseMs = Math.max(retry.pauseMs(attempts), failure.retryAfterMs ?? 0);
-    const isNoted = await this.#parts.db.note((tx) =>
+    const isNoted = await this.#parts.db.sideTransaction((tx) =>
       updateFailure(tx, step, {
         attempts,
         refusals,
@@ -226,7 +226,7 @@ export class Relay {
   ): Promise<Next> {
     const { db, clock, newId, metrics, log } = this.#parts;
     const { sequence } = failed.envelope;
-    const isOurs = await db.note(async (tx) => {
+    const isOurs = await db.sideTransaction(async (tx) => {
       if (!(await updatePosition(tx, step, { to: sequence, deliveredAt: null }))) return false;
       await upsertLetter(tx, {
         id: newId(),

@@ -68,11 +68,11 @@ async function waitForWork(
   const isDue = () => clock.now() >= untilMs || untilMs - clock.now() > leftMs;
   let { mark } = given;
   for (;;) {
-    await watch.wait({ until: () => watch.mark !== mark || isDue(), signal });
-    mark = watch.mark;
+    await watch.wait({ until: () => watch.version !== mark || isDue(), signal });
+    mark = watch.version;
     if (signal.aborted || isDue() || !seen) return;
     // Where the store fails, the step that comes next tells.
-    if (!(await board.isStill(name, source, { mark, seen }).catch(() => false))) return;
+    if (!(await board.isStill(name, source, { version: mark, seen }).catch(() => false))) return;
   }
 }
 
@@ -99,7 +99,7 @@ async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal
     endMs = performance.now() + flushMsMax;
   });
   for (;;) {
-    const { mark } = watch;
+    const { version: mark } = watch;
     const next = await step();
     if (next?.kind === 'ended' || performance.now() >= endMs) break;
     if (next?.kind === 'again') continue;
@@ -165,9 +165,9 @@ export function startRelays(parts: RelaysParts): Relays {
     // Not before everything is composed that it needs.
     await setImmediate();
     while (!signal.aborted) {
-      const { mark } = watch;
+      const { version: mark } = watch;
       await look().catch((error: unknown) => log.error({ err: error }, 'the subscriptions could not be read'));
-      await watch.wait({ until: () => watch.mark !== mark, msMax: lookEveryMs, signal });
+      await watch.wait({ until: () => watch.version !== mark, msMax: lookEveryMs, signal });
     }
     await Promise.all([...running.keys()].map(stop));
   }
