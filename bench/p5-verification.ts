@@ -8,7 +8,7 @@ import { createOrganization } from './latchkey.ts';
 
 const warmUpIterations = 20_000;
 const iterations = 200_000;
-const batches = 5;
+const rows = 5;
 
 type Verify = () => unknown;
 
@@ -78,7 +78,7 @@ async function measureVerification(verify: Verify) {
   await warmUp(verify);
   await warmUp(handBack);
   const each: number[] = [];
-  for (let batch = 0; batch < batches; batch++) {
+  for (let batch = 0; batch < rows; batch++) {
     const without = await cpuMicrosecondsEach(handBack);
     const using = await cpuMicrosecondsEach(verify);
     each.push(using - without);

@@ -6,13 +6,13 @@ import { CommandError } from './failures.ts';
  * a file that is there already.
  * @returns how many lines there were
  */
-export async function writeNewFile(file: string, batches: AsyncIterable<readonly string[]>): Promise<number> {
+export async function writeNewFile(file: string, rows: AsyncIterable<readonly string[]>): Promise<number> {
   const out = await open(file, 'wx', 0o600).catch((error: unknown) => {
     throw new CommandError('failed', `The file ${file} cannot be created, or exists already`, { cause: error });
   });
   try {
     let written = 0;
-    for await (const lines of batches) {
+    for await (const lines of rows) {
       await out.write(lines.join(''));
       written += lines.length;
     }

@@ -35,11 +35,11 @@ function firstActive(staging: Staging, userIds: readonly string[]): Staged<'user
 
 /** Returns the data for creating the organization; ends the command where the file lacks them. Rule: CLI-17. */
 export function findFounding(staging: Staging): Founding {
-  const [[record] = []] = staging.batches('organization', 1);
+  const [[record] = []] = staging.rows('organization', 1);
   if (!record) throw refuse('document of one: create it with POST /api/v1/org, or put it into the file');
   const groupIds: Partial<Record<string, string>> = {};
   let administrator: Staged<'users'> | null = null;
-  for (const batch of staging.batches('groups', atOnce)) {
+  for (const batch of staging.rows('groups', atOnce)) {
     for (const { id, content } of batch.filter(({ content: { group } }) => comesWithOrganization(group))) {
       if (id !== null) groupIds[content.group.type] ??= id;
       if (content.group.type === 'admin') administrator ??= firstActive(staging, content.userIds);

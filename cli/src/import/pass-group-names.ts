@@ -9,7 +9,7 @@ export type GroupsByName = ReadonlyMap<string, { readonly id: string; readonly t
 /** Returns every group name of the file's users, as it is written first, by its folded form. */
 function namesOf({ staging }: Pass): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
-  for (const batch of staging.batches('users', atOnce)) {
+  for (const batch of staging.rows('users', atOnce)) {
     for (const name of batch.flatMap(({ content }) => content.groups)) {
       const folded = foldCase(name);
       if (!names.has(folded)) names.set(folded, name);

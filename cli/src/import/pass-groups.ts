@@ -93,7 +93,7 @@ async function passGroup(pass: Pass, record: Staged<'groups'>): Promise<void> {
 
 /** Goes through the groups of a dump. Rule: CLI-17. */
 export async function passGroups(pass: Pass): Promise<void> {
-  for (const batch of pass.staging.batches('groups', atOnce)) {
+  for (const batch of pass.staging.rows('groups', atOnce)) {
     for (const record of batch) {
       await passGroup(pass, record);
       pass.advance(1);

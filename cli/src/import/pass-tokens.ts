@@ -70,7 +70,7 @@ async function planBatch(
 /** Goes through the tokens of a dump. Rules: CLI-17, CLI-20, CRED-4, CRED-12. */
 export async function passTokens(pass: Pass): Promise<void> {
   const ends = new InheritedEnds(pass.staging);
-  for (const batch of pass.staging.batches('tokens', atOnce)) {
+  for (const batch of pass.staging.rows('tokens', atOnce)) {
     const planned = await step(pass, async (read, tx) => {
       const all = await planBatch(pass, read, { ends, batch });
       if (tx) await write(pass, tx, all);

@@ -121,7 +121,7 @@ async function joinGroups(
 /** Imports the users of a file. @param groups those that the file names */
 export async function passUsers(pass: Pass, groups: GroupsByName): Promise<void> {
   const { staging, orgId, nowMs } = pass;
-  for (const batch of staging.batches('users', atOnce)) {
+  for (const batch of staging.rows('users', atOnce)) {
     const known = batch.filter((record) => {
       if (unknownGroup(record, groups) === null) return true;
       staging.reject('users', record, { field: 'groups', message: 'names a group that is not here' });

@@ -89,7 +89,7 @@ export class Staging {
   }
 
   /** The records of a kind in the order of the file, in batches, none of them empty. */
-  *batches<K extends Kind>(kind: K, size: number): Generator<readonly Staged<K>[]> {
+  *rows<K extends Kind>(kind: K, size: number): Generator<readonly Staged<K>[]> {
     for (let last = 0; ; ) {
       const found = this.#scratch.after(kind, last, size);
       last = found.at(-1)?.number ?? 0;

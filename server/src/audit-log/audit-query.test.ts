@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { watchStatements } from '../../test/support/statement-watch.ts';
 import { TestApp } from '../../test/support/test-app.ts';
 import { appendAudit } from './audit-log.ts';
-import { auditBatches, selectAuditPage } from './audit-query.ts';
+import { selectAuditPage, streamAudit } from './audit-query.ts';
 
 const actor = 'a'.repeat(24);
 const many = 12_000;
@@ -50,7 +50,7 @@ describe('a search for what an index does not find', () => {
 
   it('finds all of them, the oldest first (AUDIT-13)', async () => {
     const found: number[] = [];
-    for await (const rows of auditBatches(app.services.db.read, filter)) {
+    for await (const rows of streamAudit(app.services.db.read, filter)) {
       found.push(...rows.map(({ sequence }) => sequence));
     }
     expect(found).toEqual(wanted);
@@ -63,7 +63,7 @@ describe('a search for what an index does not find', () => {
       Array(2).fill(many - wanted.length),
     );
     let count = 0;
-    for await (const rows of auditBatches(app.services.db.read, all)) count += rows.length;
+    for await (const rows of streamAudit(app.services.db.read, all)) count += rows.length;
     expect(count).toBe(many - wanted.length);
   });
 
@@ -78,7 +78,7 @@ describe('a search for what an index does not find', () => {
     const newest = await selectAuditPage(read, range, { before: { occurredAt: 1e14, sequence: 1 }, limit: many });
     expect(newest.map(({ sequence }) => sequence).sort((one, other) => one - other)).toEqual(sequences);
     const oldest: number[] = [];
-    for await (const rows of auditBatches(read, range)) oldest.push(...rows.map(({ sequence }) => sequence));
+    for await (const rows of streamAudit(read, range)) oldest.push(...rows.map(({ sequence }) => sequence));
     expect(oldest.toReversed()).toEqual(newest.map(({ sequence }) => sequence));
   });
 

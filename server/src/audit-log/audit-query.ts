@@ -162,7 +162,7 @@ const rowsAtOnce = 500;
  * All records that there are at the beginning, the oldest first, in batches, each in a turn of the event loop of its own.
  * Nothing of the store is held between two, however slowly they are taken. Rule: AUDIT-13.
  */
-export async function* auditBatches(read: Reader, filter: AuditFilter): AsyncGenerator<readonly AuditLog[]> {
+export async function* streamAudit(read: Reader, filter: AuditFilter): AsyncGenerator<readonly AuditLog[]> {
   const wish = { direction: 'asc', limit: rowsAtOnce, sequenceMax: await readCounter(read, 'audit') } as const;
   let place: AuditPlace | null = null;
   do {

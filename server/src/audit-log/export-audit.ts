@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import type { Database, Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/schema/event-tables.ts';
 import { toAuditEntry } from './audit-events.ts';
-import { type AuditFilter, auditBatches } from './audit-query.ts';
+import { type AuditFilter, streamAudit } from './audit-query.ts';
 import { canonicalJson } from './chain.ts';
 
 /** The forms in which records are exported. */
@@ -90,7 +90,7 @@ export async function* exportAudit(
 ): AsyncGenerator<string> {
   let written = 0;
   if (format === 'csv') yield toCsv([], true);
-  for await (const rows of auditBatches(read, filter)) {
+  for await (const rows of streamAudit(read, filter)) {
     yield format === 'csv' ? toCsv(rows, false) : rows.map(toLine).join('');
     written += rows.length;
     await onBatch(written);

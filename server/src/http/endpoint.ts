@@ -79,7 +79,7 @@ interface HandlerInput<S extends Shape> {
 
 type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
 /** An array may also come in batches. */
-type Answer<B> = B | (B extends readonly (infer T)[] ? InBatches<T> : never);
+type Answer<B> = B | (B extends readonly (infer T)[] ? StreamedList<T> : never);
 
 /** Declaration of the tool of an operation. Hints that are absent follow from the method. Rules: MCP-5, MCP-11. */
 export interface ToolDeclaration {
@@ -155,7 +155,7 @@ type Spec<S extends Shape> = Description &
     handle(
       services: ServicesOf<S['policy']>,
       input: HandlerInput<S>,
-    ): Promise<Answer<Body<S>> | RecordInBatches<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
+    ): Promise<Answer<Body<S>> | RecordWithStreamedList<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
   };
 
 /** An endpoint without its types, for the router, the documentation and the tests. */
@@ -189,16 +189,19 @@ export class PassedAnswer {
 }
 
 /** An array that is too long to be held whole: its items in batches, none of them empty, sent as they come. */
-export class InBatches<T> {
-  readonly batches: AsyncIterable<readonly T[]>;
+export class StreamedList<T> {
+  readonly rows: AsyncIterable<readonly T[]>;
 
-  constructor(batches: AsyncIterable<readonly T[]>) {
-    this.batches = batches;
+  constructor(rows: AsyncIterable<readonly T[]>) {
+    this.rows = rows;
   }
 
   /** The same list with each item made into another. */
-  static async *map<R, T>(batches: AsyncIterable<readonly R[]>, toItem: (row: R) => T): AsyncGenerator<readonly T[]> {
-    for await (const rows of batches) yield rows.map(toItem);
+  static async *map<R, T>(
+    rowBatches: AsyncIterable<readonly R[]>,
+    toItem: (row: R) => T,
+  ): AsyncGenerator<readonly T[]> {
+    for await (const rows of rowBatches) yield rows.map(toItem);
   }
 }
 
@@ -206,13 +209,13 @@ export class InBatches<T> {
  * A record that ends with an array which is too long to be held whole: the array's items in batches, sent as they come.
  * The array is the last field of the declared schema.
  */
-export class RecordInBatches<T> extends InBatches<T> {
+export class RecordWithStreamedList<T> extends StreamedList<T> {
   readonly field: string;
   /** With an empty array in the place of the long one. */
   readonly record: Readonly<Record<string, unknown>>;
 
-  constructor(field: string, record: Readonly<Record<string, unknown>>, batches: AsyncIterable<readonly T[]>) {
-    super(batches);
+  constructor(field: string, record: Readonly<Record<string, unknown>>, rows: AsyncIterable<readonly T[]>) {
+    super(rows);
     this.field = field;
     this.record = record;
   }

@@ -4,7 +4,7 @@ import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import { type RefusedError, refuseInput } from '../base/errors.ts';
 import { rowsCharged, spending } from '../http/budgets.ts';
-import { PassedAnswer, RecordInBatches, WithHeaders } from '../http/endpoint.ts';
+import { PassedAnswer, RecordWithStreamedList, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
 import { describeFault } from '../http/server/answers.ts';
 import type { AllServices } from '../services.ts';
@@ -106,10 +106,13 @@ const tooLarge: ToolResult = {
  * Returns a response with its long list, read in batches, so that other requests get their turn; `null`: it is too
  * large.
  */
-async function withItems({ record, field, batches }: RecordInBatches<unknown>, charge: (rows: number) => void) {
+async function withItems(
+  { record, field, rows: rowBatches }: RecordWithStreamedList<unknown>,
+  charge: (rows: number) => void,
+) {
   const items: unknown[] = [];
   let length = 0;
-  for await (const batch of batches) {
+  for await (const batch of rowBatches) {
     charge(batch.length);
     items.push(...batch);
     length += JSON.stringify(batch).length;
@@ -183,7 +186,7 @@ export async function callTool(
     const carry = spending(endpoint, services);
     const work = () => endpoint.handle(services, input);
     const answer = await (carry ? carry(call.caller, work) : work());
-    const isLong = answer instanceof RecordInBatches;
+    const isLong = answer instanceof RecordWithStreamedList;
     const whole = isLong ? await withItems(answer, rowsCharged(services.limits, call.caller)) : answer;
     // Each step over a long list takes some time: others get their turn between them.
     if (isLong) await setImmediate();

@@ -67,7 +67,7 @@ export class PostgresConnection {
    * Streams the rows of a statement in batches of at most `rowsMax`. A reader that stops early ends the statement and
    * closes the connection, which would have to be waited for otherwise.
    */
-  async *batches<R>(statement: pg.QueryConfig, rowsMax: number): AsyncGenerator<R[]> {
+  async *stream<R>(statement: pg.QueryConfig, rowsMax: number): AsyncGenerator<R[]> {
     const cursor = this.#parts.client.query(new Cursor<R>(statement.text, statement.values));
     let isOver = false;
     try {

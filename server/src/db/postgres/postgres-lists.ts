@@ -31,14 +31,14 @@ export class PostgresLists {
       if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
       if (this.#running.all >= listsMax) throw refuseMore();
       this.#running.take(scope, reader);
-      return this.#batches<R>({ text: sql, values: [...parameters] }, scope);
+      return this.#stream<R>({ text: sql, values: [...parameters] }, scope);
     });
   }
 
-  async *#batches<R>(statement: QueryConfig, scope: Scope): AsyncGenerator<readonly R[]> {
+  async *#stream<R>(statement: QueryConfig, scope: Scope): AsyncGenerator<readonly R[]> {
     const connection = await this.#pool.connect();
     // Releases the snapshot of this list as well.
     scope.hold(() => connection.release());
-    yield* connection.batches<R>(statement, rowsMax);
+    yield* connection.stream<R>(statement, rowsMax);
   }
 }

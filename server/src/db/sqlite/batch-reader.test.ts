@@ -6,7 +6,7 @@ import type { Compilable } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
-import { BatchReader } from './batch-reader.ts';
+import { StreamReader } from './batch-reader.ts';
 
 interface Row {
   readonly n: number;
@@ -28,7 +28,7 @@ const upTo = (max: number) => query('SELECT n FROM numbers WHERE n <= ? ORDER BY
 describe('BatchReader', () => {
   let folder: string;
   let writer: Sqlite.Database;
-  let reader: BatchReader;
+  let reader: StreamReader;
   let opened: Sqlite.Database[];
   let readers = 0;
 
@@ -41,7 +41,7 @@ describe('BatchReader', () => {
     writer.exec('CREATE TABLE numbers (n INTEGER PRIMARY KEY)');
     add(1, 1_000);
     opened = [];
-    reader = new BatchReader(() => {
+    reader = new StreamReader(() => {
       const connection = new Sqlite(file, { readonly: true });
       connection.function('fail_at', (n, at) => {
         if (n === at) throw new Sqlite.SqliteError('disk I/O error', 'SQLITE_IOERR');
@@ -101,10 +101,10 @@ describe('BatchReader', () => {
     return busy === 1;
   }
 
-  async function sizesOf(batches: AsyncIterable<readonly Row[]>): Promise<number[]> {
+  async function sizesOf(rowBatches: AsyncIterable<readonly Row[]>): Promise<number[]> {
     const sizes: number[] = [];
     let expected = 1;
-    for await (const rows of batches) {
+    for await (const rows of rowBatches) {
       sizes.push(rows.length);
       for (const { n } of rows) expect(n).toBe(expected++);
     }
@@ -292,7 +292,7 @@ describe('BatchReader', () => {
 
   it('a connection that cannot be opened takes nothing away from later lists', async () => {
     let isBroken = true;
-    const other = new BatchReader(() => {
+    const other = new StreamReader(() => {
       if (isBroken) throw new Sqlite.SqliteError('unable to open database file', 'SQLITE_CANTOPEN');
       return new Sqlite(join(folder, 'store.db'));
     });

@@ -24,7 +24,7 @@ function refuseMore(): RefusedError {
  * Streams long lists, each over a connection of its own: a list sees one snapshot of the store from beginning to end,
  * and does not block the connection that verifies credentials.
  */
-export class BatchReader {
+export class StreamReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
   /** Lists under way, by whom they are for. */
@@ -42,7 +42,7 @@ export class BatchReader {
       const connection = this.#begin(scope, reader);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
       const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
-      return inBatches(rows);
+      return rowsOf(rows);
     });
   }
 
@@ -70,7 +70,7 @@ export class BatchReader {
   }
 }
 
-async function* inBatches<R>(rows: IterableIterator<R>): AsyncGenerator<readonly R[]> {
+async function* rowsOf<R>(rows: IterableIterator<R>): AsyncGenerator<readonly R[]> {
   let batch: R[] = [];
   try {
     for (let row = rows.next(); !row.done; row = rows.next()) {

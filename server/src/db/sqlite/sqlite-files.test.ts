@@ -63,9 +63,9 @@ describe('the files of the embedded store', () => {
       }
     });
     const list = async (reader: string) => {
-      const batches = db.batches(db.read.selectFrom('counters').selectAll(), reader)[Symbol.asyncIterator]();
-      await batches.next();
-      return batches;
+      const rows = db.batches(db.read.selectFrom('counters').selectAll(), reader)[Symbol.asyncIterator]();
+      await rows.next();
+      return rows;
     };
     const first = await list('ada');
     await write('a');

@@ -11,7 +11,7 @@ import { requireNotMoved, untilMoved } from '../move/moved.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
 import { WriteHealth } from '../write-health.ts';
-import { BatchReader } from './batch-reader.ts';
+import { StreamReader } from './batch-reader.ts';
 import { DataVersion } from './commit-mark.ts';
 
 /** Milliseconds that a reading connection may wait, which blocks the whole process; readers hardly ever wait. */
@@ -129,7 +129,7 @@ export function openSqlite(dataDir: string): Database {
     if (!isNew) requireContent(file);
     const writer = openWriter(file);
     if (isNew) chmodSync(file, 0o600);
-    const db = sqliteDatabase(writer, openReader(file), new BatchReader(() => openListReader(file)));
+    const db = sqliteDatabase(writer, openReader(file), new StreamReader(() => openListReader(file)));
     return untilMoved(db, dataDir);
   } catch (error) {
     throw startupReason(error, file);
@@ -214,7 +214,7 @@ function preparedQueries(reader: Sqlite.Database, read: Kysely<Tables>, mark: Da
   };
 }
 
-function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists: BatchReader): Database {
+function sqliteDatabase(writer: Sqlite.Database, reader: Sqlite.Database, lists: StreamReader): Database {
   const kysely = (connection: Sqlite.Database) =>
     new Kysely<Tables>({ dialect: new SqliteDialect({ database: new PreparingConnection(connection) }) });
   const write = kysely(writer);

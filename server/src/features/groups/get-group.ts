@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RefusedError } from '../../base/errors.ts';
-import { endpoint, InBatches, RecordInBatches } from '../../http/endpoint.ts';
+import { endpoint, RecordWithStreamedList, StreamedList } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { groupRecord, toGroupRecord } from './group.ts';
 import { selectGroup } from './group-store.ts';
@@ -20,7 +20,7 @@ export const getGroup = endpoint({
   async handle({ db }, { caller: { orgId, userId }, params: { groupId } }) {
     const group = await selectGroup(db.read, orgId, groupId);
     if (!group) throw new RefusedError('notFound');
-    const ids = InBatches.map(db.batches(memberIds(db.read, groupId), userId), ({ user_id }) => user_id);
-    return new RecordInBatches('users', toGroupRecord(group, []), ids);
+    const ids = StreamedList.map(db.batches(memberIds(db.read, groupId), userId), ({ user_id }) => user_id);
+    return new RecordWithStreamedList('users', toGroupRecord(group, []), ids);
   },
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint, InBatches } from '../../http/endpoint.ts';
+import { endpoint, StreamedList } from '../../http/endpoint.ts';
 import { idAnswer, listQuery } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { mergeMemberships } from './membership.ts';
@@ -30,6 +30,6 @@ export const listUsersWithGroups = endpoint({
     ),
   },
   async handle({ db }, { caller: { orgId, userId } }) {
-    return new InBatches(mergeMemberships(db.batches(selectMemberships(db.read, orgId), userId)));
+    return new StreamedList(mergeMemberships(db.batches(selectMemberships(db.read, orgId), userId)));
   },
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint, InBatches } from '../../http/endpoint.ts';
+import { endpoint, StreamedList } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
@@ -56,7 +56,7 @@ export const listUsers = endpoint({
     const isPaged = Object.values(query).some((value) => value !== undefined);
     if (isBlocked === 'true') return isPaged ? { users: [], pagination: toPagination(pageOf(query), 0) } : [];
     if (!isPaged) {
-      return new InBatches(InBatches.map(db.batches(selectActiveUsers(db.read, orgId), userId), toRecord));
+      return new StreamedList(StreamedList.map(db.batches(selectActiveUsers(db.read, orgId), userId), toRecord));
     }
     const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
     const filter = { orgId, search, hasLoggedIn, groupIds };

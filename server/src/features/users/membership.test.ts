@@ -14,17 +14,17 @@ function membership(user: number, group: number | null): StoredMembership {
   };
 }
 
-async function* batchesOf(batches: readonly (readonly StoredMembership[])[], onEnd = () => {}) {
+async function* batchesOf(rows: readonly (readonly StoredMembership[])[], onEnd = () => {}) {
   try {
-    yield* batches;
+    yield* rows;
   } finally {
     onEnd();
   }
 }
 
-async function mergedOf(batches: readonly (readonly StoredMembership[])[]) {
+async function mergedOf(rows: readonly (readonly StoredMembership[])[]) {
   const merged: { readonly fullName: string; readonly groups: readonly { readonly name: string }[] }[] = [];
-  for await (const users of mergeMemberships(batchesOf(batches))) {
+  for await (const users of mergeMemberships(batchesOf(rows))) {
     expect(users.length).toBeGreaterThan(0);
     merged.push(...users);
   }
@@ -69,8 +69,8 @@ describe('mergeMemberships (USER-19)', () => {
       fc.asyncProperty(fc.array(groups, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), async (people, size) => {
         const rows = people.flatMap((of, user) => of.map((group) => membership(user, group)));
         const starts = Array.from({ length: Math.ceil(rows.length / size) }, (_, place) => place * size);
-        const batches = starts.map((start) => rows.slice(start, start + size));
-        const merged = await mergedOf(batches);
+        const rowBatches = starts.map((start) => rows.slice(start, start + size));
+        const merged = await mergedOf(rowBatches);
         expect(merged.map(({ fullName }) => fullName)).toEqual(people.map((_, user) => `User ${user}`));
         const named = people.map((of) => of.flatMap((group) => (group === null ? [] : [`group ${group}`])));
         expect(merged.map((user) => user.groups.map(({ name }) => name))).toEqual(named);
@@ -80,9 +80,9 @@ describe('mergeMemberships (USER-19)', () => {
 
   it('ends what it reads from when it is stopped early', async () => {
     let hasEnded = false;
-    const batches = [[membership(1, 1), membership(2, 1)], [membership(3, 1)]];
+    const rows = [[membership(1, 1), membership(2, 1)], [membership(3, 1)]];
     const merged = mergeMemberships(
-      batchesOf(batches, () => {
+      batchesOf(rows, () => {
         hasEnded = true;
       }),
     );

@@ -35,10 +35,10 @@ function addMembership(users: WithGroups[], row: StoredMembership): void {
  * @param batches none of them empty; a user's memberships may be spread over two
  */
 export async function* mergeMemberships(
-  batches: AsyncIterable<readonly StoredMembership[]>,
+  rowBatches: AsyncIterable<readonly StoredMembership[]>,
 ): AsyncGenerator<readonly WithGroups[]> {
   let users: WithGroups[] = [];
-  for await (const rows of batches) {
+  for await (const rows of rowBatches) {
     for (const row of rows) addMembership(users, row);
     // The next batch may go on with the last one.
     const complete = users.slice(0, -1);

@@ -4,22 +4,22 @@ import { text as textOfStream } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Scope } from '../../base/scope.ts';
-import { InBatches } from '../endpoint.ts';
-import { batchBody } from './in-batches.ts';
+import { StreamedList } from '../endpoint.ts';
+import { streamedBody } from './in-batches.ts';
 
 /** Batches that say how far they were read, and whether they were ended. */
 class Watched {
   given = 0;
   ended = 0;
-  readonly list: InBatches<unknown>;
+  readonly list: StreamedList<unknown>;
 
-  constructor(batches: readonly (readonly unknown[] | Error)[]) {
-    this.list = new InBatches(this.#give(batches));
+  constructor(rows: readonly (readonly unknown[] | Error)[]) {
+    this.list = new StreamedList(this.#give(rows));
   }
 
-  async *#give(batches: readonly (readonly unknown[] | Error)[]) {
+  async *#give(rows: readonly (readonly unknown[] | Error)[]) {
     try {
-      for (const batch of batches) {
+      for (const batch of rows) {
         if (batch instanceof Error) throw batch;
         this.given += 1;
         yield batch;
@@ -38,7 +38,7 @@ const noFault = (error: unknown) => {
 };
 
 async function streamOf(watched: Watched, onFault: (error: unknown) => void = noFault): Promise<Readable> {
-  const body = await batchBody(watched.list, json, { scope: () => scope, onFault });
+  const body = await streamedBody(watched.list, json, { scope: () => scope, onFault });
   if (typeof body === 'string') throw new Error('expected a stream');
   return body;
 }
@@ -52,9 +52,9 @@ describe('batchBody', () => {
   });
 
   it('is text where there is nothing, or one batch', async () => {
-    expect(await batchBody(new Watched([]).list, json, { scope: () => scope, onFault: noFault })).toBe('[]');
+    expect(await streamedBody(new Watched([]).list, json, { scope: () => scope, onFault: noFault })).toBe('[]');
     const one = new Watched([[1, 'a', { b: null }]]);
-    expect(await batchBody(one.list, json, { scope: () => scope, onFault: noFault })).toBe('[1,"a",{"b":null}]');
+    expect(await streamedBody(one.list, json, { scope: () => scope, onFault: noFault })).toBe('[1,"a",{"b":null}]');
     expect(one.ended).toBe(1);
   });
 
@@ -65,10 +65,10 @@ describe('batchBody', () => {
   });
 
   it('is the JSON of all items, whatever the batches are (RUN-9)', async () => {
-    const batches = fc.array(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), { maxLength: 8 });
+    const rows = fc.array(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), { maxLength: 8 });
     await fc.assert(
-      fc.asyncProperty(batches, async (given) => {
-        const body = await batchBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault });
+      fc.asyncProperty(rows, async (given) => {
+        const body = await streamedBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault });
         expect(typeof body === 'string' ? body : await textOfStream(body)).toBe(JSON.stringify(given.flat()));
       }),
     );
@@ -77,7 +77,7 @@ describe('batchBody', () => {
   it('is a record with the items where its frame says, however many there are', async () => {
     const frame = ['{"n":1,"items":[', ']}'] as const;
     for (const given of [[], [[1]], [[1], [2, 3], [4]]]) {
-      const body = await batchBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault, frame });
+      const body = await streamedBody(new Watched(given).list, json, { scope: () => scope, onFault: noFault, frame });
       const text = typeof body === 'string' ? body : await textOfStream(body);
       expect(JSON.parse(text)).toEqual({ n: 1, items: given.flat() });
     }
@@ -88,7 +88,7 @@ describe('batchBody', () => {
       const request = new Scope();
       if (isEarly) request.end();
       const watched = new Watched(Array.from({ length: 50 }, () => big));
-      const body = await batchBody(watched.list, json, { scope: () => request, onFault: noFault });
+      const body = await streamedBody(watched.list, json, { scope: () => request, onFault: noFault });
       if (typeof body === 'string') throw new Error('expected a stream');
       request.end();
       await once(body, 'close');
@@ -109,9 +109,9 @@ describe('batchBody', () => {
   it.each([
     ['first', [new Error('broken')]],
     ['second', [[1], new Error('broken')]],
-  ])('throws when the %s batch fails, so that a refusal can be sent', async (_, batches) => {
-    const watched = new Watched(batches);
-    await expect(batchBody(watched.list, json, { scope: () => scope, onFault: noFault })).rejects.toThrow('broken');
+  ])('throws when the %s batch fails, so that a refusal can be sent', async (_, rows) => {
+    const watched = new Watched(rows);
+    await expect(streamedBody(watched.list, json, { scope: () => scope, onFault: noFault })).rejects.toThrow('broken');
     expect(watched.ended).toBe(1);
   });
 
@@ -127,7 +127,7 @@ describe('batchBody', () => {
     ],
   ])('breaks off when %s fails, and tells of it once', async (_, watched, serialize) => {
     const faults: unknown[] = [];
-    const body = await batchBody(watched.list, serialize, {
+    const body = await streamedBody(watched.list, serialize, {
       scope: () => scope,
       onFault: (error) => void faults.push(error),
     });
@@ -171,7 +171,7 @@ describe('batchBody', () => {
     expect(vi.getTimerCount()).toBe(1);
     await textOfStream(body);
     expect(vi.getTimerCount()).toBe(0);
-    await batchBody(new Watched([[1]]).list, json, { scope: () => scope, onFault: noFault });
+    await streamedBody(new Watched([[1]]).list, json, { scope: () => scope, onFault: noFault });
     expect(vi.getTimerCount()).toBe(0);
   });
 });
@@ -179,7 +179,7 @@ describe('batchBody', () => {
 describe('InBatches.map', () => {
   it('makes each item into another, and ends what it reads from when it is stopped', async () => {
     const watched = new Watched([[1, 2], [3], [4]]);
-    const mapped = InBatches.map(watched.list.batches, (item) => `item ${String(item)}`);
+    const mapped = StreamedList.map(watched.list.rows, (item) => `item ${String(item)}`);
     expect((await mapped.next()).value).toEqual(['item 1', 'item 2']);
     expect((await mapped.next()).value).toEqual(['item 3']);
     await mapped.return(undefined);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { second } from '../../base/clock.ts';
 import type { Scope } from '../../base/scope.ts';
-import type { InBatches } from '../endpoint.ts';
+import type { StreamedList } from '../endpoint.ts';
 
 /** Maximum duration of a list, however slow its reader: it keeps a snapshot of the store open. */
 const sendingMs = 60 * second;
@@ -27,7 +27,7 @@ async function* textOf(
   yield after;
 }
 
-interface BatchBodyOptions {
+interface StreamedBodyOptions {
   /** Scope of the request: the list ends with it. */
   readonly scope: () => Scope;
   /** Called with what made the stream break off. */
@@ -41,12 +41,12 @@ interface BatchBodyOptions {
  * thrown; later, the stream breaks off, and so does the connection. No batch is empty.
  * @param serialize writes an array of items as JSON
  */
-export async function batchBody(
-  { batches }: Pick<InBatches<unknown>, 'batches'>,
+export async function streamedBody(
+  { rows }: Pick<StreamedList<unknown>, 'rows'>,
   serialize: Serialize,
-  { scope, onFault, frame = ['[', ']'] }: BatchBodyOptions,
+  { scope, onFault, frame = ['[', ']'] }: StreamedBodyOptions,
 ): Promise<string | Readable> {
-  const iterator = batches[Symbol.asyncIterator]();
+  const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
   if (first.done) return frame.join('');
   const further = await iterator.next();

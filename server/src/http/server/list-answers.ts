@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Limits } from '../../limits/limits.ts';
 import { rowsCharged } from '../budgets.ts';
-import { type AnyEndpoint, type InBatches, RecordInBatches } from '../endpoint.ts';
+import { type AnyEndpoint, RecordWithStreamedList, type StreamedList } from '../endpoint.ts';
 import { answerText } from './answer-text.ts';
-import { batchBody } from './in-batches.ts';
+import { streamedBody } from './in-batches.ts';
 import { scopeOf } from './request-scope.ts';
 
 /** Serializer of the items of a response, and the text around them. */
@@ -38,16 +38,17 @@ export function listWriter(
   const recordText = json && answerText(json);
   const lastText = lastSchema && answerText(lastSchema);
 
-  function piecesOf(answer: InBatches<unknown>, reply: FastifyReply): Pieces {
-    if (answer instanceof RecordInBatches && recordText && lastText && answer.field === lastName) {
+  function piecesOf(answer: StreamedList<unknown>, reply: FastifyReply): Pieces {
+    if (answer instanceof RecordWithStreamedList && recordText && lastText && answer.field === lastName) {
       const text = recordText({ ...answer.record, [answer.field]: [] }, reply);
       return { itemsText: lastText, frame: [text.slice(0, -2), text.slice(-2)] };
     }
-    if (!listText || answer instanceof RecordInBatches) throw new Error(`${method} ${path} declares no such list`);
+    if (!listText || answer instanceof RecordWithStreamedList)
+      throw new Error(`${method} ${path} declares no such list`);
     return { itemsText: listText, frame: ['[', ']'] };
   }
 
-  return (answer: InBatches<unknown>, request: FastifyRequest, reply: FastifyReply) => {
+  return (answer: StreamedList<unknown>, request: FastifyRequest, reply: FastifyReply) => {
     const { itemsText, frame } = piecesOf(answer, reply);
     reply.type('application/json; charset=utf-8');
     // Its body would be discarded; only reading it would tell its length.
@@ -58,6 +59,6 @@ export function listWriter(
       return itemsText(items, reply);
     };
     const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
-    return batchBody(answer, serialize, { scope: () => scopeOf(request, reply), onFault, frame });
+    return streamedBody(answer, serialize, { scope: () => scopeOf(request, reply), onFault, frame });
   };
 }

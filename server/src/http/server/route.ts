@@ -6,7 +6,7 @@ import { bodyBytesOf, readBytes } from '../body/body.ts';
 import type { BodyBudgets } from '../body/body-budget.ts';
 import { spending } from '../budgets.ts';
 import { clientAddress } from '../client-address.ts';
-import { type AnyEndpoint, addressOf, InBatches, PassedAnswer, WithHeaders } from '../endpoint.ts';
+import { type AnyEndpoint, addressOf, PassedAnswer, StreamedList, WithHeaders } from '../endpoint.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from '../input.ts';
 import { answerForms, StreamedText } from '../media.ts';
 import { bodyBytesMax, readJsonBody } from '../request-rules.ts';
@@ -52,7 +52,7 @@ function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterP
   const mayBeNothing = statuses.includes(nothing);
 
   const jsonText = json && answerText(json);
-  const inBatches = listWriter(endpoint, json, { limits: services.limits, log });
+  const streamedList = listWriter(endpoint, json, { limits: services.limits, log });
 
   function passed({ status: code, body }: PassedAnswer, reply: FastifyReply) {
     reply.code(code);
@@ -71,7 +71,7 @@ function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterP
     const isNothing = mayBeNothing && answer === undefined;
     const code = isNothing ? nothing : status;
     if (code !== 200) reply.code(code);
-    if (answer instanceof InBatches) return inBatches(answer, request, reply);
+    if (answer instanceof StreamedList) return streamedList(answer, request, reply);
     if (!(answer instanceof WithHeaders)) return isNothing ? reply.send() : bodyOf(answer, reply);
     reply.headers(answer.headers);
     return answer.body === undefined ? reply.send() : bodyOf(answer.body, reply);
