@@ -17,16 +17,16 @@ import { openEverySchema } from './upgrades.ts';
 /** In the relay: moves on before anything is sent. */
 const markFirst: Edit = {
   file: 'outbox/relay/relay.js',
-  from: 'const { delivered, failure } = await this.#outlet.sink.deliver(events);',
+  from: 'const { delivered, failure } = await this.#subscription.sink.deliver(events);',
   to: `await this.#advance(relay, events.at(-1).envelope.sequence, events.length);
-        const { delivered, failure } = await this.#outlet.sink.deliver(events);`,
+        const { delivered, failure } = await this.#subscription.sink.deliver(events);`,
 };
 
 /** In the relay: takes a failure for an arrival. */
 const swallow = {
   file: 'outbox/relay/relay.js',
-  from: 'const { delivered, failure } = await this.#outlet.sink.deliver(events);',
-  to: `await this.#outlet.sink.deliver(events);
+  from: 'const { delivered, failure } = await this.#subscription.sink.deliver(events);',
+  to: `await this.#subscription.sink.deliver(events);
         const [delivered, failure] = [events.length, null];`,
 };
 

@@ -12,7 +12,7 @@ import { requireCurrentSchema } from '../../../server/src/db/schema/migrate.ts';
 import { findTokenCircles } from '../../../server/src/operator/imported-tokens/public.ts';
 import { auditStream } from '../../../server/src/outbox/envelope.ts';
 import { readNewest } from '../../../server/src/outbox/event-log.ts';
-import { isOutletOf } from '../../../server/src/outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../../../server/src/outbox/relay/outlet.ts';
 import { countLetters, selectRelays } from '../../../server/src/outbox/relay/relay-store.ts';
 import { openStore } from '../operator-store.ts';
 import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } from './check.ts';
@@ -77,7 +77,7 @@ export async function checkEvents({ read }: Database): Promise<Finding> {
   const problems: string[] = [];
   const relays = await selectRelays(read);
   for (const { name, position, failing_since: failingMs, last_error: reason } of relays) {
-    const behind = (isOutletOf(auditStream, name) ? auditEnd : newest) - position;
+    const behind = (isSubscriptionTo(auditStream, name) ? auditEnd : newest) - position;
     const dead = letters.get(name) ?? 0;
     if (dead > 0) problems.push(`${name} has set ${dead} events aside`);
     const minutes = failingMs === null ? 0 : Math.round((systemClock.now() - failingMs) / minute);

@@ -3,7 +3,7 @@ import type { Origin } from '../base/origin.ts';
 import { batchRows, removeInBatches } from '../db/batches.ts';
 import type { Reader } from '../db/database.ts';
 import { auditStream } from '../outbox/envelope.ts';
-import { isOutletOf } from '../outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../outbox/relay/outlet.ts';
 import { selectRelays } from '../outbox/relay/relay-store.ts';
 import type { AllServices, Services } from '../services.ts';
 import { selectAuditEnd } from './audit-events.ts';
@@ -76,7 +76,7 @@ export async function pruneAudit(services: AllServices): Promise<number> {
   const { db, clock, config, relays } = services;
   const days = config.auditRetentionDays;
   if (days === null || !relays.isAlive()) return 0;
-  const names = new Set(relays.names().filter((name) => isOutletOf(auditStream, name)));
+  const names = new Set(relays.names().filter((name) => isSubscriptionTo(auditStream, name)));
   const inUse = (await selectRelays(db.read)).filter(({ name }) => names.has(name));
   const last = await selectLastBefore(db.read, clock.now() - days * day);
   const upTo = Math.min(last, ...inUse.map(({ position }) => position));

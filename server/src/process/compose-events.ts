@@ -54,7 +54,7 @@ export function openEvents(
     watch: eventWatch,
     // The embedded store has one process: an earlier owner of a lease is gone.
     holder: parts.db.isShared ? randomUUID() : 'embedded',
-    outlets: async () => [...(await broker.outlets()), ...(await webhooks())],
+    subscriptions: async () => [...(await broker.subscriptions()), ...(await webhooks())],
   });
   let closing: Promise<void> | undefined;
   const closeAll = async (msMax?: number) => {

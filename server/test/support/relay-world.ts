@@ -168,7 +168,7 @@ export class Receiver {
 
 const source: EventSource = { newest: readNewest, read: readEvents };
 /** Pauses that move the clock as little as can be. */
-const retry = { pauseMs: () => 10, pauseMsMax: 20, giveUpAfterMs: Number.POSITIVE_INFINITY };
+const retry = { pauseMs: () => 10, pauseMsMax: 20, disableAfterMs: Number.POSITIVE_INFINITY };
 
 /** Beginning of a relay. */
 interface Beginning {
@@ -197,9 +197,9 @@ export async function withRelay(
     holder,
   };
   const sink = receiver.sink(life, 3);
-  const outlet = { name, source: twin.source ?? source, types: null, sink: twin.sink?.(sink) ?? sink, retry };
+  const subscription = { name, source: twin.source ?? source, types: null, sink: twin.sink?.(sink) ?? sink, retry };
   try {
-    await use(new Relay(outlet, parts));
+    await use(new Relay(subscription, parts));
   } finally {
     await end();
   }

@@ -12,7 +12,7 @@ const answerMsMin = 0.5 * second;
 const statement = { name: 'mark', text: 'select mark from writer where id = 1' };
 
 /**
- * Rejects where no response arrived in time, and calls `giveUp` first. A response that has arrived counts, although
+ * Rejects where no response arrived in time, and calls `disable` first. A response that has arrived counts, although
  * this process had no time to read it.
  */
 function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promise<T> {

@@ -4,7 +4,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
 import { readSpan } from '../../outbox/event-log.ts';
-import { isOutletOf } from '../../outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import { countLetters, selectRelays } from '../../outbox/relay/relay-store.ts';
 import { relayState, toRelayState } from './relay-state.ts';
 
@@ -32,7 +32,7 @@ export const listRelays = endpoint({
     const states = (await selectRelays(db.read)).map((stored) =>
       toRelayState(stored, {
         isServed: served.has(stored.name),
-        newest: isOutletOf(auditStream, stored.name) ? auditEnd : newest,
+        newest: isSubscriptionTo(auditStream, stored.name) ? auditEnd : newest,
         deadLetters: dead.get(stored.name) ?? 0,
       }),
     );

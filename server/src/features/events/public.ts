@@ -5,7 +5,7 @@ import type { Reader } from '../../db/database.ts';
 import type { OpenStream } from '../../http/media.ts';
 import { auditStream, type Envelope, type StreamedEvent } from '../../outbox/envelope.ts';
 import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../outbox/event-log.ts';
-import { isOutletOf } from '../../outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
 
@@ -51,7 +51,7 @@ export async function findEvents(
   read: Reader,
   letters: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
 ): Promise<ReadonlyMap<string, Envelope>> {
-  const isAudit = (relay: string) => isOutletOf(auditStream, relay);
+  const isAudit = (relay: string) => isSubscriptionTo(auditStream, relay);
   const sequencesOf = (audit: boolean) =>
     letters.filter(({ relay }) => isAudit(relay) === audit).map(({ sequence }) => sequence);
   const events = await readEventsOf(read, sequencesOf(false));

@@ -4,7 +4,7 @@ import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
-import { isOutletOf } from '../../outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import { selectRelay, updateReplay } from '../../outbox/relay/relay-store.ts';
 import { readingPosition } from './public.ts';
 
@@ -32,7 +32,7 @@ export const replayRelay = endpoint({
       const before = await selectRelay(tx, relay);
       if (!before) throw new RefusedError('notFound');
       // The audit log is kept whole.
-      const position = isOutletOf(auditStream, relay) ? after : await readingPosition(tx, after);
+      const position = isSubscriptionTo(auditStream, relay) ? after : await readingPosition(tx, after);
       await updateReplay(tx, relay, Math.min(position, before.position));
       await appendAudit(tx, services, {
         action: 'relay.replayed',

@@ -25,7 +25,7 @@ describe('listWebhookRelays', () => {
     await admin.patch(`/webhooks/${off.id}`, { enabled: false });
     const relays = await listWebhookRelays(app.services);
     expect(relays).toMatchObject([
-      { relay: `entity-events/webhook/${all.id}`, webhookId: all.id, types: null, giveUpAfterMs: day },
+      { relay: `entity-events/webhook/${all.id}`, webhookId: all.id, types: null, disableAfterMs: day },
       { webhookId: some.id, types: new Set(['userAdded', 'userDeleted']), sink: { batchMax: 1 } },
     ]);
     expect(relays).toHaveLength(2);

@@ -6,7 +6,7 @@ import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { type Envelope, type EventType, entityStream, eventTypes } from '../../outbox/envelope.ts';
-import { outletName } from '../../outbox/relay/outlet.ts';
+import { subscriptionName } from '../../outbox/relay/outlet.ts';
 import { deleteRelay } from '../../outbox/relay/relay-store.ts';
 import type { Sink } from '../../outbox/relay/sink.ts';
 import type { WebhookAttempt, WebhookSender, WebhookTarget } from '../../outbox/webhook-delivery/webhook-sender.ts';
@@ -26,7 +26,7 @@ import {
 
 const purpose = 'webhook-secret';
 /** Time for which a failing webhook is retried before it is disabled. Rule: EVENT-26. */
-const giveUpAfterMs = day;
+const disableAfterMs = day;
 
 /** The secret of a webhook as it is stored. Rule: EVENT-25. */
 export function encryptWebhookSecret({ encryption }: Pick<Services, 'encryption'>, secret: Secret): Promise<string> {
@@ -35,7 +35,7 @@ export function encryptWebhookSecret({ encryption }: Pick<Services, 'encryption'
 
 /** Names the position of a webhook in the event log. */
 export function relayOf(webhookId: string): string {
-  return outletName(entityStream, `webhook/${webhookId}`);
+  return subscriptionName(entityStream, `webhook/${webhookId}`);
 }
 
 /** A webhook that has not ended; throws `notFound` where there is none. Rule: SCOPE-26. */
@@ -126,7 +126,7 @@ export interface WebhookRelay {
   readonly types: ReadonlySet<EventType> | null;
   /** The same one as long as the webhook is there. */
   readonly sink: Sink;
-  readonly giveUpAfterMs: number;
+  readonly disableAfterMs: number;
 }
 
 /** The sinks that are there, by webhook, for each sender. */
@@ -173,7 +173,7 @@ export async function listWebhookRelays(services: Services): Promise<readonly We
     const { id } = webhook;
     const sink = sinks.get(id) ?? makeSink(services, id);
     sinks.set(id, sink);
-    return { relay: relayOf(id), webhookId: id, types: typesOf(webhook), sink, giveUpAfterMs };
+    return { relay: relayOf(id), webhookId: id, types: typesOf(webhook), sink, disableAfterMs };
   });
 }
 

@@ -81,12 +81,12 @@ describe('a broker that is configured while the service runs (EVENT-16, EVENT-22
   });
 
   it('is left alone by a reload that changes something else', async () => {
-    const outlets = app.services.relays.names();
+    const subscriptions = app.services.relays.names();
     const { length } = await atNats();
     app.environment['LOG_LEVEL'] = 'warn';
     reload(nats.url);
     await addEvents(admin, 1, 'same');
     await arrived(atNats, length + 1);
-    expect([(await atNats()).length, app.services.relays.names()]).toEqual([length + 1, outlets]);
+    expect([(await atNats()).length, app.services.relays.names()]).toEqual([length + 1, subscriptions]);
   });
 });

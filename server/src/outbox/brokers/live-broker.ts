@@ -2,20 +2,20 @@ import type { Logger } from 'pino';
 import type { LiveConfig } from '../../config/live-config.ts';
 import type { Database } from '../../db/database.ts';
 import { type StreamName, streamNames } from '../envelope.ts';
-import { type EventSource, type Outlet, outletName } from '../relay/outlet.ts';
+import { type EventSource, type Subscription, subscriptionName } from '../relay/outlet.ts';
 import { insertRelay } from '../relay/relay-store.ts';
 import { brokerRetry } from '../relay/retry.ts';
 import type { Broker } from './broker.ts';
 
 /** Returns the name of the subscription of the broker to a stream. */
 function brokerRelay(stream: StreamName): string {
-  return outletName(stream, 'broker');
+  return subscriptionName(stream, 'broker');
 }
 
 /** The broker of the present configuration. */
 export interface LiveBroker {
   /** Returns the subscriptions of the broker; none where no broker is configured. */
-  outlets(): Promise<readonly Outlet[]>;
+  subscriptions(): Promise<readonly Subscription[]>;
   close(): Promise<void>;
 }
 
@@ -29,12 +29,12 @@ interface LiveBrokerParts {
 /** Makes what exchanges the broker as soon as the configuration names another. Rules: EVENT-16, CONFIG-25. */
 export function liveBroker({ live, db, log, sources }: LiveBrokerParts): LiveBroker {
   let opened: { readonly url: string; readonly broker: Broker } | null = null;
-  let outlets: readonly Outlet[] = [];
+  let subscriptions: readonly Subscription[] = [];
 
   async function close(): Promise<void> {
     const { broker } = opened ?? {};
     opened = null;
-    outlets = [];
+    subscriptions = [];
     await broker?.close();
   }
 
@@ -48,7 +48,7 @@ export function liveBroker({ live, db, log, sources }: LiveBrokerParts): LiveBro
     const form = () => ({ format: live.current.eventsFormat, source: live.current.baseUrl });
     const broker = openBroker({ url, log, form, retentionDays: () => live.current.eventRetentionDays });
     opened = { url: url.expose(), broker };
-    outlets = streamNames.map((stream) => ({
+    subscriptions = streamNames.map((stream) => ({
       name: brokerRelay(stream),
       source: sources[stream],
       types: null,
@@ -58,12 +58,12 @@ export function liveBroker({ live, db, log, sources }: LiveBrokerParts): LiveBro
   }
 
   return {
-    async outlets() {
+    async subscriptions() {
       const url = live.current.eventsUrl;
-      if (url?.expose() === opened?.url) return outlets;
+      if (url?.expose() === opened?.url) return subscriptions;
       await close();
       if (url) await open(url);
-      return outlets;
+      return subscriptions;
     },
     close,
   };

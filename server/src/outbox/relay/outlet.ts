@@ -4,12 +4,12 @@ import type { RetryPlan } from './retry.ts';
 import type { Sink } from './sink.ts';
 
 /** Returns the name of a subscription of a stream, by its destination. */
-export function outletName(stream: StreamName, to: string): string {
+export function subscriptionName(stream: StreamName, to: string): string {
   return `${stream}/${to}`;
 }
 
 /** Returns whether a subscription, by its name, is one of a stream. */
-export function isOutletOf(stream: StreamName, name: string): boolean {
+export function isSubscriptionTo(stream: StreamName, name: string): boolean {
   return name.startsWith(`${stream}/`);
 }
 
@@ -32,7 +32,7 @@ interface SourceQuery {
 }
 
 /** A position in a log, and the destination that events are sent to from there. */
-export interface Outlet {
+export interface Subscription {
   /** Name of its position in the store: the stream and the destination. */
   readonly name: string;
   readonly source: EventSource;
@@ -41,5 +41,5 @@ export interface Outlet {
   readonly sink: Sink;
   readonly retry: RetryPlan;
   /** Disables the destination: it wants no more events, or has failed for longer than the retry plan lasts. */
-  readonly giveUp?: (kind: 'gone' | 'failing', reason: string) => Promise<void>;
+  readonly disable?: (kind: 'gone' | 'failing', reason: string) => Promise<void>;
 }

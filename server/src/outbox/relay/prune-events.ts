@@ -3,7 +3,7 @@ import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { AllServices } from '../../services.ts';
 import { entityStream } from '../envelope.ts';
 import { deleteOldEvents } from '../event-log.ts';
-import { isOutletOf } from './outlet.ts';
+import { isSubscriptionTo } from './outlet.ts';
 import { selectRelays } from './relay-store.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function pruneEvents({
   const beforeMs = clock.now() - config.eventRetentionDays * day;
   return removeInBatches(() =>
     db.transaction(async (tx) => {
-      const names = new Set(relays.names().filter((name) => isOutletOf(entityStream, name)));
+      const names = new Set(relays.names().filter((name) => isSubscriptionTo(entityStream, name)));
       // Read inside the transaction: between two batches a subscription may be moved back, and is promised all that is
       // still kept.
       const inUse = (await selectRelays(tx)).filter(({ name }) => names.has(name));

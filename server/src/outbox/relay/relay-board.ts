@@ -21,7 +21,7 @@ function isSameView(one: RelayView, other: RelayView): boolean {
  * Cache of the states of all subscriptions, read once after a commit however many there are, so that idle ones need no
  * query of their own.
  */
-export class RelayBoard {
+export class RelayStateCache {
   readonly #read: Reader;
   readonly #newest = new Map<EventSource, Promise<number>>();
   #version: number | null = null;

@@ -4,7 +4,7 @@ import type { NewId } from '../../base/ids.ts';
 import type { Database } from '../../db/database.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { StreamedEvent } from '../envelope.ts';
-import type { Outlet } from './outlet.ts';
+import type { Subscription } from './outlet.ts';
 import type { RelayView } from './relay-board.ts';
 import {
   deleteHold,
@@ -20,7 +20,7 @@ import {
   updateRetryNow,
   upsertLetter,
 } from './relay-store.ts';
-import { isGivenUp } from './retry.ts';
+import { isToBeDisabled } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
 
 /** Duration of a lease, longer than a delivery takes; no other node relays meanwhile. Rule: EVENT-22. */
@@ -57,24 +57,24 @@ const again: Next = { kind: 'again' };
  * EVENT-23.
  */
 export class Relay {
-  readonly #outlet: Outlet;
+  readonly #subscription: Subscription;
   readonly #parts: RelayParts;
   #heldUntilMs = 0;
 
-  constructor(outlet: Outlet, parts: RelayParts) {
-    this.#outlet = outlet;
+  constructor(subscription: Subscription, parts: RelayParts) {
+    this.#subscription = subscription;
     this.#parts = parts;
   }
 
   /** Delivers the next events, if there are any. Throws what the store throws; then the step may be repeated. */
   async step(): Promise<Next> {
     const { db, metrics } = this.#parts;
-    const relay = await selectRelay(db.read, this.#outlet.name);
+    const relay = await selectRelay(db.read, this.#subscription.name);
     if (!relay) return { kind: 'ended' };
     const [letter] = await selectRequeued(db.read, relay.name, 1);
     const untilMs = this.#pauseUntil(relay);
     // Queried first: all wanted events up to it are among those that are read next.
-    const newest = await this.#outlet.source.newest(db.read);
+    const newest = await this.#subscription.source.newest(db.read);
     const events = await this.#readNext(relay);
     const behind = events.length === 0 ? 0 : newest - relay.position;
     metrics.noteRelay(relay.name, { behind, delayMs: this.#delayOf(events) });
@@ -92,7 +92,7 @@ export class Relay {
   /** Until when nothing is to be tried; `null`: it may be tried now. A pause that is longer than any was never meant. */
   #pauseUntil({ next_try_at: untilMs }: StoredRelay): number | null {
     const leftMs = (untilMs ?? 0) - this.#parts.clock.now();
-    return leftMs > 0 && leftMs <= this.#outlet.retry.pauseMsMax ? untilMs : null;
+    return leftMs > 0 && leftMs <= this.#subscription.retry.pauseMsMax ? untilMs : null;
   }
 
   #delayOf([first]: readonly StreamedEvent[]): number {
@@ -100,7 +100,7 @@ export class Relay {
   }
 
   #readNext({ position }: StoredRelay): Promise<readonly StreamedEvent[]> {
-    const { source, sink, types } = this.#outlet;
+    const { source, sink, types } = this.#subscription;
     return source.read(this.#parts.db.read, { after: position, limit: sink.batchMax, types });
   }
 
@@ -120,10 +120,10 @@ export class Relay {
   async #deliverLetter(relay: StoredRelay, letter: StoredLetter): Promise<Next> {
     const { db, metrics } = this.#parts;
     const query = { after: letter.sequence - 1, limit: 1, types: null };
-    const [event] = await this.#outlet.source.read(db.read, query);
+    const [event] = await this.#subscription.source.read(db.read, query);
     const isKept = event?.envelope.sequence === letter.sequence;
     const lost: SinkFailure = { kind: 'refused', reason: 'the event is no longer kept' };
-    const { failure } = isKept ? await this.#outlet.sink.deliver([event]) : { failure: lost };
+    const { failure } = isKept ? await this.#subscription.sink.deliver([event]) : { failure: lost };
     if (event && failure && failure.kind !== 'refused') {
       return this.#fail({ relay, position: relay.position, failed: event, failure });
     }
@@ -138,7 +138,7 @@ export class Relay {
   }
 
   async #deliverNext(relay: StoredRelay, events: readonly StreamedEvent[]): Promise<Next> {
-    const { delivered, failure } = await this.#outlet.sink.deliver(events);
+    const { delivered, failure } = await this.#subscription.sink.deliver(events);
     const arrived = events[delivered - 1]?.envelope.sequence ?? relay.position;
     await this.#advance(relay, arrived, delivered);
     const failed = events[delivered];
@@ -167,7 +167,7 @@ export class Relay {
   async release(): Promise<void> {
     if (this.#heldUntilMs === 0) return;
     this.#heldUntilMs = 0;
-    await this.#parts.db.transaction((tx) => deleteHold(tx, this.#outlet.name, this.#parts.holder));
+    await this.#parts.db.transaction((tx) => deleteHold(tx, this.#subscription.name, this.#parts.holder));
   }
 
   async #fail({
@@ -182,7 +182,7 @@ export class Relay {
     readonly failure: SinkFailure;
   }): Promise<Next> {
     const { clock, log, metrics } = this.#parts;
-    const { retry, giveUp } = this.#outlet;
+    const { retry, disable } = this.#subscription;
     const nowMs = clock.now();
     // What came before it has arrived: then it has failed for the first time.
     const before = position === relay.position ? relay : { attempts: 0, refusals: 0, failing_since: null };
@@ -195,7 +195,7 @@ export class Relay {
     if (failure.kind === 'refused' && refusals >= refusedTriesMax) {
       return this.#setAside(step, { failed, attempts, reason: failure.reason });
     }
-    const isOver = failure.kind === 'unavailable' && isGivenUp(retry, { failingMs: nowMs - since, attempts });
+    const isOver = failure.kind === 'unavailable' && isToBeDisabled(retry, { failingMs: nowMs - since, attempts });
     const pauseMs = Math.max(retry.pauseMs(attempts), failure.retryAfterMs ?? 0);
     const isNoted = await this.#parts.db.sideTransaction((tx) =>
       updateFailure(tx, step, {
@@ -208,8 +208,8 @@ export class Relay {
     );
     // If the subscription was moved meanwhile, or is to retry at once, this failure is outdated.
     if (!isNoted) return this.#beginAnew();
-    if (giveUp && (failure.kind === 'gone' || isOver)) {
-      await giveUp(failure.kind === 'gone' ? 'gone' : 'failing', failure.reason);
+    if (disable && (failure.kind === 'gone' || isOver)) {
+      await disable(failure.kind === 'gone' ? 'gone' : 'failing', failure.reason);
       return { kind: 'ended' };
     }
     return { kind: 'wait', untilMs: nowMs + pauseMs, seen: null };

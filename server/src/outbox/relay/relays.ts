@@ -2,9 +2,9 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { second } from '../../base/clock.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { LogWatch } from '../log-watch.ts';
-import type { Outlet } from './outlet.ts';
+import type { Subscription } from './outlet.ts';
 import { type Next, Relay, type RelayParts } from './relay.ts';
-import { RelayBoard } from './relay-board.ts';
+import { RelayStateCache } from './relay-board.ts';
 
 /** The longest time until a new subscription is noticed that another process created. */
 const lookEveryMs = second;
@@ -21,7 +21,7 @@ interface RelaysParts extends RelayParts {
   readonly metrics: Pick<Metrics, 'noteRelay' | 'countRelayed' | 'forgetRelay'>;
   readonly watch: LogWatch;
   /** Returns the present subscriptions. One with a different sink or different types than before is restarted. */
-  readonly outlets: () => Promise<readonly Outlet[]>;
+  readonly subscriptions: () => Promise<readonly Subscription[]>;
 }
 
 /** The relays of this process. */
@@ -37,18 +37,18 @@ export interface Relays {
 }
 
 interface RunningParts extends RelaysParts {
-  readonly board: RelayBoard;
+  readonly states: RelayStateCache;
 }
 
 interface Running {
-  readonly outlet: Outlet;
+  readonly subscription: Subscription;
   readonly stop: AbortController;
   readonly done: Promise<void>;
 }
 
 /** Returns whether a subscription that is served is still the wanted one. */
-function isSame({ sink, types }: Outlet, other: Outlet | undefined): boolean {
-  const names = (given: Outlet['types']) => (given ? [...given].sort().join(' ') : null);
+function isSame({ sink, types }: Subscription, other: Subscription | undefined): boolean {
+  const names = (given: Subscription['types']) => (given ? [...given].sort().join(' ') : null);
   return sink === other?.sink && names(types) === names(other.types);
 }
 
@@ -57,8 +57,8 @@ function isSame({ sink, types }: Outlet, other: Outlet | undefined): boolean {
  * has come.
  */
 async function waitForWork(
-  { name, source }: Outlet,
-  { watch, clock, board }: RunningParts,
+  { name, source }: Subscription,
+  { watch, clock, states }: RunningParts,
   given: { readonly next: Next & { kind: 'wait' }; readonly mark: number; readonly signal: AbortSignal },
 ): Promise<void> {
   const { signal } = given;
@@ -72,14 +72,14 @@ async function waitForWork(
     mark = watch.version;
     if (signal.aborted || isDue() || !seen) return;
     // Where the store fails, the step that comes next tells.
-    if (!(await board.isStill(name, source, { version: mark, seen }).catch(() => false))) return;
+    if (!(await states.isStill(name, source, { version: mark, seen }).catch(() => false))) return;
   }
 }
 
 /** Runs one relay until it is stopped; a store that fails is waited for. */
-async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal): Promise<void> {
+async function runRelay(subscription: Subscription, parts: RunningParts, signal: AbortSignal): Promise<void> {
   const { watch, log } = parts;
-  const relay = new Relay(outlet, parts);
+  const relay = new Relay(subscription, parts);
   let isFailing = false;
 
   async function step(): Promise<Next | null> {
@@ -88,7 +88,8 @@ async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal
       isFailing = false;
       return next;
     } catch (error) {
-      if (!isFailing) log.error({ err: error, relay: outlet.name }, 'events could not be relayed: the store failed');
+      if (!isFailing)
+        log.error({ err: error, relay: subscription.name }, 'events could not be relayed: the store failed');
       isFailing = true;
       return null;
     }
@@ -104,7 +105,7 @@ async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal
     if (next?.kind === 'ended' || performance.now() >= endMs) break;
     if (next?.kind === 'again') continue;
     if (signal.aborted) break;
-    if (next) await waitForWork(outlet, parts, { next, mark, signal });
+    if (next) await waitForWork(subscription, parts, { next, mark, signal });
     else await watch.wait({ until: () => false, signal, msMax: errorPauseMs });
   }
   await relay.release().catch((error: unknown) => log.warn({ err: error }, 'a relay could not be given up'));
@@ -112,7 +113,7 @@ async function runRelay(outlet: Outlet, parts: RunningParts, signal: AbortSignal
 
 /** Running relays, by the names of their subscriptions. */
 function runningRelays(given: RelaysParts) {
-  const parts = { ...given, board: new RelayBoard(given.db.read) };
+  const parts = { ...given, states: new RelayStateCache(given.db.read) };
   const running = new Map<string, Running>();
 
   async function stop(name: string): Promise<void> {
@@ -122,16 +123,16 @@ function runningRelays(given: RelaysParts) {
     running.delete(name);
   }
 
-  function start(outlet: Outlet): void {
+  function start(subscription: Subscription): void {
     const stopping = new AbortController();
-    const done = runRelay(outlet, parts, stopping.signal).catch((error: unknown) =>
-      parts.log.error({ err: error, relay: outlet.name }, 'a relay broke off'),
+    const done = runRelay(subscription, parts, stopping.signal).catch((error: unknown) =>
+      parts.log.error({ err: error, relay: subscription.name }, 'a relay broke off'),
     );
-    const relay = { outlet, stop: stopping, done };
-    running.set(outlet.name, relay);
+    const relay = { subscription, stop: stopping, done };
+    running.set(subscription.name, relay);
     // A relay that ended is restarted where its subscription still exists.
     void done.then(() => {
-      if (running.get(outlet.name) === relay) running.delete(outlet.name);
+      if (running.get(subscription.name) === relay) running.delete(subscription.name);
     });
   }
 
@@ -147,16 +148,16 @@ export function startRelays(parts: RelaysParts): Relays {
   let known: readonly string[] = [];
 
   async function look(): Promise<void> {
-    const outlets = await parts.outlets();
-    const present = new Map(outlets.map((outlet) => [outlet.name, outlet]));
+    const subscriptions = await parts.subscriptions();
+    const present = new Map(subscriptions.map((subscription) => [subscription.name, subscription]));
     // Those that ended by themselves run no longer, and have left their figures too.
     const gone = new Set([...known, ...running.keys()].filter((name) => !present.has(name)));
     // One that is being restarted counts as served, too.
     known = [...present.keys()];
-    const over = [...running].filter(([name, { outlet }]) => !isSame(outlet, present.get(name)));
+    const over = [...running].filter(([name, { subscription }]) => !isSame(subscription, present.get(name)));
     await Promise.all(over.map(([name]) => stop(name)));
     for (const name of gone) metrics.forgetRelay(name);
-    for (const outlet of outlets) if (!running.has(outlet.name)) start(outlet);
+    for (const subscription of subscriptions) if (!running.has(subscription.name)) start(subscription);
     aliveMs = performance.now();
   }
 

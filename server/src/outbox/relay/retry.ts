@@ -8,20 +8,20 @@ export interface RetryPlan {
   /** No pause is longer. */
   readonly pauseMsMax: number;
   /** Disables the destination after failing for this long; infinite for never. */
-  readonly giveUpAfterMs: number;
+  readonly disableAfterMs: number;
   /**
    * But not before this many failures in a row: while the service was stopped, or after its clock was set forward,
    * nothing was tried. Absent: the time alone decides.
    */
-  readonly giveUpAfterAttempts?: number;
+  readonly disableAfterAttempts?: number;
 }
 
 /** Returns whether a destination has failed for so long and so often that it is to be disabled. */
-export function isGivenUp(
-  { giveUpAfterMs, giveUpAfterAttempts = 0 }: RetryPlan,
+export function isToBeDisabled(
+  { disableAfterMs, disableAfterAttempts = 0 }: RetryPlan,
   { failingMs, attempts }: { readonly failingMs: number; readonly attempts: number },
 ): boolean {
-  return failingMs >= giveUpAfterMs && attempts >= giveUpAfterAttempts;
+  return failingMs >= disableAfterMs && attempts >= disableAfterAttempts;
 }
 
 /** Up to a tenth more, so that what failed together is not tried again together. */
@@ -35,7 +35,7 @@ const brokerPauseMsMax = 5 * second;
 export const brokerRetry: RetryPlan = {
   pauseMs: (attempts) => spread(Math.min(brokerPauseMsMax, 100 * 2 ** Math.min(attempts, 10))),
   pauseMsMax: 2 * brokerPauseMsMax,
-  giveUpAfterMs: Number.POSITIVE_INFINITY,
+  disableAfterMs: Number.POSITIVE_INFINITY,
 };
 
 const webhookPauses = [5 * second, 30 * second, 2 * minute, 10 * minute, 30 * minute];
@@ -44,6 +44,6 @@ const webhookPauses = [5 * second, 30 * second, 2 * minute, 10 * minute, 30 * mi
 export const webhookRetry: RetryPlan = {
   pauseMs: (attempts) => spread(webhookPauses[attempts - 1] ?? hour),
   pauseMsMax: 2 * hour,
-  giveUpAfterMs: day,
-  giveUpAfterAttempts: 10,
+  disableAfterMs: day,
+  disableAfterAttempts: 10,
 };
