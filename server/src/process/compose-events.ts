@@ -53,7 +53,7 @@ export function openEvents(
     log,
     watch: eventWatch,
     // The embedded store has one process: an earlier owner of a lease is gone.
-    holder: parts.db.isShared ? randomUUID() : 'embedded',
+    owner: parts.db.isShared ? randomUUID() : 'embedded',
     subscriptions: async () => [...(await broker.subscriptions()), ...(await webhooks())],
   });
   let closing: Promise<void> | undefined;

@@ -184,7 +184,7 @@ export class Play {
   async relay(life: Life, holder: string, patience = Number.POSITIVE_INFINITY): Promise<boolean> {
     const { name, receiver } = this;
     let hasEnded = false;
-    await withRelay(this.#app, { name, holder, life, receiver, twin: this.#twin }, async (relay) => {
+    await withRelay(this.#app, { name, owner: holder, life, receiver, twin: this.#twin }, async (relay) => {
       try {
         await this.#toTheEnd(relay, patience);
       } catch (error) {

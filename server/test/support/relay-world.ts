@@ -173,7 +173,7 @@ const retry = { pauseMs: () => 10, pauseMsMax: 20, disableAfterMs: Number.POSITI
 /** Beginning of a relay. */
 interface Beginning {
   readonly name: string;
-  readonly holder: string;
+  readonly owner: string;
   readonly life: Life;
   readonly receiver: Receiver;
   readonly twin?: Twin;
@@ -185,7 +185,7 @@ export async function withRelay(
   beginning: Beginning,
   use: (relay: Relay) => Promise<void>,
 ): Promise<void> {
-  const { name, holder, life, receiver, twin = {} } = beginning;
+  const { name, owner, life, receiver, twin = {} } = beginning;
   const { clock, newId, log, db } = app.services;
   const { read, end } = readerOf(app);
   const parts: RelayParts = {
@@ -194,7 +194,7 @@ export async function withRelay(
     newId,
     log: log.child({}, { level: 'silent' }),
     metrics: { noteRelay: () => {}, countRelayed: () => {} },
-    holder,
+    owner,
   };
   const sink = receiver.sink(life, 3);
   const subscription = { name, source: twin.source ?? source, types: null, sink: twin.sink?.(sink) ?? sink, retry };

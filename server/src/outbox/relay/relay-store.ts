@@ -8,7 +8,7 @@ export type StoredRelay = Selectable<Relays>;
 /** An event that was set aside, or is asked for again, as the store has it. */
 export type StoredLetter = Selectable<DeadLetters>;
 
-const bogusHoldMs = 15 * minute;
+const bogusLeaseMs = 15 * minute;
 
 /** Values that are reset as soon as something arrives, or an administrator intervenes. */
 const well = { attempts: 0, refusals: 0, next_try_at: null, failing_since: null, last_error: null };
@@ -33,26 +33,26 @@ export function selectRelays(read: Reader): Promise<StoredRelay[]> {
 }
 
 /** The lease of a subscription: its owner and its end. */
-interface Hold {
+interface Lease {
   readonly name: string;
-  readonly holder: string;
+  readonly owner: string;
   readonly nowMs: number;
   readonly untilMs: number;
 }
 
 /** Takes or renews the lease of a subscription; returns whether this node owns it. Rule: EVENT-22. */
-export async function updateHold(tx: Tx, { name, holder, nowMs, untilMs }: Hold): Promise<boolean> {
+export async function updateLease(tx: Tx, { name, owner, nowMs, untilMs }: Lease): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('relays')
-    .set({ holder, held_until: untilMs })
+    .set({ holder: owner, held_until: untilMs })
     .where('name', '=', name)
     .where((eb) =>
       eb.or([
         eb('holder', 'is', null),
-        eb('holder', '=', holder),
+        eb('holder', '=', owner),
         eb('held_until', '<=', nowMs),
         // No lease lasts this long: the clock was set back.
-        eb('held_until', '>', nowMs + bogusHoldMs),
+        eb('held_until', '>', nowMs + bogusLeaseMs),
       ]),
     )
     .executeTakeFirst();
@@ -60,25 +60,25 @@ export async function updateHold(tx: Tx, { name, holder, nowMs, untilMs }: Hold)
 }
 
 /** Gives up the lease of a subscription. */
-export async function deleteHold(tx: Tx, name: string, holder: string): Promise<void> {
+export async function deleteLease(tx: Tx, name: string, owner: string): Promise<void> {
   await tx
     .updateTable('relays')
     .set({ holder: null, held_until: 0 })
     .where('name', '=', name)
-    .where('holder', '=', holder)
+    .where('holder', '=', owner)
     .execute();
 }
 
 /** A step of the owner of the lease; it takes effect only while no one else has moved the position. */
 interface Step {
   readonly name: string;
-  readonly holder: string;
+  readonly owner: string;
   /** The position at the beginning of the step. */
   readonly from: number;
 }
 
-function updateOwn(tx: Tx, { name, holder, from }: Step) {
-  return tx.updateTable('relays').where('name', '=', name).where('holder', '=', holder).where('position', '=', from);
+function updateOwn(tx: Tx, { name, owner, from }: Step) {
+  return tx.updateTable('relays').where('name', '=', name).where('holder', '=', owner).where('position', '=', from);
 }
 
 /**

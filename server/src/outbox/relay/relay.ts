@@ -7,14 +7,14 @@ import type { StreamedEvent } from '../envelope.ts';
 import type { Subscription } from './outlet.ts';
 import type { RelayView } from './relay-board.ts';
 import {
-  deleteHold,
+  deleteLease,
   deleteLetter,
   type StoredLetter,
   type StoredRelay,
   selectRelay,
   selectRequeued,
   updateFailure,
-  updateHold,
+  updateLease,
   updateLetterFailed,
   updatePosition,
   updateRetryNow,
@@ -24,8 +24,8 @@ import { isToBeDisabled } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
 
 /** Duration of a lease, longer than a delivery takes; no other node relays meanwhile. Rule: EVENT-22. */
-const holdMs = minute;
-const prolongBeforeMs = holdMs / 2;
+const leaseMs = minute;
+const renewBeforeMs = leaseMs / 2;
 /** Attempts in which an event itself is refused before it is set aside. Rule: EVENT-23. */
 const refusedTriesMax = 5;
 /** A position moves past unwanted events once there are so many: each move is a commit. */
@@ -39,7 +39,7 @@ export interface RelayParts {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'noteRelay' | 'countRelayed'>;
   /** The owner of leases: another name on each node. */
-  readonly holder: string;
+  readonly owner: string;
 }
 
 /** The next action after a step; `seen` is the state that it found, `null` where the step itself changed it. */
@@ -59,7 +59,7 @@ const again: Next = { kind: 'again' };
 export class Relay {
   readonly #subscription: Subscription;
   readonly #parts: RelayParts;
-  #heldUntilMs = 0;
+  #leasedUntilMs = 0;
 
   constructor(subscription: Subscription, parts: RelayParts) {
     this.#subscription = subscription;
@@ -82,7 +82,7 @@ export class Relay {
     if (untilMs !== null) return { kind: 'wait', untilMs, seen };
     const passedOver = events.length === 0 && newest - relay.position >= passedOverMin;
     if (!(letter || passedOver || events.length > 0)) return { kind: 'wait', untilMs: Number.POSITIVE_INFINITY, seen };
-    if (!(await this.#hold(relay.name))) return { kind: 'wait', untilMs: relay.held_until, seen };
+    if (!(await this.#renewLease(relay.name))) return { kind: 'wait', untilMs: relay.held_until, seen };
     if (letter) return this.#deliverLetter(relay, letter);
     if (events.length > 0) return this.#deliverNext(relay, events);
     await this.#advance(relay, newest, 0);
@@ -104,14 +104,14 @@ export class Relay {
     return source.read(this.#parts.db.read, { after: position, limit: sink.batchMax, types });
   }
 
-  async #hold(name: string): Promise<boolean> {
-    const { db, clock, holder } = this.#parts;
+  async #renewLease(name: string): Promise<boolean> {
+    const { db, clock, owner } = this.#parts;
     const nowMs = clock.now();
-    if (this.#heldUntilMs - nowMs > prolongBeforeMs) return true;
-    const untilMs = nowMs + holdMs;
-    const isHeld = await db.sideTransaction((tx) => updateHold(tx, { name, holder, nowMs, untilMs }));
-    this.#heldUntilMs = isHeld ? untilMs : 0;
-    return isHeld;
+    if (this.#leasedUntilMs - nowMs > renewBeforeMs) return true;
+    const untilMs = nowMs + leaseMs;
+    const isLeased = await db.sideTransaction((tx) => updateLease(tx, { name, owner, nowMs, untilMs }));
+    this.#leasedUntilMs = isLeased ? untilMs : 0;
+    return isLeased;
   }
 
   /**
@@ -148,26 +148,26 @@ export class Relay {
 
   async #advance({ name, position }: StoredRelay, to: number, delivered: number): Promise<void> {
     if (to <= position) return;
-    const { db, holder, clock, metrics } = this.#parts;
+    const { db, owner, clock, metrics } = this.#parts;
     const deliveredAt = delivered > 0 ? clock.now() : null;
-    const step = { name, holder, from: position };
+    const step = { name, owner, from: position };
     // If the position was moved meanwhile, that wins, and these events are sent again.
     const isOurs = await db.sideTransaction((tx) => updatePosition(tx, step, { to, deliveredAt }));
-    if (!isOurs) this.#heldUntilMs = 0;
+    if (!isOurs) this.#leasedUntilMs = 0;
     metrics.countRelayed(name, 'delivered', delivered);
   }
 
   /** Starts over: the state at the beginning of the step is outdated, perhaps even the owner of the lease. */
   #beginAnew(): Next {
-    this.#heldUntilMs = 0;
+    this.#leasedUntilMs = 0;
     return again;
   }
 
   /** Lets others relay from here on, and wakes them. */
   async release(): Promise<void> {
-    if (this.#heldUntilMs === 0) return;
-    this.#heldUntilMs = 0;
-    await this.#parts.db.transaction((tx) => deleteHold(tx, this.#subscription.name, this.#parts.holder));
+    if (this.#leasedUntilMs === 0) return;
+    this.#leasedUntilMs = 0;
+    await this.#parts.db.transaction((tx) => deleteLease(tx, this.#subscription.name, this.#parts.owner));
   }
 
   async #fail({
@@ -189,7 +189,7 @@ export class Relay {
     const [attempts, since] = [before.attempts + 1, before.failing_since ?? nowMs];
     // Only these count towards setting it aside: an unavailable destination says nothing about the event.
     const refusals = before.refusals + (failure.kind === 'refused' ? 1 : 0);
-    const step = { name: relay.name, holder: this.#parts.holder, from: position };
+    const step = { name: relay.name, owner: this.#parts.owner, from: position };
     metrics.countRelayed(relay.name, failure.kind === 'refused' ? 'refused' : 'unavailable', 1);
     if (attempts === 1) log.warn({ relay: relay.name, reason: failure.reason }, 'events could not be delivered');
     if (failure.kind === 'refused' && refusals >= refusedTriesMax) {
@@ -217,7 +217,7 @@ export class Relay {
 
   /** Makes an event a dead letter and moves past it, both or neither. */
   async #setAside(
-    step: { readonly name: string; readonly holder: string; readonly from: number },
+    step: { readonly name: string; readonly owner: string; readonly from: number },
     {
       failed,
       attempts,
