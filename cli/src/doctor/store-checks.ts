@@ -13,7 +13,7 @@ import { findTokenCircles } from '../../../server/src/operator/imported-tokens/p
 import { auditStream } from '../../../server/src/outbox/envelope.ts';
 import { readNewest } from '../../../server/src/outbox/event-log.ts';
 import { isSubscriptionTo } from '../../../server/src/outbox/relay/outlet.ts';
-import { countLetters, selectRelays } from '../../../server/src/outbox/relay/relay-store.ts';
+import { countDeadLetters, selectRelays } from '../../../server/src/outbox/relay/relay-store.ts';
 import { openStore } from '../operator-store.ts';
 import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } from './check.ts';
 
@@ -73,12 +73,16 @@ export async function checkIntegrity(
 
 /** Checks that events reach their destinations. Rule: CLI-21. */
 export async function checkEvents({ read }: Database): Promise<Finding> {
-  const [newest, auditEnd, letters] = [await readNewest(read), await selectAuditEnd(read), await countLetters(read)];
+  const [newest, auditEnd, deadLetters] = [
+    await readNewest(read),
+    await selectAuditEnd(read),
+    await countDeadLetters(read),
+  ];
   const problems: string[] = [];
   const relays = await selectRelays(read);
   for (const { name, position, failing_since: failingMs, last_error: reason } of relays) {
     const behind = (isSubscriptionTo(auditStream, name) ? auditEnd : newest) - position;
-    const dead = letters.get(name) ?? 0;
+    const dead = deadLetters.get(name) ?? 0;
     if (dead > 0) problems.push(`${name} has set ${dead} events aside`);
     const minutes = failingMs === null ? 0 : Math.round((systemClock.now() - failingMs) / minute);
     if (failingMs !== null) problems.push(`${name} fails since ${minutes} minutes (${reason ?? 'unknown'})`);

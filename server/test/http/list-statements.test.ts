@@ -168,7 +168,7 @@ describe('statements of the list routes (STORE-14)', () => {
   }
 
   /** Adds events, and sets as many of them aside. */
-  async function addEventsAndLetters(count: number): Promise<void> {
+  async function addEventsAndDeadLetters(count: number): Promise<void> {
     const { db, newId } = app.services;
     const { org_id, ...last } = (await app.events()).at(-1);
     const row = { org_id, event_type: 'userAdded', occurred_at: app.clock.now(), payload: '{}' };
@@ -243,7 +243,7 @@ describe('statements of the list routes (STORE-14)', () => {
     webhookId = (await registerWebhook(admin, 'https://example.com/')).id;
     await admin.patch(`/webhooks/${webhookId}`, { enabled: false });
     await addWebhooks(few - 1);
-    await addEventsAndLetters(few);
+    await addEventsAndDeadLetters(few);
     await addRecords(few);
     await inviteAll();
     // The first long list opens a connection, which later ones use.
@@ -253,7 +253,7 @@ describe('statements of the list routes (STORE-14)', () => {
     await addTokens(many - few);
     await addClientsAndSessions(many - few);
     await addWebhooks(many - few);
-    await addEventsAndLetters(many - few);
+    await addEventsAndDeadLetters(many - few);
     await addRecords(many - few);
     await inviteAll();
     await countAll('many');

@@ -1,4 +1,4 @@
-import { insertRelay, upsertLetter } from '../../src/outbox/relay/relay-store.ts';
+import { insertRelay, upsertDeadLetter } from '../../src/outbox/relay/relay-store.ts';
 import type { TestApp } from './test-app.ts';
 
 /** A subscription that is not served: nothing of it changes. */
@@ -10,7 +10,7 @@ export async function addRelay(app: TestApp, name = unserved, position = 0): Pro
 }
 
 /** Inserts a dead letter and returns its id. */
-export async function addLetter(
+export async function addDeadLetter(
   app: TestApp,
   sequence: number,
   { relay = unserved, requeuedAt = null }: { readonly relay?: string; readonly requeuedAt?: number | null } = {},
@@ -18,6 +18,6 @@ export async function addLetter(
   const { db, clock, newId } = app.services;
   const id = newId();
   const letter = { id, relay, sequence, attempts: 5, last_error: 'it was refused', created_at: clock.now() };
-  await db.transaction((tx) => upsertLetter(tx, { ...letter, requeued_at: requeuedAt }));
+  await db.transaction((tx) => upsertDeadLetter(tx, { ...letter, requeued_at: requeuedAt }));
   return id;
 }

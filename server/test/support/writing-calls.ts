@@ -4,7 +4,7 @@ import { routes } from '../../src/routes.gen.ts';
 import { goodBody } from './good-requests.ts';
 import { onePixel } from './made-pictures.ts';
 import { registerService } from './service-clients.ts';
-import { addLetter } from './stored-relays.ts';
+import { addDeadLetter } from './stored-relays.ts';
 import type { Client, Json, TestApp } from './test-app.ts';
 import { registerWebhook } from './webhooks.ts';
 
@@ -78,7 +78,7 @@ async function paramsFor({ app, admin, caller, callerEmail }: WritingWorld, othe
     tokenId: (await caller.token()).tokenId,
     clientId: (await registerService(admin)).clientId,
     webhookId: webhook.id,
-    letterId: await addLetter(app, 1),
+    letterId: await addDeadLetter(app, 1),
   };
   const of: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'PUT /teams/:id': { id: team },

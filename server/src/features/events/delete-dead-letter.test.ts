@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storedRows } from '../../../test/support/second-connection.ts';
-import { addLetter } from '../../../test/support/stored-relays.ts';
+import { addDeadLetter } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = (id: string) => `/events/dead-letters/${id}`;
@@ -18,7 +18,7 @@ const listed = async () => (await admin.get('/events/dead-letters')).body.deadLe
 
 describe('DELETE /events/dead-letters/:letterId', () => {
   it('200: gives one up; the event stays in the log (EVENT-23)', async () => {
-    const [first, second] = [await addLetter(app, 1), await addLetter(app, 2)];
+    const [first, second] = [await addDeadLetter(app, 1), await addDeadLetter(app, 2)];
     const events = await app.events();
     const { status, body } = await admin.delete(path(first));
     expect([status, body]).toEqual([200, { message: 'Dead letter deleted successfully' }]);
@@ -32,7 +32,7 @@ describe('DELETE /events/dead-letters/:letterId', () => {
   });
 
   it('404: one that is not there, or not any more; nothing is written (EVENT-23)', async () => {
-    const id = await addLetter(app, 1);
+    const id = await addDeadLetter(app, 1);
     await admin.delete(path(id));
     const before = storedRows(app);
     for (const absent of [id, 'f'.repeat(24)]) expect((await admin.delete(path(absent))).status).toBe(404);
@@ -40,13 +40,13 @@ describe('DELETE /events/dead-letters/:letterId', () => {
   });
 
   it('200: in upper case (HTTP-20); 400: what is no id (HTTP-19)', async () => {
-    const id = await addLetter(app, 1);
+    const id = await addDeadLetter(app, 1);
     expect((await admin.delete(path(id.toUpperCase()))).status).toBe(200);
     for (const wrong of ['x', `${id}0`, '1']) expect((await admin.delete(path(wrong))).status).toBe(400);
   });
 
   it('401 and 403: for administrators, by a token with org:admin (EVENT-23)', async () => {
-    const id = await addLetter(app, 1);
+    const id = await addDeadLetter(app, 1);
     const member = await app.member(admin, 'grace@example.com');
     const others = [app.nobody, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
     const statuses = await Promise.all(others.map(async (caller) => (await caller.delete(path(id))).status));

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { RefusedError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
-import { deleteLetter } from '../../outbox/relay/relay-store.ts';
+import { deleteDeadLetterRow } from '../../outbox/relay/relay-store.ts';
 
 /** Rule: EVENT-23. */
 export const deleteDeadLetter = endpoint({
@@ -16,7 +16,7 @@ export const deleteDeadLetter = endpoint({
   response: { 200: messageAnswer },
   async handle(services, { caller, write, params: { letterId }, origin }) {
     return write(async (tx) => {
-      if (!(await deleteLetter(tx, letterId))) throw new RefusedError('notFound');
+      if (!(await deleteDeadLetterRow(tx, letterId))) throw new RefusedError('notFound');
       await appendAudit(tx, services, {
         action: 'dead-letter.deleted',
         orgId: caller.orgId,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { addLetter, unserved } from '../../../test/support/stored-relays.ts';
+import { addDeadLetter, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../base/clock.ts';
 
@@ -23,9 +23,9 @@ const sequencesOf = ({ body }: { body: Json }) => body.deadLetters.map(({ sequen
 describe('GET /events/dead-letters', () => {
   it('200: what was set aside, with its event, by way out and then in order (EVENT-23)', async () => {
     expect((await admin.get(path)).body).toMatchObject({ deadLetters: [], pagination: { totalCount: 0 } });
-    const second = await addLetter(app, 4);
-    const first = await addLetter(app, 2);
-    const asked = await addLetter(app, 3, { relay: other, requeuedAt: app.clock.now() });
+    const second = await addDeadLetter(app, 4);
+    const first = await addDeadLetter(app, 2);
+    const asked = await addDeadLetter(app, 3, { relay: other, requeuedAt: app.clock.now() });
     const { status, body } = await admin.get(path);
     const { events } = (await admin.get('/events')).body;
     const moment = toTimestamp(app.clock.now());
@@ -49,8 +49,8 @@ describe('GET /events/dead-letters', () => {
   });
 
   it('200: a record of the audit log is told from an event with the same number (EVENT-23, AUDIT-1)', async () => {
-    await addLetter(app, 1, { relay: audit });
-    await addLetter(app, 1);
+    await addDeadLetter(app, 1, { relay: audit });
+    await addDeadLetter(app, 1);
     const { deadLetters } = (await admin.get(path)).body;
     const types = deadLetters
       .filter(({ sequence }: Json) => sequence === 1)

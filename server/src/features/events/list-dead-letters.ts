@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
-import { selectLetters } from '../../outbox/relay/relay-store.ts';
+import { selectDeadLetters } from '../../outbox/relay/relay-store.ts';
 import { findEvents } from './public.ts';
 import { deadLetter, toDeadLetter } from './relay-state.ts';
 
@@ -17,10 +17,10 @@ export const listDeadLetters = endpoint({
   response: { 200: z.object({ deadLetters: z.array(deadLetter), pagination }) },
   async handle({ db }, { query: { relay, ...query } }) {
     const page = pageOf(query);
-    const { total, letters } = await selectLetters(db.read, { relay, ...page });
+    const { total, letters } = await selectDeadLetters(db.read, { relay, ...page });
     const events = await findEvents(db.read, letters);
     return {
-      deadLetters: letters.map((letter) => toDeadLetter(letter, events.get(letter.id) ?? null)),
+      deadLetters: letters.map((deadLetter) => toDeadLetter(deadLetter, events.get(deadLetter.id) ?? null)),
       pagination: toPagination(page, total),
     };
   },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { NatsServer } from '../../../../harness/nats-server.ts';
 import { addEvents } from '../../../test/support/event-reader.ts';
-import { addLetter, addRelay, unserved } from '../../../test/support/stored-relays.ts';
+import { addDeadLetter, addRelay, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../base/clock.ts';
 
@@ -94,9 +94,9 @@ describe('GET /events/relays', () => {
 
   it('200: what is not served, and how many dead letters there are, those asked for again left out (EVENT-23, EVENT-28)', async () => {
     await addRelay(app, unserved, 1);
-    await addLetter(app, 1);
-    await addLetter(app, 2);
-    await addLetter(app, 3, { requeuedAt: app.clock.now() });
+    await addDeadLetter(app, 1);
+    await addDeadLetter(app, 2);
+    await addDeadLetter(app, 3, { requeuedAt: app.clock.now() });
     expect(await relay(unserved)).toMatchObject({
       state: 'off',
       position: 1,

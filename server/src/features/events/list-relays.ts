@@ -5,7 +5,7 @@ import { listQuery } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
 import { readSpan } from '../../outbox/event-log.ts';
 import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
-import { countLetters, selectRelays } from '../../outbox/relay/relay-store.ts';
+import { countDeadLetters, selectRelays } from '../../outbox/relay/relay-store.ts';
 import { relayState, toRelayState } from './relay-state.ts';
 
 /** Rule: EVENT-28. */
@@ -27,7 +27,7 @@ export const listRelays = endpoint({
   async handle({ db, relays }) {
     const { oldest, newest } = await readSpan(db.read);
     const auditEnd = await selectAuditEnd(db.read);
-    const dead = await countLetters(db.read);
+    const dead = await countDeadLetters(db.read);
     const served = new Set(relays.names());
     const states = (await selectRelays(db.read)).map((stored) =>
       toRelayState(stored, {

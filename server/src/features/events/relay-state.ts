@@ -69,7 +69,7 @@ export const deadLetter = z.object({
 });
 
 /** An event that was set aside, as the store has it. */
-interface StoredLetter {
+interface StoredDeadLetter {
   readonly id: string;
   readonly relay: string;
   readonly sequence: number;
@@ -81,7 +81,7 @@ interface StoredLetter {
 
 /** An event that was set aside, as administrators see it. */
 export function toDeadLetter(
-  { id, relay, sequence, attempts, ...stored }: StoredLetter,
+  { id, relay, sequence, attempts, ...stored }: StoredDeadLetter,
   event: z.output<typeof envelopeAnswer> | null,
 ): z.output<typeof deadLetter> {
   return {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { NatsServer } from '../../../../harness/nats-server.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
-import { addLetter, unserved } from '../../../test/support/stored-relays.ts';
+import { addDeadLetter, unserved } from '../../../test/support/stored-relays.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/events/dead-letters/requeue';
@@ -24,7 +24,7 @@ async function requeued(): Promise<string[]> {
 
 describe('POST /events/dead-letters/requeue', () => {
   it('200: some, by their ids; what is none is left out (EVENT-23)', async () => {
-    const [first, second] = [await addLetter(app, 1), await addLetter(app, 2)];
+    const [first, second] = [await addDeadLetter(app, 1), await addDeadLetter(app, 2)];
     const ids = [second.toUpperCase(), second, 'f'.repeat(24)];
     const { status, body } = await admin.post(path, { ids });
     expect([status, body, await requeued()]).toEqual([200, { requeued: 1 }, [second]]);
@@ -37,15 +37,15 @@ describe('POST /events/dead-letters/requeue', () => {
   });
 
   it('200: those of one subscription, and of these only some (EVENT-23)', async () => {
-    const [here, there] = [await addLetter(app, 1), await addLetter(app, 1, { relay: other })];
+    const [here, there] = [await addDeadLetter(app, 1), await addDeadLetter(app, 1, { relay: other })];
     expect((await admin.post(path, { relay: unserved, ids: [there] })).body).toEqual({ requeued: 0 });
     expect((await admin.post(path, { relay: unserved })).body).toEqual({ requeued: 1 });
     expect(await requeued()).toEqual([here]);
   });
 
   it('200: all of them (EVENT-23)', async () => {
-    for (const sequence of [1, 2]) await addLetter(app, sequence);
-    await addLetter(app, 1, { relay: other });
+    for (const sequence of [1, 2]) await addDeadLetter(app, sequence);
+    await addDeadLetter(app, 1, { relay: other });
     expect((await admin.post(path, {})).body).toEqual({ requeued: 3 });
     expect(await requeued()).toHaveLength(3);
   });
@@ -70,7 +70,7 @@ describe('POST /events/dead-letters/requeue', () => {
         .where('sequence', '=', 1)
         .execute(),
     );
-    await addLetter(sending, 1, { relay: other });
+    await addDeadLetter(sending, 1, { relay: other });
     expect((await boss.post(path, {})).body).toEqual({ requeued: 1 });
     await vi.waitUntil(async () => (await arrived()).length === 3, { timeout: 15_000 });
     expect(await arrived()).toEqual([1, 2, 1]);
@@ -91,7 +91,7 @@ describe('POST /events/dead-letters/requeue', () => {
   });
 
   it('401 and 403: for administrators, by a token with org:admin (EVENT-23)', async () => {
-    await addLetter(app, 1);
+    await addDeadLetter(app, 1);
     const member = await app.member(admin, 'grace@example.com');
     const others = [app.nobody, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
     const statuses = await Promise.all(others.map(async (caller) => (await caller.post(path, {})).status));

@@ -5,7 +5,7 @@ import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { readEventById, readSpan } from '../../outbox/event-log.ts';
-import { selectRelay, updateReplay, updateRetryNow, upsertLetter } from '../../outbox/relay/relay-store.ts';
+import { selectRelay, updateReplay, updateRetryNow, upsertDeadLetter } from '../../outbox/relay/relay-store.ts';
 import type { Services } from '../../services.ts';
 import { relayOf, requireAfter, requireWebhook } from './public.ts';
 import { sequence } from './webhook.ts';
@@ -37,7 +37,7 @@ async function askAgain(
   const event = await readEventById(tx, asked.eventId);
   if (!event) throw new RefusedError('notFound');
   const nowMs = clock.now();
-  await upsertLetter(tx, {
+  await upsertDeadLetter(tx, {
     id: newId(),
     relay: asked.relay,
     sequence: event.envelope.sequence,

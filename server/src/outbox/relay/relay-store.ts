@@ -6,7 +6,7 @@ import type { DeadLetters, Relays } from '../../db/schema/event-tables.ts';
 /** A subscription, as stored. */
 export type StoredRelay = Selectable<Relays>;
 /** An event that was set aside, or is asked for again, as the store has it. */
-export type StoredLetter = Selectable<DeadLetters>;
+export type StoredDeadLetter = Selectable<DeadLetters>;
 
 const bogusLeaseMs = 15 * minute;
 
@@ -135,17 +135,17 @@ export async function deleteRelay(tx: Tx, name: string): Promise<void> {
 }
 
 /** Adds an event that is set aside, or asked for again; one that is there already takes the new state. */
-export async function upsertLetter(tx: Tx, letter: StoredLetter): Promise<void> {
-  const { attempts, last_error, requeued_at } = letter;
+export async function upsertDeadLetter(tx: Tx, deadLetter: StoredDeadLetter): Promise<void> {
+  const { attempts, last_error, requeued_at } = deadLetter;
   await tx
     .insertInto('dead_letters')
-    .values(letter)
+    .values(deadLetter)
     .onConflict((oc) => oc.columns(['relay', 'sequence']).doUpdateSet({ attempts, last_error, requeued_at }))
     .execute();
 }
 
 /** Returns the first requeued events of a subscription. */
-export function selectRequeued(read: Reader, relay: string, limit: number): Promise<StoredLetter[]> {
+export function selectRequeued(read: Reader, relay: string, limit: number): Promise<StoredDeadLetter[]> {
   return read
     .selectFrom('dead_letters')
     .where('relay', '=', relay)
@@ -168,19 +168,25 @@ export async function selectFirstRequeued(read: Reader): Promise<ReadonlyMap<str
 }
 
 /** Returns a page of dead letters, by subscription and sequence; `total` is their number. */
-export async function selectLetters(
+export async function selectDeadLetters(
   read: Reader,
   { relay, offset, limit }: { readonly relay: string | undefined; readonly offset: number; readonly limit: number },
 ) {
   const all = read.selectFrom('dead_letters');
   const wanted = relay === undefined ? all : all.where('relay', '=', relay);
   const { total } = await wanted.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow();
-  const letters = await wanted.orderBy('relay').orderBy('sequence').offset(offset).limit(limit).selectAll().execute();
-  return { total, letters };
+  const deadLetters = await wanted
+    .orderBy('relay')
+    .orderBy('sequence')
+    .offset(offset)
+    .limit(limit)
+    .selectAll()
+    .execute();
+  return { total, letters: deadLetters };
 }
 
 /** Returns the number of dead letters of each subscription; those without any are absent. */
-export async function countLetters(read: Reader): Promise<ReadonlyMap<string, number>> {
+export async function countDeadLetters(read: Reader): Promise<ReadonlyMap<string, number>> {
   const rows = await read
     .selectFrom('dead_letters')
     .where('requeued_at', 'is', null)
@@ -216,7 +222,7 @@ export async function updateRequeued(
 }
 
 /** Notes that an event did not arrive this time either: it is dead again. */
-export async function updateLetterFailed(
+export async function updateDeadLetterFailed(
   tx: Tx,
   id: string,
   { attempts, reason }: { readonly attempts: number; readonly reason: string },
@@ -229,7 +235,7 @@ export async function updateLetterFailed(
 }
 
 /** Deletes a dead letter; returns whether it existed. */
-export async function deleteLetter(tx: Tx, id: string): Promise<boolean> {
+export async function deleteDeadLetterRow(tx: Tx, id: string): Promise<boolean> {
   const { numDeletedRows } = await tx.deleteFrom('dead_letters').where('id', '=', id).executeTakeFirst();
   return numDeletedRows === 1n;
 }

@@ -7,18 +7,18 @@ import type { StreamedEvent } from '../envelope.ts';
 import type { Subscription } from './outlet.ts';
 import type { RelayView } from './relay-board.ts';
 import {
+  deleteDeadLetterRow,
   deleteLease,
-  deleteLetter,
-  type StoredLetter,
+  type StoredDeadLetter,
   type StoredRelay,
   selectRelay,
   selectRequeued,
+  updateDeadLetterFailed,
   updateFailure,
   updateLease,
-  updateLetterFailed,
   updatePosition,
   updateRetryNow,
-  upsertLetter,
+  upsertDeadLetter,
 } from './relay-store.ts';
 import { isToBeDisabled } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
@@ -71,19 +71,20 @@ export class Relay {
     const { db, metrics } = this.#parts;
     const relay = await selectRelay(db.read, this.#subscription.name);
     if (!relay) return { kind: 'ended' };
-    const [letter] = await selectRequeued(db.read, relay.name, 1);
+    const [deadLetter] = await selectRequeued(db.read, relay.name, 1);
     const untilMs = this.#pauseUntil(relay);
     // Queried first: all wanted events up to it are among those that are read next.
     const newest = await this.#subscription.source.newest(db.read);
     const events = await this.#readNext(relay);
     const behind = events.length === 0 ? 0 : newest - relay.position;
     metrics.noteRelay(relay.name, { behind, delayMs: this.#delayOf(events) });
-    const seen = { relay, requeued: letter?.sequence ?? null, newest };
+    const seen = { relay, requeued: deadLetter?.sequence ?? null, newest };
     if (untilMs !== null) return { kind: 'wait', untilMs, seen };
     const passedOver = events.length === 0 && newest - relay.position >= passedOverMin;
-    if (!(letter || passedOver || events.length > 0)) return { kind: 'wait', untilMs: Number.POSITIVE_INFINITY, seen };
+    if (!(deadLetter || passedOver || events.length > 0))
+      return { kind: 'wait', untilMs: Number.POSITIVE_INFINITY, seen };
     if (!(await this.#renewLease(relay.name))) return { kind: 'wait', untilMs: relay.held_until, seen };
-    if (letter) return this.#deliverLetter(relay, letter);
+    if (deadLetter) return this.#deliverDeadLetter(relay, deadLetter);
     if (events.length > 0) return this.#deliverNext(relay, events);
     await this.#advance(relay, newest, 0);
     return again;
@@ -117,20 +118,20 @@ export class Relay {
   /**
    * Sends a requeued event. Refused again, it is a dead letter again; while the destination is unavailable, it waits.
    */
-  async #deliverLetter(relay: StoredRelay, letter: StoredLetter): Promise<Next> {
+  async #deliverDeadLetter(relay: StoredRelay, deadLetter: StoredDeadLetter): Promise<Next> {
     const { db, metrics } = this.#parts;
-    const query = { after: letter.sequence - 1, limit: 1, types: null };
+    const query = { after: deadLetter.sequence - 1, limit: 1, types: null };
     const [event] = await this.#subscription.source.read(db.read, query);
-    const isKept = event?.envelope.sequence === letter.sequence;
+    const isKept = event?.envelope.sequence === deadLetter.sequence;
     const lost: SinkFailure = { kind: 'refused', reason: 'the event is no longer kept' };
     const { failure } = isKept ? await this.#subscription.sink.deliver([event]) : { failure: lost };
     if (event && failure && failure.kind !== 'refused') {
       return this.#fail({ relay, position: relay.position, failed: event, failure });
     }
     await db.sideTransaction(async (tx) => {
-      const attempts = letter.attempts + 1;
-      if (failure) return updateLetterFailed(tx, letter.id, { attempts, reason: failure.reason });
-      await deleteLetter(tx, letter.id);
+      const attempts = deadLetter.attempts + 1;
+      if (failure) return updateDeadLetterFailed(tx, deadLetter.id, { attempts, reason: failure.reason });
+      await deleteDeadLetterRow(tx, deadLetter.id);
       if (relay.failing_since !== null) await updateRetryNow(tx, relay.name);
     });
     metrics.countRelayed(relay.name, failure ? 'refused' : 'delivered', 1);
@@ -228,7 +229,7 @@ export class Relay {
     const { sequence } = failed.envelope;
     const isOurs = await db.sideTransaction(async (tx) => {
       if (!(await updatePosition(tx, step, { to: sequence, deliveredAt: null }))) return false;
-      await upsertLetter(tx, {
+      await upsertDeadLetter(tx, {
         id: newId(),
         relay: step.name,
         sequence,
