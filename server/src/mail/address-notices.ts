@@ -95,8 +95,8 @@ interface FirstSignOn extends FromOrganization {
 }
 
 /** To a user whose account was linked to single sign-on, and had other credentials before. Rule: ADDRESS-10. */
-export function firstSignOnMail(letter: FirstSignOn): MailContent {
-  const { organization, hasPassword, sessions, tokenNames, tokens, areEnded } = letter;
+export function firstSignOnMail(email: FirstSignOn): MailContent {
+  const { organization, hasPassword, sessions, tokenNames, tokens, areEnded } = email;
   const more = tokens - tokenNames.length;
   const named = tokenNames.map((name) => `“${withoutLinks(name)}”`).join(', ') + (more > 0 ? ` and ${more} more` : '');
   return notice({

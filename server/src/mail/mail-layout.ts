@@ -8,20 +8,20 @@ export interface Sentence {
 }
 
 /** Link of a mail. */
-interface Door {
+interface Link {
   readonly label: string;
   /** Written out as it is in the text, on a line of its own. */
   readonly link: string;
 }
 
 /** A mail before it is laid out. */
-interface Letter {
+interface Email {
   readonly subject: string;
   readonly heading: Sentence;
   readonly greeting?: Sentence;
   readonly before: readonly Sentence[];
   /** A link as a button, or a code that can be read at a glance; `null` for neither. */
-  readonly centre: Door | { readonly code: string } | null;
+  readonly centre: Link | { readonly code: string } | null;
   readonly after: readonly Sentence[];
   /** Sender and reason of the mail. */
   readonly footer: Sentence;
@@ -77,7 +77,7 @@ function inLines({ words }: Sentence): string {
   return lines.join('\n');
 }
 
-function textOf({ heading, greeting, before, centre, after, footer }: Letter): string {
+function textOf({ heading, greeting, before, centre, after, footer }: Email): string {
   const middle = centre === null ? [] : ['code' in centre ? `    ${centre.code}` : `${centre.label}:\n${centre.link}`];
   const paragraphs = [
     inLines(heading),
@@ -96,7 +96,7 @@ const styles = {
   main: "max-width: 560px; margin: 0 auto; font-family: system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; font-size: 16px; line-height: 1.5; overflow-wrap: anywhere; word-break: break-word;",
   heading: 'margin: 0 0 16px; font-size: 24px; line-height: 1.25; font-weight: 600;',
   paragraph: 'margin: 0 0 16px;',
-  door: 'margin: 24px 0;',
+  linkParagraph: 'margin: 24px 0;',
   button:
     'display: inline-block; padding: 12px 24px; border: 1px solid #ffffff; border-radius: 6px; background-color: #1a56b0; color: #ffffff; font-weight: 600; text-decoration: none;',
   address: 'margin: 0 0 16px; font-size: 14px;',
@@ -109,11 +109,11 @@ function tag(name: 'h1' | 'p' | 'footer', style: string, content: string): strin
   return `<${name} style="${escapeHtml(style)}">${content}</${name}>`;
 }
 
-function htmlOfCentre(centre: NonNullable<Letter['centre']>): string[] {
+function htmlOfCentre(centre: NonNullable<Email['centre']>): string[] {
   if ('code' in centre) return [tag('p', styles.code, escapeHtml(centre.code))];
   const href = escapeHtml(centre.link);
   return [
-    tag('p', styles.door, `<a href="${href}" style="${styles.button}">${escapeHtml(centre.label)}</a>`),
+    tag('p', styles.linkParagraph, `<a href="${href}" style="${styles.button}">${escapeHtml(centre.label)}</a>`),
     tag(
       'p',
       styles.address,
@@ -122,7 +122,7 @@ function htmlOfCentre(centre: NonNullable<Letter['centre']>): string[] {
   ];
 }
 
-function htmlOf({ subject, heading, greeting, before, centre, after, footer }: Letter): string {
+function htmlOf({ subject, heading, greeting, before, centre, after, footer }: Email): string {
   const paragraph = ({ html }: Sentence) => tag('p', styles.paragraph, html);
   return [
     '<!doctype html>',
@@ -153,6 +153,6 @@ function htmlOf({ subject, heading, greeting, before, centre, after, footer }: L
  * Lays out an email as a text that is complete by itself and as HTML that loads nothing: no picture, font, script or
  * tracking. Lines of the text are at most 76 characters, but a link or a name is never broken. Rule: MAIL-13.
  */
-export function layOut(letter: Letter): MailContent {
-  return { subject: oneLine(letter.subject), text: textOf(letter), html: htmlOf(letter) };
+export function layOut(email: Email): MailContent {
+  return { subject: oneLine(email.subject), text: textOf(email), html: htmlOf(email) };
 }

@@ -11,7 +11,7 @@ type NoticeKind = 'password changed' | 'token created' | 'sign-in steps changed'
 /** A notice, and the active users whom it is for. */
 interface Notice {
   readonly to: (read: Reader) => Promise<MailTarget | undefined | readonly MailTarget[]>;
-  readonly letter: (reader: NoticeReader) => MailContent;
+  readonly email: (reader: NoticeReader) => MailContent;
 }
 
 /**
@@ -21,7 +21,7 @@ interface Notice {
 export function sendNotice(
   { db, mail, background, limits }: Pick<Services, 'db' | 'mail' | 'background' | 'limits'>,
   kind: NoticeKind,
-  { to, letter }: Notice,
+  { to, email }: Notice,
 ): void {
   const what = `notice: ${kind}`;
   background.run(what, async () => {
@@ -31,7 +31,7 @@ export function sendNotice(
     if (organization === undefined) return;
     for (const { id, fullName, mailTo } of 'id' in found ? [found] : found) {
       if (!(await limits.tryCount('notice', `${kind} ${id}`))) continue;
-      mail.sendLater(what, { to: mailTo, ...letter({ organization, fullName }) });
+      mail.sendLater(what, { to: mailTo, ...email({ organization, fullName }) });
     }
   });
 }

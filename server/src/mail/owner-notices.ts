@@ -13,7 +13,7 @@ export function tellOfNewPassword(
   const happened = { at: services.clock.now(), network: origin.network, revokedTokens };
   sendNotice(services, 'password changed', {
     to: (read) => selectMailTarget(read, userId),
-    letter: (reader) => passwordChangedMail(reader, happened),
+    email: (reader) => passwordChangedMail(reader, happened),
   });
 }
 
@@ -40,6 +40,6 @@ export function tellOfToken(
   const created = { at: token.createdAt, network: to.origin.network, name, never, adminScopes: scopes };
   sendNotice(services, 'token created', {
     to: (read) => selectMailTarget(read, to.userId),
-    letter: (reader) => tokenCreatedMail(reader, created),
+    email: (reader) => tokenCreatedMail(reader, created),
   });
 }

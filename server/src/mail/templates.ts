@@ -38,7 +38,7 @@ export function welcomeMail({
 }
 
 /** Content of an invitation. */
-interface InvitationLetter extends FromOrganization {
+interface InvitationEmail extends FromOrganization {
   /** Address where the user sets a password, or the sign-in page. */
   readonly link: string;
   /** Lifetime of a link that sets a password, for example `48 hours`; `null`: it leads to the sign-in page. */
@@ -48,7 +48,7 @@ interface InvitationLetter extends FromOrganization {
 }
 
 /** Mail to a user who was invited, or invited again. Rule: INVITE-10. */
-export function invitationMail({ organization, link, expiresIn, isReturning }: InvitationLetter): MailContent {
+export function invitationMail({ organization, link, expiresIn, isReturning }: InvitationEmail): MailContent {
   const what = isReturning ? 're-join' : 'join';
   const first = isReturning
     ? say`Welcome back: an administrator of ${organization} has opened your account again.`
@@ -75,14 +75,14 @@ export function invitationMail({ organization, link, expiresIn, isReturning }: I
 }
 
 /** Content of a mail about a forgotten password. */
-interface PasswordResetLetter extends ToPerson {
+interface PasswordResetEmail extends ToPerson {
   readonly link: string;
   /** Lifetime of the link, for example `20 minutes`. */
   readonly expiresIn: string;
 }
 
 /** Mail to a user who forgot a password, or for whom one was requested. Rule: PASSWORD-8. */
-export function passwordResetMail({ organization, fullName, link, expiresIn }: PasswordResetLetter): MailContent {
+export function passwordResetMail({ organization, fullName, link, expiresIn }: PasswordResetEmail): MailContent {
   return layOut({
     subject: `Reset your password for ${organization}`,
     heading: say`Reset your password`,
@@ -98,7 +98,7 @@ export function passwordResetMail({ organization, fullName, link, expiresIn }: P
 }
 
 /** Content of a mail with a one-time code. */
-interface OneTimeCodeLetter extends ToPerson {
+interface OneTimeCodeEmail extends ToPerson {
   /** A secret: it is in the mail's body alone. */
   readonly code: string;
   /** Lifetime of the code, for example `10 minutes`. */
@@ -106,7 +106,7 @@ interface OneTimeCodeLetter extends ToPerson {
 }
 
 /** Mail to a user who signs in by a code. The subject, which locked phones display, doesn't contain it. */
-export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: OneTimeCodeLetter): MailContent {
+export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: OneTimeCodeEmail): MailContent {
   return layOut({
     subject: `Your sign-in code for ${organization}`,
     heading: say`Your sign-in code`,
@@ -122,7 +122,7 @@ export function oneTimeCodeMail({ organization, fullName, code, expiresIn }: One
 }
 
 /** Content of a mail with a link to confirm an address. */
-interface ConfirmEmailLetter extends FromOrganization {
+interface ConfirmAddressEmail extends FromOrganization {
   /** The last verified address of the account, masked: its name is what its user says, who may be anyone. */
   readonly account: string;
   readonly link: string;
@@ -133,8 +133,8 @@ interface ConfirmEmailLetter extends FromOrganization {
 }
 
 /** To the new address of an account. Rule: ADDRESS-5. */
-export function confirmEmailMail(letter: ConfirmEmailLetter): MailContent {
-  const { organization, account, link, expiresIn, needsPassword } = letter;
+export function confirmEmailMail(email: ConfirmAddressEmail): MailContent {
+  const { organization, account, link, expiresIn, needsPassword } = email;
   return layOut({
     subject: `Confirm your e-mail address for ${organization}`,
     heading: say`Confirm your e-mail address`,
@@ -152,7 +152,7 @@ export function confirmEmailMail(letter: ConfirmEmailLetter): MailContent {
 }
 
 /** Content of a mail about a suspicious sign-in. */
-interface SuspiciousSignInLetter extends ToPerson {
+interface SuspiciousSignInEmail extends ToPerson {
   /** Time when it was noticed, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly at: number;
   /** From where, for example `192.0.2.7`; `null` when that isn't known. */
@@ -162,7 +162,7 @@ interface SuspiciousSignInLetter extends ToPerson {
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
 /** Mail to a user one of whose refresh tokens was presented a second time, so that it has probably been copied. */
-export function suspiciousSignInMail({ organization, fullName, at, network }: SuspiciousSignInLetter): MailContent {
+export function suspiciousSignInMail({ organization, fullName, at, network }: SuspiciousSignInEmail): MailContent {
   const when = `${moment.format(at)} UTC`;
   return layOut({
     subject: `A session of yours at ${organization} was ended`,
@@ -196,7 +196,7 @@ export function testMail({ organization }: FromOrganization): MailContent {
 }
 
 /** Content of a notice about an administrator who left. */
-interface AdministratorLeftLetter extends FromOrganization {
+interface AdministratorLeftEmail extends FromOrganization {
   readonly kind: 'demoted' | 'deleted';
   readonly users: readonly string[];
   readonly by: string;
@@ -209,11 +209,11 @@ interface AdministratorLeftLetter extends FromOrganization {
 }
 
 /** To the administrators who remain. Rule: LEAVER-6. */
-export function administratorLeftMail(letter: AdministratorLeftLetter): MailContent {
-  const { organization, kind, webhooks, settings } = letter;
-  const by = accountWithoutLinks(letter.by);
-  const users = letter.users.map(accountWithoutLinks).join(', ');
-  const serviceClients = letter.serviceClients.map(withoutLinks);
+export function administratorLeftMail(email: AdministratorLeftEmail): MailContent {
+  const { organization, kind, webhooks, settings } = email;
+  const by = accountWithoutLinks(email.by);
+  const users = email.users.map(accountWithoutLinks).join(', ');
+  const serviceClients = email.serviceClients.map(withoutLinks);
   return layOut({
     subject: `An administrator of ${organization} was removed`,
     heading: say`An administrator was removed`,

@@ -48,7 +48,7 @@ describe('a credential of one kind where another belongs', () => {
     await mails.stop();
   });
 
-  const doors: readonly { name: string; open: readonly Kind[]; knock: (value: string) => Promise<number> }[] = [
+  const entryPoints: readonly { name: string; open: readonly Kind[]; knock: (value: string) => Promise<number> }[] = [
     {
       name: 'a route of members',
       open: ['session', 'token with prefix', 'token without prefix'],
@@ -93,7 +93,7 @@ describe('a credential of one kind where another belongs', () => {
       },
     },
   ];
-  for (const { name, open, knock } of doors) {
+  for (const { name, open, knock } of entryPoints) {
     for (const kind of kinds) {
       const expected = open.includes(kind) ? 200 : 401;
       it(`${expected}: ${kind} at ${name} (AUTH-28, AUTH-33, SERVICE-1, SERVICE-2)`, async () => {

@@ -106,7 +106,7 @@ const proofOf = (method: string) => async (kind: Kind) =>
   (await desk.take(await desk.begin(email), [method, given(kind)])).status;
 const internalUser = () => `/users/internal/${admin.userId}`;
 
-interface Door {
+interface EntryPoint {
   readonly name: string;
   /** Statuses for each kind that is not plainly rejected. */
   readonly open: Statuses;
@@ -116,7 +116,7 @@ interface Door {
 }
 
 /** Doors where nothing is used up by who gets in. */
-const doors: readonly Door[] = [
+const entryPoints: readonly EntryPoint[] = [
   { name: 'a route of members', open: people, knock: bearerAt('GET', () => '/org') },
   { name: 'a route of administrators', open: people, knock: bearerAt('PATCH', () => '/org', {}) },
   { name: 'the list of services', open: people, knock: bearerAt('GET', () => '/service-clients') },
@@ -178,7 +178,7 @@ const doors: readonly Door[] = [
 ];
 
 /** Entry points that consume the credential. */
-const usingUp: readonly Door[] = [
+const usingUp: readonly EntryPoint[] = [
   {
     name: 'the refresh route',
     open: { 'refresh token': 200 },
@@ -214,17 +214,17 @@ const usingUp: readonly Door[] = [
   },
 ];
 
-function expectedAt({ open, others = () => 401 }: Door, kind: Kind): number {
+function expectedAt({ open, others = () => 401 }: EntryPoint, kind: Kind): number {
   return open[kind] ?? others(given(kind));
 }
 
 const rules = '(T3, AUTH-28, AUTH-32, AUTH-33, SERVICE-1, SERVICE-2)';
 
 describe('every kind of credential at every place where one goes', () => {
-  for (const door of doors) {
-    it(`${door.name}: only its own kinds get in ${rules}`, async () => {
-      const expected = kinds.map((kind) => `${kind}: ${expectedAt(door, kind)}`);
-      const met = await Promise.all(kinds.map(async (kind) => `${kind}: ${await door.knock(kind)}`));
+  for (const entryPoint of entryPoints) {
+    it(`${entryPoint.name}: only its own kinds get in ${rules}`, async () => {
+      const expected = kinds.map((kind) => `${kind}: ${expectedAt(entryPoint, kind)}`);
+      const met = await Promise.all(kinds.map(async (kind) => `${kind}: ${await entryPoint.knock(kind)}`));
       expect(met).toEqual(expected);
     });
   }
@@ -245,11 +245,11 @@ describe('every kind of credential at every place where one goes', () => {
     }
   });
 
-  for (const door of usingUp) {
-    it(`${door.name}: no other kind gets in ${rules}`, async () => {
-      const others = kinds.filter((kind) => door.open[kind] === undefined);
-      const met = await Promise.all(others.map(async (kind) => `${kind}: ${await door.knock(kind)}`));
-      expect(met).toEqual(others.map((kind) => `${kind}: ${expectedAt(door, kind)}`));
+  for (const entryPoint of usingUp) {
+    it(`${entryPoint.name}: no other kind gets in ${rules}`, async () => {
+      const others = kinds.filter((kind) => entryPoint.open[kind] === undefined);
+      const met = await Promise.all(others.map(async (kind) => `${kind}: ${await entryPoint.knock(kind)}`));
+      expect(met).toEqual(others.map((kind) => `${kind}: ${expectedAt(entryPoint, kind)}`));
     });
   }
 
@@ -266,9 +266,9 @@ describe('every kind of credential at every place where one goes', () => {
 });
 
 describe('after all that, each is still good at its own place', () => {
-  for (const door of [...doors, ...usingUp]) {
-    for (const kind of kinds.filter((one) => door.open[one] === 200)) {
-      it(`200: ${kind} at ${door.name}`, async () => expect(await door.knock(kind)).toBe(200));
+  for (const entryPoint of [...entryPoints, ...usingUp]) {
+    for (const kind of kinds.filter((one) => entryPoint.open[one] === 200)) {
+      it(`200: ${kind} at ${entryPoint.name}`, async () => expect(await entryPoint.knock(kind)).toBe(200));
     }
   }
 

@@ -49,18 +49,18 @@ export async function readOn(read: Reader, query: EventQuery): Promise<readonly 
 /** Returns the events of some dead letters, by the ids of those; events that are no longer kept are absent. */
 export async function findEvents(
   read: Reader,
-  letters: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
+  emails: readonly { readonly id: string; readonly relay: string; readonly sequence: number }[],
 ): Promise<ReadonlyMap<string, Envelope>> {
   const isAudit = (relay: string) => isSubscriptionTo(auditStream, relay);
   const sequencesOf = (audit: boolean) =>
-    letters.filter(({ relay }) => isAudit(relay) === audit).map(({ sequence }) => sequence);
+    emails.filter(({ relay }) => isAudit(relay) === audit).map(({ sequence }) => sequence);
   const events = await readEventsOf(read, sequencesOf(false));
   const records = await readAuditEventsOf(read, sequencesOf(true));
   const bySequence = (found: readonly StreamedEvent[]) =>
     new Map(found.map(({ envelope }) => [envelope.sequence, envelope]));
   const [ofEvents, ofRecords] = [bySequence(events), bySequence(records)];
   return new Map(
-    letters.flatMap(({ id, relay, sequence }) => {
+    emails.flatMap(({ id, relay, sequence }) => {
       const envelope = (isAudit(relay) ? ofRecords : ofEvents).get(sequence);
       return envelope ? [[id, envelope] as const] : [];
     }),

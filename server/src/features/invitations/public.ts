@@ -170,15 +170,15 @@ export async function makeInvitations(
   return { organization, invitations };
 }
 
-function letterTo({ guest, link }: Invitation, organization: string): Mail {
-  const letter = invitationMail({
+function emailTo({ guest, link }: Invitation, organization: string): Mail {
+  const email = invitationMail({
     organization,
     link: link.address.expose(),
     expiresIn: link.expiresAtMs === null ? null : '48 hours',
     isReturning: guest.isReturning,
   });
   // As powerful as recovery mail, an invitation goes where that goes. Rule: AUTH-49.
-  return { to: guest.recovery_email ?? guest.email, ...letter };
+  return { to: guest.recovery_email ?? guest.email, ...email };
 }
 
 /** Why mails did not go out, for the log: how many, and what became of the first. */
@@ -199,11 +199,11 @@ export async function sendInvitations(
 ): Promise<void> {
   // There may be a thousand emails to write: other requests get their turn.
   await setImmediate();
-  const letters = invitations.map((invitation) => letterTo(invitation, organization.name));
+  const emails = invitations.map((invitation) => emailTo(invitation, organization.name));
   const msMax = Math.max(0, requestMsMax - (performance.now() - startedMs));
   const outcomes =
-    (await services.mail.use((mailer) => deliverAll(mailer, letters, { msMax }))) ??
-    letters.map(() => new MailError('unreachable', 'Mail is not configured any more.'));
+    (await services.mail.use((mailer) => deliverAll(mailer, emails, { msMax }))) ??
+    emails.map(() => new MailError('unreachable', 'Mail is not configured any more.'));
   const ids = invitations.map(({ link }) => link.id);
   await noteDeliveries(services, {
     sent: ids.filter((_, place) => outcomes[place] === null),

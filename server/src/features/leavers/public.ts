@@ -90,11 +90,11 @@ async function notify(services: Services, departure: Departure): Promise<void> {
     // Promoting and demoting in turn must not fill mailboxes.
     if (await limits.tryCount('leaverNotice', userId)) userIds.push(userId);
   }
-  const letter = userIds.length === 0 ? null : await writeNotice(services, { ...departure, userIds });
-  if (!letter) return;
+  const email = userIds.length === 0 ? null : await writeNotice(services, { ...departure, userIds });
+  if (!email) return;
   const recipients = await selectAdministratorTargets(db.read, departure.caller.orgId, recipientsMax);
   for (const { mailTo } of recipients) {
-    mail.sendLater('notice of an administrator who left', { to: mailTo, ...letter });
+    mail.sendLater('notice of an administrator who left', { to: mailTo, ...email });
   }
 }
 

@@ -59,7 +59,7 @@ async function end(services: Services, { caller, write, userId, sessionId, origi
   if (ended > 0) {
     sendNotice(services, 'sessions ended', {
       to: (read) => selectMailTarget(read, userId),
-      letter: (reader) => sessionsEndedMail(reader, { at: open.nowMs, ended }),
+      email: (reader) => sessionsEndedMail(reader, { at: open.nowMs, ended }),
     });
   }
   return ended;

@@ -76,7 +76,7 @@ function warnOwner(services: Services, userId: string, { network }: Origin): voi
   const at = services.clock.now();
   sendNotice(services, 'session reused', {
     to: (read) => selectMailTarget(read, userId),
-    letter: (reader) => suspiciousSignInMail({ ...reader, at, network }),
+    email: (reader) => suspiciousSignInMail({ ...reader, at, network }),
   });
 }
 

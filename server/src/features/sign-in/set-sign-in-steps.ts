@@ -78,7 +78,7 @@ function tellAdministrators(
   const at = services.clock.now();
   sendNotice(services, 'sign-in steps changed', {
     to: (read) => selectAdministratorTargets(read, orgId, noticesMax),
-    letter: (reader) => signInStepsChangedMail(reader, { at, network, steps }),
+    email: (reader) => signInStepsChangedMail(reader, { at, network, steps }),
   });
 }
 

@@ -17,7 +17,7 @@ const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
 /** Addresses where users look for the documentation. */
-const doors = ['/', '/docs/'];
+const entryPoints = ['/', '/docs/'];
 
 function addDocs(app: FastifyInstance): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -34,10 +34,10 @@ function addDocs(app: FastifyInstance): string[] {
       return content;
     });
   }
-  for (const url of doors) {
+  for (const url of entryPoints) {
     app.get(url, { config: { open: 'documentation' } }, async (_, reply) => reply.redirect('/docs', 302));
   }
-  return [...files.map(([url]) => url), ...doors];
+  return [...files.map(([url]) => url), ...entryPoints];
 }
 
 /** Headers that proxies add: a peer that sends one of these is not the client. */
