@@ -5,7 +5,7 @@ import { systemClock, toTimestamp } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import { type BackupFacts, finishBackup } from '../../../server/src/db/files/backup-file.ts';
 import { requireStore } from '../../../server/src/db/files/data-dir.ts';
-import { checkSeal } from '../../../server/src/db/files/sealed-file.ts';
+import { verifyChecksum } from '../../../server/src/db/files/sealed-file.ts';
 import { copyStore, type Progress } from '../../../server/src/db/files/store-copy.ts';
 import { CommandError } from '../failures.ts';
 import { readKeys } from './backup-keys.ts';
@@ -50,7 +50,7 @@ export async function makeBackup(
     await copyStore(config.dataDir, unfinished, progress);
     const keys = withKeys ? readKeys(config) : new Map<string, string>();
     const facts = finishBackup(unfinished, keys, madeAt);
-    checkSeal(unfinished);
+    verifyChecksum(unfinished);
     requireFree(file, isForced);
     renameSync(unfinished, file);
     sync(dirname(file));

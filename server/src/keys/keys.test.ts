@@ -29,10 +29,10 @@ describe('openSigningKeys', () => {
   it('makes keys once, for their owner alone, and finds them again (AUTH-34, CONFIG-3)', async () => {
     const first = await open();
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const sealed = (await first.seal({ userId: 'u' })).expose();
+    const sealed = (await first.signInternal({ userId: 'u' })).expose();
     const second = await open();
     expect(await second.publicKeys()).toEqual(await first.publicKeys());
-    expect(await second.unseal(sealed)).toEqual({ rnd, userId: 'u' });
+    expect(await second.verifyInternal(sealed)).toEqual({ rnd, userId: 'u' });
   });
 
   it('publishes no private part (AUTH-35)', async () => {
@@ -44,14 +44,14 @@ describe('openSigningKeys', () => {
   });
 
   it('signs with the first key, publishes and unseals with each: a rotation strands nothing (AUTH-38)', async () => {
-    const old = (await (await open()).seal({ made: 'before' })).expose();
+    const old = (await (await open()).signInternal({ made: 'before' })).expose();
     const oldKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
     rmSync(file);
     await open();
     const newKeys = JSON.parse(readFileSync(file, 'utf8')).keys;
     writeFileSync(file, JSON.stringify({ keys: [...newKeys, ...oldKeys] }));
     const rotated = await open();
-    expect(await rotated.unseal(old)).toEqual({ rnd, made: 'before' });
+    expect(await rotated.verifyInternal(old)).toEqual({ rnd, made: 'before' });
     expect(headerOf((await rotated.sign({})).expose())['kid']).toBe(newKeys[0].kid);
     expect((await rotated.publicKeys()).map(({ kid }) => kid)).toEqual([newKeys[0].kid, oldKeys[0].kid]);
   });
@@ -76,26 +76,26 @@ describe('openSigningKeys', () => {
 
   it('what is sealed says nothing to anyone who has the public keys, and what is signed is no seal (AUTH-28)', async () => {
     const keys = await open();
-    const sealed = (await keys.seal({ email: 'ceo@victim.example' })).expose();
+    const sealed = (await keys.signInternal({ email: 'ceo@victim.example' })).expose();
     await expect(jwtVerify(sealed, createLocalJWKSet({ keys: [...(await keys.publicKeys())] }))).rejects.toThrow(
       /"alg"/,
     );
     expect(headerOf(sealed)).toEqual({ alg: 'HS256', typ: 'sealed+jwt' });
-    expect(await keys.unseal((await keys.sign({ email: 'ceo@victim.example' })).expose())).toBeNull();
+    expect(await keys.verifyInternal((await keys.sign({ email: 'ceo@victim.example' })).expose())).toBeNull();
   });
 
   it('unseals nothing made by anyone else, nor expired by the service’s own clock (HTTP-29)', async () => {
     const keys = await open();
     const foreign = new SignJWT({}).setProtectedHeader({ alg: 'HS256', typ: 'sealed+jwt' });
     expect(
-      await keys.unseal(await foreign.sign(new TextEncoder().encode('0123456789abcdef0123456789abcdef'))),
+      await keys.verifyInternal(await foreign.sign(new TextEncoder().encode('0123456789abcdef0123456789abcdef'))),
     ).toBeNull();
     const exp = Math.floor(clock.now() / 1_000) + 60;
-    const sealed = (await keys.seal({ exp })).expose();
-    expect(await keys.unseal(sealed)).toEqual({ rnd, exp });
+    const sealed = (await keys.signInternal({ exp })).expose();
+    expect(await keys.verifyInternal(sealed)).toEqual({ rnd, exp });
     clock.set(exp * 1_000);
-    expect(await keys.unseal(sealed)).toBeNull();
-    expect(await keys.unseal('')).toBeNull();
+    expect(await keys.verifyInternal(sealed)).toBeNull();
+    expect(await keys.verifyInternal('')).toBeNull();
   });
 
   it('with a shared secret signs HS256, publishes nothing and writes no file (AUTH-37)', async () => {
@@ -106,10 +106,10 @@ describe('openSigningKeys', () => {
     expect(() => statSync(file)).toThrow('ENOENT');
     const shared = new TextEncoder().encode(raw);
     expect((await jwtVerify((await keys.sign({ a: 1 })).expose(), shared)).payload).toEqual({ rnd, a: 1 });
-    const sealed = (await keys.seal({ a: 1 })).expose();
+    const sealed = (await keys.signInternal({ a: 1 })).expose();
     await expect(jwtVerify(sealed, shared)).rejects.toThrow(/signature/);
-    expect(await keys.unseal(sealed)).toEqual({ rnd, a: 1 });
+    expect(await keys.verifyInternal(sealed)).toEqual({ rnd, a: 1 });
     const other = await open(new Secret('fedcba9876543210fedcba9876543210'));
-    expect(await keys.unseal((await other.seal({})).expose())).toBeNull();
+    expect(await keys.verifyInternal((await other.signInternal({})).expose())).toBeNull();
   });
 });

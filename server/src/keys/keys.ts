@@ -28,9 +28,9 @@ export interface SigningKeys {
    * Returns a JWT of these claims that only this service can verify, signed with a key derived from the private one.
    * Use it for values that only come back to this service: they are no proof to anyone else.
    */
-  seal(claims: JWTPayload): Promise<Secret>;
+  signInternal(claims: JWTPayload): Promise<Secret>;
   /** Returns the claims of such a JWT that is not expired; `null` for anything else. */
-  unseal(jwt: string): Promise<JWTPayload | null>;
+  verifyInternal(jwt: string): Promise<JWTPayload | null>;
   /** The public keys, the newest first. Empty with a shared secret. */
   publicKeys(): Promise<readonly PublicKey[]>;
 }
@@ -48,7 +48,7 @@ interface Signer {
   readonly signsFrom?: number;
   readonly header: { readonly alg: 'EdDSA' | 'HS256'; readonly typ: 'JWT'; readonly kid?: string };
   readonly signing: CryptoKey | Uint8Array;
-  readonly sealing: Uint8Array;
+  readonly internalKey: Uint8Array;
   /** `null` with a shared secret. */
   readonly publicKey: PublicKey | null;
 }
@@ -56,11 +56,11 @@ interface Signer {
 /** The newest first. */
 type Signers = readonly [Signer, ...Signer[]];
 
-const sealAlgorithm = 'HS256';
-const sealedType = 'sealed+jwt';
+const internalAlgorithm = 'HS256';
+const internalType = 'sealed+jwt';
 
 /** A key that says nothing about the secret which it is derived from (RFC 5869). */
-function sealingKey(secret: string | Uint8Array): Uint8Array {
+function internalKeyOf(secret: string | Uint8Array): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, '', 'latchkey sealed tokens', 32));
 }
 
@@ -69,7 +69,7 @@ async function importKey({ d, signsFrom, ...publicPart }: StoredKey): Promise<Si
     ...(signsFrom === undefined ? {} : { signsFrom }),
     header: { alg: 'EdDSA', typ: 'JWT', kid: publicPart.kid },
     signing: await importJWK({ ...publicPart, d }, 'EdDSA'),
-    sealing: sealingKey(d),
+    internalKey: internalKeyOf(d),
     publicKey: { ...publicPart, alg: 'EdDSA', use: 'sig' },
   };
 }
@@ -123,7 +123,7 @@ async function ownKeys(place: KeyPlace, clock: Clock): Promise<() => Promise<Sig
 function sharedKey(secret: Secret): Signers {
   const raw = secret.expose();
   const signing = new TextEncoder().encode(raw);
-  return [{ header: { alg: 'HS256', typ: 'JWT' }, signing, sealing: sealingKey(raw), publicKey: null }];
+  return [{ header: { alg: 'HS256', typ: 'JWT' }, signing, internalKey: internalKeyOf(raw), publicKey: null }];
 }
 
 interface KeyOptions {
@@ -147,9 +147,9 @@ export async function openSigningKeys({ place, clock, sharedSecret }: KeyOptions
     return known[placeOfSigner(known, clock.now())] ?? known[0];
   }
 
-  async function unsealWith(key: Uint8Array, jwt: string): Promise<JWTPayload | null> {
+  async function verifyWith(key: Uint8Array, jwt: string): Promise<JWTPayload | null> {
     try {
-      const rules = { algorithms: [sealAlgorithm], typ: sealedType, currentDate: new Date(clock.now()) };
+      const rules = { algorithms: [internalAlgorithm], typ: internalType, currentDate: new Date(clock.now()) };
       return (await jwtVerify(jwt, key, rules)).payload;
     } catch {
       return null;
@@ -161,14 +161,14 @@ export async function openSigningKeys({ place, clock, sharedSecret }: KeyOptions
       const { header, signing } = await signer();
       return new Secret(await new SignJWT(withRandomPart(claims)).setProtectedHeader(header).sign(signing));
     },
-    seal: async (claims) => {
-      const { sealing } = await signer();
-      const jwt = new SignJWT(withRandomPart(claims)).setProtectedHeader({ alg: sealAlgorithm, typ: sealedType });
-      return new Secret(await jwt.sign(sealing));
+    signInternal: async (claims) => {
+      const { internalKey } = await signer();
+      const jwt = new SignJWT(withRandomPart(claims)).setProtectedHeader({ alg: internalAlgorithm, typ: internalType });
+      return new Secret(await jwt.sign(internalKey));
     },
-    unseal: async (jwt) => {
-      for (const { sealing } of await signers()) {
-        const claims = await unsealWith(sealing, jwt);
+    verifyInternal: async (jwt) => {
+      for (const { internalKey } of await signers()) {
+        const claims = await verifyWith(internalKey, jwt);
         if (claims) return claims;
       }
       return null;

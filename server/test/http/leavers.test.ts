@@ -51,8 +51,8 @@ describe('an administrator who leaves', () => {
     await registerWebhook(leaver, 'https://made.example.com/secret-path');
     const moved = await registerWebhook(admin, 'https://admin.example.com/');
     await leaver.patch(`/webhooks/${moved.id}`, { url: 'https://moved.example.com/' });
-    const resealed = await registerWebhook(admin, 'https://rotated.example.com/');
-    await leaver.post(`/webhooks/${resealed.id}/rotate-secret`);
+    const signedAgain = await registerWebhook(admin, 'https://rotated.example.com/');
+    await leaver.post(`/webhooks/${signedAgain.id}/rotate-secret`);
     const described = await registerWebhook(admin, 'https://described.example.com/');
     await leaver.patch(`/webhooks/${described.id}`, { description: 'x', url: 'https://described.example.com/' });
     await registerService(await another(), undefined, 'of another');

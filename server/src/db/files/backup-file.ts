@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { StartupError } from '../../base/errors.ts';
-import { copySealed, seal } from './sealed-file.ts';
+import { appendChecksum, copyVerified } from './sealed-file.ts';
 import type { Progress } from './store-copy.ts';
 
 /** Marks a store as a back-up: `LKBK`. */
@@ -61,7 +61,7 @@ export function finishBackup(file: string, keys: BackupKeys, madeAt: string): Ba
   } finally {
     store.close();
   }
-  seal(file);
+  appendChecksum(file);
   return facts;
 }
 
@@ -93,7 +93,7 @@ function takeApart(store: Sqlite.Database, from: string): UnpackedBackup {
  * StartupError for a file that is no back-up, incomplete or damaged; the content of `to` is useless then.
  */
 export function unpackBackup(from: string, to: string, progress: Progress): UnpackedBackup {
-  copySealed(from, to, progress);
+  copyVerified(from, to, progress);
   const store = new Sqlite(to);
   try {
     return takeApart(store, from);

@@ -6,7 +6,7 @@ import type { Progress } from './store-copy.ts';
 const chunkBytes = 1_048_576;
 const mark = '\nlatchkey-backup-1 sha256 ';
 const hashLength = 64;
-const sealLength = mark.length + hashLength + 1;
+const checksumLength = mark.length + hashLength + 1;
 
 /** The parts of what stands in an open file before `end`, in order. */
 function* partsOf(fd: number, end: number): Generator<Buffer> {
@@ -19,18 +19,18 @@ function* partsOf(fd: number, end: number): Generator<Buffer> {
   }
 }
 
-function sealOf(hash: Hash): string {
+function checksumOf(hash: Hash): string {
   return `${mark}${hash.digest('hex')}\n`;
 }
 
 /** Writes at the end of a file what proves that it is whole, and makes sure that all of it is on the disk. */
-export function seal(file: string): void {
+export function appendChecksum(file: string): void {
   const fd = openSync(file, 'r+');
   try {
     const { size } = fstatSync(fd);
     const hash = createHash('sha256');
     for (const part of partsOf(fd, size)) hash.update(part);
-    writeSync(fd, sealOf(hash), size);
+    writeSync(fd, checksumOf(hash), size);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -44,9 +44,9 @@ function readAt(fd: number, at: number, length: number): string {
 }
 
 /** Hands every part before the seal of an open file on, and then looks at the seal. */
-function readSealed(from: string, fd: number, take: (part: Buffer, at: number, end: number) => void): void {
-  const end = fstatSync(fd).size - sealLength;
-  const found = end < 0 ? '' : readAt(fd, end, sealLength);
+function readVerified(from: string, fd: number, take: (part: Buffer, at: number, end: number) => void): void {
+  const end = fstatSync(fd).size - checksumLength;
+  const found = end < 0 ? '' : readAt(fd, end, checksumLength);
   if (!found.startsWith(mark)) {
     const isStore = end >= 0 && readAt(fd, 0, 15) === 'SQLite format 3';
     throw new StartupError(
@@ -62,7 +62,7 @@ function readSealed(from: string, fd: number, take: (part: Buffer, at: number, e
     take(part, at, end);
     at += part.length;
   }
-  if (sealOf(hash) !== found) throw new StartupError(`${from} is damaged: its checksum does not match`);
+  if (checksumOf(hash) !== found) throw new StartupError(`${from} is damaged: its checksum does not match`);
 }
 
 function openToRead(file: string): number {
@@ -76,22 +76,22 @@ function openToRead(file: string): number {
 /**
  * Reads a file with a checksum again from its beginning to its end. Throws StartupError unless the checksum matches.
  */
-export function checkSeal(file: string): void {
+export function verifyChecksum(file: string): void {
   const fd = openToRead(file);
   try {
-    readSealed(file, fd, () => {});
+    readVerified(file, fd, () => {});
   } finally {
     closeSync(fd);
   }
 }
 
 /** Copies a file with a checksum, without the checksum, into a new file. Throws StartupError unless it matches. */
-export function copySealed(from: string, to: string, progress: Progress): void {
+export function copyVerified(from: string, to: string, progress: Progress): void {
   const fd = openToRead(from);
   try {
     const out = openSync(to, 'wx', 0o600);
     try {
-      readSealed(from, fd, (part, at, end) => {
+      readVerified(from, fd, (part, at, end) => {
         writeSync(out, part, 0, part.length, at);
         progress(at + part.length, end);
       });

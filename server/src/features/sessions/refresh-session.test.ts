@@ -4,7 +4,7 @@ import { type Answer, type Client, type Json, TestApp } from '../../../test/supp
 import { hashCredential, Secret } from '../../base/secret.ts';
 import { encryptionWith, makeEncryptionKey } from '../../keys/encryption.ts';
 import { pruneSessions } from './public.ts';
-import { exposePair, openSuccessor } from './session-pair-actions.ts';
+import { decryptSuccessor, exposePair } from './session-pair-actions.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/refresh/token';
@@ -84,12 +84,12 @@ describe('POST /userAccount/refresh/token', () => {
     const { encryption } = app.services;
     // With the keys and the store, but without the token itself: neither its hash nor a later token opens it.
     for (const known of [hashCredential(first.refreshToken), next.refreshToken, first.accessToken, '']) {
-      expect(await openSuccessor({ encryption }, new Secret(known), sealed[0] ?? '')).toBeNull();
+      expect(await decryptSuccessor({ encryption }, new Secret(known), sealed[0] ?? '')).toBeNull();
     }
     const otherKey = encryptionWith(makeEncryptionKey());
     const presented = new Secret(first.refreshToken);
-    expect(await openSuccessor({ encryption: otherKey }, presented, sealed[0] ?? '')).toBeNull();
-    const opened = await openSuccessor({ encryption }, presented, sealed[0] ?? '');
+    expect(await decryptSuccessor({ encryption: otherKey }, presented, sealed[0] ?? '')).toBeNull();
+    const opened = await decryptSuccessor({ encryption }, presented, sealed[0] ?? '');
     expect(opened && exposePair(opened)).toEqual({ accessToken: next.accessToken, refreshToken: next.refreshToken });
     app.clock.advance(10 * second);
     await pruneSessions(app.services);
@@ -238,15 +238,15 @@ describe('POST /userAccount/refresh/token', () => {
     expect(basic).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     const { body: first } = await app.signInTokens(email);
     const [head, claims, signature] = first.refreshToken.split('.');
-    const sealedByUs = await app.services.keys.seal(claimsOf(first.refreshToken));
+    const signedByUs = await app.services.keys.signInternal(claimsOf(first.refreshToken));
     for (const token of ['x', `${head}.${claims}.`, `${head}.${claims}.${signature}=`, `lkpat_${first.refreshToken}`]) {
       const answer = await refresh(token);
       expect(answer, token).toMatchObject(invalid);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
     }
     // The same claims signed by our own key are the same token; other claims are a token that was never issued.
-    expect(sealedByUs.expose()).toBe(first.refreshToken);
-    const invented = await app.services.keys.seal({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
+    expect(signedByUs.expose()).toBe(first.refreshToken);
+    const invented = await app.services.keys.signInternal({ ...claimsOf(first.refreshToken), jti: '0'.repeat(24) });
     expect(await refresh(invented.expose())).toMatchObject(invalid);
   });
 

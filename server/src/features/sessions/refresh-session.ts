@@ -17,10 +17,10 @@ import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
 import { isRefreshRecorded, judgeRefresh, type StoredRefreshToken } from './session.ts';
 import {
+  decryptSuccessor,
+  encryptSuccessor,
   exposePair,
-  openSuccessor,
   type RawPair,
-  sealSuccessor,
   sessionEndMs,
   signTokenPair,
 } from './session-pair-actions.ts';
@@ -55,7 +55,7 @@ export const refreshSession = endpoint({
     if (!person) throw unauthorized.invalid();
     const signedInAtMs = known.created_at;
     const pair = await signTokenPair(services, { person, accountType: organization.accountType, signedInAtMs });
-    const successor = await sealSuccessor(services, caller, pair);
+    const successor = await encryptSuccessor(services, caller, pair);
     const given = { presented: caller, pair, successor, origin };
     const outcome = await db.transaction((tx) => exchange(tx, services, given));
     if (outcome === 'reused') warnOwner(services, person.id, origin);
@@ -109,7 +109,7 @@ async function exchange(tx: Tx, services: Services, given: Exchange): Promise<Ou
     await appendAudit(tx, services, { ...record, action: 'session.ended', details: { reason } });
     return 'ended';
   }
-  if (verdict === 'rotated') return async () => (successor ? openSuccessor(services, presented, successor) : null);
+  if (verdict === 'rotated') return async () => (successor ? decryptSuccessor(services, presented, successor) : null);
   const next = await keepNextTokens(tx, services, { ...given, sessionId });
   await updateActive(tx, sessionId, nowMs);
   if (isRefreshRecorded(token, nowMs)) await appendAudit(tx, services, { ...record, action: 'session.refreshed' });

@@ -71,7 +71,7 @@ export async function signTokenPair(services: Services, owner: TokenOwner): Prom
   const refreshEndsMs = expiryOf(refreshTokenMs);
   const [access, refreshToken] = await Promise.all([
     signAccessToken(services, owner),
-    services.keys.seal({ ...claims, jti: services.newId(), exp: refreshEndsMs / second, tokenType: 'refresh' }),
+    services.keys.signInternal({ ...claims, jti: services.newId(), exp: refreshEndsMs / second, tokenType: 'refresh' }),
   ]);
   return { ...access, refreshToken, refreshEndsMs };
 }
@@ -96,7 +96,7 @@ function successorKey({ encryption }: Pick<Services, 'encryption'>, refreshToken
  * Encrypts the pair that replaces a refresh token, so that only the owner of that token can get it again. Rule:
  * SESSION-5.
  */
-export function sealSuccessor(
+export function encryptSuccessor(
   services: Pick<Services, 'encryption'>,
   refreshToken: Secret,
   { accessToken, refreshToken: next }: RawPair,
@@ -105,7 +105,7 @@ export function sealSuccessor(
 }
 
 /** The pair that took the place of a refresh token; `null` where that cannot be read, as after a change of the encryption key. */
-export async function openSuccessor(
+export async function decryptSuccessor(
   services: Pick<Services, 'encryption'>,
   refreshToken: Secret,
   sealed: string,

@@ -105,7 +105,7 @@ export async function readSignIn(
   token: string | undefined,
   given: string | undefined,
 ): Promise<BegunSignIn> {
-  const claims = token === undefined ? null : await keys.unseal(token);
+  const claims = token === undefined ? null : await keys.verifyInternal(token);
   const rowId = claims && rowIdOf(claims);
   if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined || !rowId) {
     throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
@@ -130,7 +130,7 @@ export async function readSignInSecret(
   token: string | undefined,
   email: string,
 ): Promise<Secret | null> {
-  const claims = token === undefined ? null : await keys.unseal(token);
+  const claims = token === undefined ? null : await keys.verifyInternal(token);
   if (claims?.['tokenType'] !== 'sign-in') return null;
   return (claims['email'] ?? email) === email ? secretOf(claims) : null;
 }

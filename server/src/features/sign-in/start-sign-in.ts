@@ -40,7 +40,7 @@ export const startSignIn = endpoint({
     const allowedMethods = [...(await firstMethods(db.read, organization?.id))];
     const id = newId();
     const iat = Math.floor(clock.now() / 1_000);
-    const token = await keys.seal({
+    const token = await keys.signInternal({
       tokenType: 'sign-in',
       jti: id,
       iat,

@@ -21,7 +21,7 @@ export const completeOidc = endpoint({
     const { config, keys, oidc, limits, metrics, log } = services;
     await limits.count('signInStart', networkOf(origin.network));
     const client = await oidc.client();
-    const kept = await keys.unseal(readFlowCookie(headers.cookie) ?? '');
+    const kept = await keys.verifyInternal(readFlowCookie(headers.cookie) ?? '');
     const flow = client && flowOf(kept, { settings: client.settings, state: query['state'] });
     const goOn = (outcome: Record<string, string>) =>
       new WithHeaders(undefined, backToSignIn(config, outcome, flow !== null));

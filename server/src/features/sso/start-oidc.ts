@@ -29,7 +29,7 @@ export const startOidc = endpoint({
       const iat = Math.floor(clock.now() / second);
       const { issuer, clientId } = client.settings;
       const remembered = { ...flow, issuer, clientId, signInId, tokenType: 'oidc-flow' };
-      const sealed = await keys.seal({ ...remembered, iat, exp: iat + flowMs / second });
+      const sealed = await keys.signInternal({ ...remembered, iat, exp: iat + flowMs / second });
       return new WithHeaders(undefined, { location: url, 'set-cookie': flowCookie(sealed.expose(), config) });
     } catch (error) {
       if (!(error instanceof OidcError)) throw error;
