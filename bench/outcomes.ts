@@ -16,12 +16,12 @@ export const undisturbedLateMs = 2.5;
 
 /** The outcome of a row that was measured. */
 export function outcomeOf(row: Row, seen: Seen): Outcome {
-  return { row, seen, holds: holds(row, seen.value) };
+  return { row, seen, consume: holds(row, seen.value) };
 }
 
 /** The outcome of a row that could not be measured: it neither holds nor doesn't. */
 export function unmeasured(row: Row, reason: string): Outcome {
-  return { row, seen: null, holds: null, unmeasured: reason };
+  return { row, seen: null, consume: null, unmeasured: reason };
 }
 
 /** A value in the unit of its row. */

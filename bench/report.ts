@@ -7,7 +7,7 @@ import type { Outcome, Row } from './rows.ts';
 
 const resultsFile = new URL('./results.json', import.meta.url);
 
-function verdict({ unmeasured, holds, seen }: Outcome): string {
+function verdict({ unmeasured, consume: holds, seen }: Outcome): string {
   if (unmeasured !== undefined) return 'not measured';
   if (holds === null) return '-';
   return (holds ? 'yes' : 'no') + (seen?.isDisturbed ? '?' : '');
@@ -63,8 +63,15 @@ export function table(outcomes: readonly Outcome[]): string {
 
 /** Everything that was measured, with what is needed to judge it; also written to bench/results.json. */
 export function writeResults(seconds: number, outcomes: readonly Outcome[]) {
-  const rows = outcomes.map(({ row, holds, unmeasured, seen }) => {
-    return { ...row, value: seen?.value, isDisturbed: seen?.isDisturbed, ...Object(seen?.measured), unmeasured, holds };
+  const rows = outcomes.map(({ row, consume: holds, unmeasured, seen }) => {
+    return {
+      ...row,
+      value: seen?.value,
+      isDisturbed: seen?.isDisturbed,
+      ...Object(seen?.measured),
+      unmeasured,
+      consume: holds,
+    };
   });
   const results = { measuredAt: new Date().toISOString(), machine: { ...machine(), pinned: cores }, seconds, rows };
   writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);

@@ -107,7 +107,7 @@ export interface Seen {
 export interface Outcome {
   readonly row: Row;
   /** Null where there is no budget, or nothing was measured. */
-  readonly holds: boolean | null;
+  readonly consume: boolean | null;
   readonly seen: Seen | null;
   readonly unmeasured?: string;
 }

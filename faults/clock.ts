@@ -78,7 +78,7 @@ async function jumps(
   await set({ shiftMs: 0 });
   faults.push(...(await tokenFaults(service, { session: 'good', month: 'good', 'token for ever': 'good' }, tokens)));
   await witness.run(10);
-  faults.push(...(await witness.judge()), ...orderFaults(await service.events()));
+  faults.push(...(await witness.check()), ...orderFaults(await service.events()));
   await service.stop();
   const unsound = auditFaults(options.entry, service.dataDir, options.store.env);
   return { faults: [...faults, ...unsound], done: told(witness) };
@@ -108,7 +108,7 @@ async function standsStill({ entry, short, store }: RowOptions): Promise<Outcome
     return body.tokens.some(({ lastUsedAt }: Json) => lastUsedAt !== null);
   });
   const tookMs = await slow;
-  const faults = [...(await witness.judge())];
+  const faults = [...(await witness.check())];
   if (tookMs < headersMs.least || tookMs > headersMs.most) faults.push(`slow headers were cut off after ${tookMs} ms`);
   const { body: users } = await service.ask('GET', '/users', { token: witness.token });
   for (const field of ['_id', 'slug']) {

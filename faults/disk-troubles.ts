@@ -56,7 +56,7 @@ async function begun(entry: string, dataDir: string): Promise<Running> {
 async function startedAgain({ service, witness }: Running, entry: string): Promise<readonly string[]> {
   await service.kill();
   await service.start();
-  const faults = await witness.judge();
+  const faults = await witness.check();
   await service.stop();
   return [...faults, ...auditFaults(entry, service.dataDir)];
 }
@@ -73,7 +73,7 @@ async function diskFull({ entry, short }: RowOptions): Promise<Outcome> {
     await witness.run(short ? 20 : 60);
     faults.push(...(await healthFaults(service, 503)));
     // Nobody gets in by what was not kept.
-    faults.push(...(await witness.judge()));
+    faults.push(...(await witness.check()));
     witness.faults.length = 0;
     empty();
     faults.push(...(await recovered(service, witness)), ...(await healthFaults(service, 200)));
@@ -132,7 +132,7 @@ async function callsFail({ entry, short }: RowOptions, injections: readonly Inje
       faults.push(`${injection.calls} failed with ${injection.error} and no change was refused`);
     }
     faults.push(...(await recovered(service, witness)));
-    faults.push(...(await witness.judge()));
+    faults.push(...(await witness.check()));
     witness.faults.length = 0;
     done = told(witness);
   }

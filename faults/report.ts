@@ -13,7 +13,7 @@ type Options = ReturnType<typeof readOptions>;
 export interface Row extends RowHead, Outcome {
   readonly done: string;
   readonly budget: string;
-  readonly holds: boolean;
+  readonly consume: boolean;
   /** Why it broke off. */
   readonly broke?: string;
 }
@@ -39,13 +39,13 @@ export function rowOf(row: RowHead, outcome: Outcome): Row {
     ...row,
     ...outcome,
     budget: budgetOf(row),
-    holds: row.kind === 'mutant' ? found > 0 : found === 0,
+    consume: row.kind === 'mutant' ? found > 0 : found === 0,
   };
 }
 
 /** A row that broke off. */
 export function brokenRow(row: RowHead, error: unknown): Row {
-  return { ...row, done: '', budget: budgetOf(row), holds: false, broke: messageOf(error) };
+  return { ...row, done: '', budget: budgetOf(row), consume: false, broke: messageOf(error) };
 }
 
 function resultOf(row: Row): string {
@@ -58,7 +58,7 @@ function resultOf(row: Row): string {
 }
 
 function cells(row: Row): readonly string[] {
-  const { id, what, broker = '-', done, budget, holds } = row;
+  const { id, what, broker = '-', done, budget, consume: holds } = row;
   return [id, what, broker, done, resultOf(row), budget, holds ? 'yes' : 'NO'];
 }
 
@@ -78,7 +78,7 @@ export function table(rows: readonly Row[]): string {
 
 /** Everything that was seen. */
 interface Results {
-  readonly holds: boolean;
+  readonly consume: boolean;
   readonly options: Options;
   readonly rows: readonly Row[];
 }
@@ -89,7 +89,7 @@ export function resultsOf(options: Options, rows: readonly Row[]): Results {
     ranAt: new Date().toISOString(),
     machine: machine(),
     options,
-    holds: rows.every((row) => row.holds),
+    consume: rows.every((row) => row.consume),
     rows,
   };
   return results;

@@ -57,5 +57,5 @@ await runProgram('faults', async (isStopped) => {
   const results = resultsOf(options, rows);
   if (!options.short) writeResults(results);
   console.log(options.json ? JSON.stringify(results, null, 2) : `\n${table(rows)}`);
-  if (!results.holds) process.exitCode = 1;
+  if (!results.consume) process.exitCode = 1;
 });

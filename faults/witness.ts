@@ -110,7 +110,7 @@ export class Witness {
   }
 
   /** What is not as it was answered, and what no event tells of. */
-  async judge(): Promise<readonly string[]> {
+  async check(): Promise<readonly string[]> {
     const faults = [...this.faults];
     const { body: users } = await this.service.ask('GET', '/users', { token: this.token });
     const present = new Map<string, Json>(users.map((user: Json) => [user.email, user]));

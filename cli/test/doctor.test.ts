@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MailServer } from '../../server/test/support/mail-server.ts';
 import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../../server/test/support/server-process.ts';
 import { TestApp } from '../../server/test/support/test-app.ts';
-import { judgeClock, judgeSpace, judgeUser } from '../src/doctor/machine-checks.ts';
+import { checkClock, checkSpace, checkUser } from '../src/doctor/machine-checks.ts';
 import { latchkey } from './command-process.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -243,8 +243,8 @@ describe('latchkey doctor', () => {
 
 describe('what the doctor makes of', () => {
   const nowMs = Date.UTC(2026, 10, 28);
-  const clock = (more: Partial<Parameters<typeof judgeClock>[0]>) =>
-    judgeClock({ nowMs, latestMs: null, serverAheadMs: null, ...more }).state;
+  const clock = (more: Partial<Parameters<typeof checkClock>[0]>) =>
+    checkClock({ nowMs, latestMs: null, serverAheadMs: null, ...more }).state;
 
   it.each([
     ['a year before this release', { nowMs: Date.UTC(2025, 11, 31) }, 'failed'],
@@ -263,12 +263,12 @@ describe('what the doctor makes of', () => {
     [200_000_000, 'warning'],
     [2_000_000_000, 'ok'],
   ])('%d free bytes (CLI-21)', (freeBytes, state) => {
-    expect(judgeSpace({ freeBytes, place: '/' }).state).toBe(state);
+    expect(checkSpace({ freeBytes, place: '/' }).state).toBe(state);
   });
 
   it.each([
     [0, 'warning'],
     [1_000, 'ok'],
     [undefined, 'ok'],
-  ])('the user %s (CLI-21)', (uid, state) => expect(judgeUser(uid).state).toBe(state));
+  ])('the user %s (CLI-21)', (uid, state) => expect(checkUser(uid).state).toBe(state));
 });

@@ -6,7 +6,7 @@ import { operatorConfig } from '../operator-store.ts';
 import { presentKey } from '../present-key.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
-import { checkDisk, checkFiles, judgeClock, judgeUser } from './machine-checks.ts';
+import { checkClock, checkDisk, checkFiles, checkUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
 import { checkServer } from './server-check.ts';
 import {
@@ -95,14 +95,14 @@ async function examineMachine(config: Config, db: Database | null): Promise<read
   const { dataDir } = config;
   const server = await attempt('server', () => checkServer(config));
   const clock = await examine('clock', async () =>
-    judgeClock({
+    checkClock({
       nowMs: systemClock.now(),
       latestMs: db && (await selectLatest(db.read)),
       serverAheadMs: server.value,
     }),
   );
   const files = await examine('files', () => checkFiles(dataDir));
-  const user = await examine('user', () => judgeUser(process.getuid?.()));
+  const user = await examine('user', () => checkUser(process.getuid?.()));
   return [user, files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
 }
 

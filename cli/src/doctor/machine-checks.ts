@@ -17,7 +17,7 @@ const apartMsAdvised = 2 * second;
 const apartMsMax = 30 * second;
 
 /** Checks the free space of a disk. Rule: CLI-21. */
-export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; readonly place: string }): Finding {
+export function checkSpace({ freeBytes, place }: { readonly freeBytes: number; readonly place: string }): Finding {
   const found = `${shownBytes(freeBytes)} free at ${place}`;
   if (freeBytes < freeBytesMin) return failed(found, 'Free space at once: without it no write succeeds');
   if (freeBytes < freeBytesAdvised) return warning(found, 'Free space soon, or move DATA_DIR to a larger disk');
@@ -28,7 +28,7 @@ export function judgeSpace({ freeBytes, place }: { readonly freeBytes: number; r
  * Checks whether the server's user has more rights than needed. Rule: CLI-21.
  * @param uid of this process; `undefined` where the system has no user ids
  */
-export function judgeUser(uid: number | undefined): Finding {
+export function checkUser(uid: number | undefined): Finding {
   if (uid !== 0) return fine('This is not the superuser');
   const cure = 'Run the server, and this, as a user of its own that owns DATA_DIR; no right of root is needed';
   return warning('This runs as root: an attacker who takes over the server controls the whole machine', cure);
@@ -44,7 +44,7 @@ function directoryAt(path: string): string {
 export async function checkDisk(dataDir: string): Promise<Finding> {
   const place = directoryAt(resolve(dataDir));
   const { bavail, bsize } = await statfs(place);
-  return judgeSpace({ freeBytes: bavail * bsize, place });
+  return checkSpace({ freeBytes: bavail * bsize, place });
 }
 
 /** Checks that the files of a data directory are accessible to their owner only. Rule: CLI-21. */
@@ -70,7 +70,7 @@ interface Moments {
 }
 
 /** Checks the clock of this machine, alone and against others. Rule: CLI-21. */
-export function judgeClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding {
+export function checkClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding {
   const cure = 'Set the clock, best by NTP (systemd-timesyncd, chrony), before a server starts';
   const year = new Date(nowMs).getUTCFullYear();
   const now = toTimestamp(nowMs);

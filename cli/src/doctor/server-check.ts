@@ -46,7 +46,7 @@ interface Seen {
   readonly isNearby: boolean;
 }
 
-function judge(config: Config, { near, isRunning, isNearby }: Seen): Finding {
+function findingOf(config: Config, { near, isRunning, isNearby }: Seen): Finding {
   const { dataDir, baseUrl, host, port } = config;
   const place = `${host}:${port}`;
   if (near && !near.isReady)
@@ -73,6 +73,6 @@ export async function checkServer(
   const [nearby, distant] = await Promise.all([address === null ? null : ask(address), ask(config.baseUrl)]);
   const near = nearby ?? distant;
   const isRunning = config.databaseUrl !== null || (existsSync(config.dataDir) && isHeld(config.dataDir));
-  const finding = judge(config, { near, isRunning, isNearby: nearby !== null });
+  const finding = findingOf(config, { near, isRunning, isNearby: nearby !== null });
   return { finding, value: near?.aheadMs ?? null };
 }

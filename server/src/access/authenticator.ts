@@ -3,10 +3,10 @@ import { type CredentialHash, hashCredential } from '../base/secret.ts';
 import type { Database } from '../db/database.ts';
 import { CommitVersionedCache } from '../db/kept.ts';
 import { readBearer, unauthorized } from './bearer.ts';
-import type { HeldCredential, Principal } from './principal.ts';
+import type { CredentialRecord, Principal } from './principal.ts';
 
 /** Asks the store for a credential of one kind. */
-type FindCredential = (hash: CredentialHash) => Promise<HeldCredential | null>;
+type FindCredential = (hash: CredentialHash) => Promise<CredentialRecord | null>;
 
 interface AuthenticatorParts {
   readonly db: Pick<Database, 'dataVersion' | 'refreshVersion'>;
@@ -22,8 +22,8 @@ interface AuthenticatorParts {
 export type Authenticate = (header: string | undefined) => Promise<Principal>;
 
 /** Returns the principal of a credential that is valid now; throws the 401 with the reason why it is not. */
-export function judge(held: HeldCredential, nowMs: number): Principal {
-  switch (held.ended) {
+export function validate(record: CredentialRecord, nowMs: number): Principal {
+  switch (record.invalidReason) {
     case 'ownerGone':
       throw unauthorized.invalid();
     case 'revoked':
@@ -33,10 +33,10 @@ export function judge(held: HeldCredential, nowMs: number): Principal {
     case null:
       break;
   }
-  if (held.expiresAtMs !== null && nowMs >= held.expiresAtMs) {
-    throw held.principal.kind === 'session' ? unauthorized.sessionExpired() : unauthorized.expired();
+  if (record.expiresAtMs !== null && nowMs >= record.expiresAtMs) {
+    throw record.principal.kind === 'session' ? unauthorized.sessionExpired() : unauthorized.expired();
   }
-  return held.principal;
+  return record.principal;
 }
 
 /**
@@ -45,15 +45,15 @@ export function judge(held: HeldCredential, nowMs: number): Principal {
  * Rules: AUTH-25 to AUTH-27.
  */
 export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
-  const kept = new CommitVersionedCache<CredentialHash, HeldCredential>(() => db.dataVersion());
+  const kept = new CommitVersionedCache<CredentialHash, CredentialRecord>(() => db.dataVersion());
 
-  async function lookUp(hash: CredentialHash): Promise<HeldCredential> {
+  async function lookUp(hash: CredentialHash): Promise<CredentialRecord> {
     const versionAtStart = kept.currentVersion();
     for (const findCredential of find) {
-      const held = await findCredential(hash);
-      if (!held) continue;
-      if (held.ended === null) kept.put(hash, held, versionAtStart);
-      return held;
+      const record = await findCredential(hash);
+      if (!record) continue;
+      if (record.invalidReason === null) kept.put(hash, record, versionAtStart);
+      return record;
     }
     throw unauthorized.invalid();
   }
@@ -62,9 +62,9 @@ export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: 
     const hash = hashCredential(readBearer(header, displayPrefixes()));
     const isFresh = db.refreshVersion();
     if (isFresh) await isFresh;
-    const held = kept.get(hash) ?? (await lookUp(hash));
+    const record = kept.get(hash) ?? (await lookUp(hash));
     const nowMs = clock.now();
-    const principal = judge(held, nowMs);
+    const principal = validate(record, nowMs);
     if (principal.kind === 'token') onTokenUse(principal.tokenId, nowMs);
     return principal;
   };

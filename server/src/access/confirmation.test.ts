@@ -4,7 +4,7 @@ import { RefusedError } from '../base/errors.ts';
 import type { Reader, Tx } from '../db/database.ts';
 import { reauthorization } from './confirmation.ts';
 import type { Policy } from './policy.ts';
-import type { HeldCredential, Principal } from './principal.ts';
+import type { CredentialRecord, Principal } from './principal.ts';
 
 const person = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
 const sessionId = 'c'.repeat(24);
@@ -32,11 +32,11 @@ const foreign: Demand = { policy: { who: 'adminOrSelf', anyScope: true }, params
 const self: Demand = { policy: { who: 'adminOrSelf', anyScope: true }, params: { id: person.userId.toUpperCase() } };
 
 /** What becomes of a user admitted as `caller` of whom the store says `present` now. */
-async function verdict(caller: Principal, present: Partial<HeldCredential> | null, demand: Demand): Promise<string> {
+async function verdict(caller: Principal, present: Partial<CredentialRecord> | null, demand: Demand): Promise<string> {
   const asked: string[] = [];
   const find = (kind: string) => async (_: Reader, id: string) => {
     asked.push(`${kind} ${id}`);
-    return present && { principal: caller, ended: null, expiresAtMs: null, ...present };
+    return present && { principal: caller, invalidReason: null, expiresAtMs: null, ...present };
   };
   const reauthorize = reauthorization({ clock, findToken: find('token'), findSession: find('session') });
   const outcome = await reauthorize(tx, caller, demand).then(
@@ -70,9 +70,9 @@ describe('reauthorization of a caller (AUTH-27, STORE-7)', () => {
 
   it.each([
     ['nothing', null, 'tokenInvalid'],
-    ['that it was revoked', { ended: 'revoked' }, 'tokenRevoked'],
-    ['that it was signed out', { ended: 'signedOut' }, 'sessionExpired'],
-    ['that its owner is gone', { ended: 'ownerGone' }, 'tokenInvalid'],
+    ['that it was revoked', { invalidReason: 'revoked' }, 'tokenRevoked'],
+    ['that it was signed out', { invalidReason: 'signedOut' }, 'sessionExpired'],
+    ['that its owner is gone', { invalidReason: 'ownerGone' }, 'tokenInvalid'],
   ] as const)('the store says %s', async (_, present, expected) => {
     for (const who of [member, admin, foreign, self]) {
       expect(await verdict(token(true), present, who)).toBe(expected);

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Reader, Tx } from '../db/database.ts';
-import { judge } from './authenticator.ts';
+import { validate } from './authenticator.ts';
 import { unauthorized } from './bearer.ts';
 import { admit, type Policy } from './policy.ts';
-import type { HeldCredential, Principal } from './principal.ts';
+import type { CredentialRecord, Principal } from './principal.ts';
 
 /** What an operation demands of its caller: its policy, and the raw path parameters that the policy speaks of. */
 interface Demand {
@@ -33,17 +33,17 @@ export interface ForCaller<C extends Principal = Principal> {
 
 interface ReauthorizationParts {
   readonly clock: Clock;
-  readonly findToken: (read: Reader, id: string) => Promise<HeldCredential | null>;
-  readonly findSession: (read: Reader, id: string) => Promise<HeldCredential | null>;
+  readonly findToken: (read: Reader, id: string) => Promise<CredentialRecord | null>;
+  readonly findSession: (read: Reader, id: string) => Promise<CredentialRecord | null>;
 }
 
 /** Makes the reauthorization out of the look-ups of both kinds of credential. Rules: AUTH-27, STORE-7. */
 export function reauthorization({ clock, findToken, findSession }: ReauthorizationParts): Reauthorize {
   return async (read, caller, { policy, params }) => {
-    const held =
+    const record =
       caller.kind === 'token' ? await findToken(read, caller.tokenId) : await findSession(read, caller.sessionId);
-    if (!held) throw unauthorized.invalid();
-    const present = judge(held, clock.now());
+    if (!record) throw unauthorized.invalid();
+    const present = validate(record, clock.now());
     admit(policy, present, params);
     return present;
   };

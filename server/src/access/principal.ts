@@ -37,10 +37,10 @@ export interface ServicePrincipal {
 }
 
 /** The store's record of a presented credential. */
-export interface HeldCredential {
+export interface CredentialRecord {
   readonly principal: Principal;
   /** Why it no longer counts; `null`: it does, until it expires. */
-  readonly ended: 'revoked' | 'signedOut' | 'ownerGone' | null;
+  readonly invalidReason: 'revoked' | 'signedOut' | 'ownerGone' | null;
   /** Milliseconds since 1970; `null`: never. Valid until just before this instant. */
   readonly expiresAtMs: number | null;
 }

@@ -16,7 +16,7 @@ export function lastingScopes(scopes: Iterable<string>): string[] {
 }
 
 /** The store's record of a token that it issued to a service. */
-export interface HeldService {
+export interface ServiceTokenRecord {
   readonly clientId: string;
   readonly scopes: ReadonlySet<string>;
   readonly isRevoked: boolean;
@@ -44,7 +44,7 @@ function scopesOf({ scopes }: JWTPayload): ReadonlySet<string> {
 /** Principal of a token while the organization exists. */
 type Proved = Omit<ServicePrincipal, 'isOrganizationDeleted'>;
 
-function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: HeldService, nowMs: number): Proved {
+function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: ServiceTokenRecord, nowMs: number): Proved {
   if (isRevoked) throw unauthorized.revoked();
   if (nowMs >= expiresAtMs) throw unauthorized.expired();
   return { kind: 'service', clientId, scopes, expiresAtMs };
@@ -75,7 +75,7 @@ export function scopedTokenReader({
   readonly secret: () => Secret | null;
   readonly clock: Clock;
   /** Asks the store for a token that was issued to a service. */
-  readonly find: (hash: CredentialHash) => Promise<HeldService | null>;
+  readonly find: (hash: CredentialHash) => Promise<ServiceTokenRecord | null>;
   /** Asks the store, each time. */
   readonly isOrganizationDeleted: () => Promise<boolean>;
 }): AuthenticateService {
@@ -94,8 +94,8 @@ export function scopedTokenReader({
   }
 
   async function prove(token: string, nowMs: number): Promise<Proved> {
-    const held = await find(hashCredential(token));
-    if (held) return provedBy(held, nowMs);
+    const record = await find(hashCredential(token));
+    if (record) return provedBy(record, nowMs);
     const claims = await claimsOf(token, nowMs);
     const expiresAtMs = (claims.exp ?? Number.POSITIVE_INFINITY) * second;
     if (expiresAtMs > nowMs + day) throw unauthorized.invalid();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressJudge, isPublicAddress } from './address-guard.ts';
+import { addressCheck, isPublicAddress } from './address-guard.ts';
 
 describe('isPublicAddress', () => {
   it.each([
@@ -89,6 +89,6 @@ describe('addressJudge', () => {
     ['http:', '::2', false],
     ['http:', 'no address', false],
   ])('%s %s: %s (EVENT-24, CONFIG-31)', (protocol, address, expected) => {
-    expect(addressJudge(protocol, networks)(address)).toBe(expected);
+    expect(addressCheck(protocol, networks)(address)).toBe(expected);
   });
 });

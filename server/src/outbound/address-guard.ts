@@ -61,7 +61,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /** Tells whether an address may be connected to. */
-export type Judge = (address: string) => boolean;
+export type AddressCheck = (address: string) => boolean;
 
 /**
  * Returns the message that an `InsideError`, in an error or its causes, hides; `null` where there is none. For the
@@ -76,11 +76,11 @@ export function hiddenReason(error: unknown): string | null {
 }
 
 /** Wraps a check so that it remembers whether the last allowed address is not public. */
-export function insideWatch(judge: Judge): { readonly judge: Judge; readonly isInside: () => boolean } {
+export function insideWatch(check: AddressCheck): { readonly check: AddressCheck; readonly isInside: () => boolean } {
   let isInside = false;
   return {
-    judge: (address) => {
-      const isAllowed = judge(address);
+    check: (address) => {
+      const isAllowed = check(address);
       if (isAllowed) isInside = !isPublicAddress(address);
       return isAllowed;
     },
@@ -91,16 +91,16 @@ export function insideWatch(judge: Judge): { readonly judge: Judge; readonly isI
 const literalForm = /^[\d.]+$|^\[|:/;
 
 /** Returns whether a host is an address, or a name of this machine, that may not be connected to. Other names are looked up later. */
-export function isForbiddenHost(host: string, judge: Judge): boolean {
-  if (/^(?:.*\.)?localhost\.?$/i.test(host)) return !judge('127.0.0.1') && !judge('::1');
-  return literalForm.test(host) && !judge(host.replace(/^\[|\]$/g, ''));
+export function isForbiddenHost(host: string, check: AddressCheck): boolean {
+  if (/^(?:.*\.)?localhost\.?$/i.test(host)) return !check('127.0.0.1') && !check('::1');
+  return literalForm.test(host) && !check(host.replace(/^\[|\]$/g, ''));
 }
 
 /**
  * Returns the check of addresses. Rules: EVENT-24, CONFIG-31, CONFIG-40.
  * @param networks allowed networks that are not public; with `http:` nothing else is allowed
  */
-export function addressJudge(protocol: string, networks: readonly string[]): Judge {
+export function addressCheck(protocol: string, networks: readonly string[]): AddressCheck {
   const matches = networkMatcher(() => networks);
   const isListed = (address: string) => matches(normalForm(address) ?? '');
   if (protocol !== 'https:') return isListed;

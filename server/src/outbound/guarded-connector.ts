@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
 import { buildConnector } from 'undici';
-import { ForbiddenAddressError, type Judge, type Resolve } from './address-guard.ts';
+import { type AddressCheck, ForbiddenAddressError, type Resolve } from './address-guard.ts';
 import { guardedLookup } from './guarded-lookup.ts';
 
 /** Options of the guard's connections. */
 interface ConnectorParts {
-  readonly judge: Judge;
+  readonly check: AddressCheck;
   /** The system's, without it. */
   readonly resolve?: Resolve | undefined;
   /** Certificates that are trusted instead of the usual ones, as PEM. */
@@ -18,12 +18,12 @@ interface ConnectorParts {
  * that a name resolves to at this time, or the literal one. Fails with ForbiddenAddressError for any other, before
  * anything is sent there. Rule: EVENT-24.
  */
-export function guardedConnector({ judge, resolve, ca, timeoutMs }: ConnectorParts): buildConnector.connector {
+export function guardedConnector({ check, resolve, ca, timeoutMs }: ConnectorParts): buildConnector.connector {
   const trust = ca === undefined ? {} : { ca };
-  const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(judge, resolve), ...trust });
+  const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(check, resolve), ...trust });
   return (options, callback) => {
     // A literal address is not looked up.
-    const isForbidden = isIP(options.hostname) !== 0 && !judge(options.hostname);
+    const isForbidden = isIP(options.hostname) !== 0 && !check(options.hostname);
     if (isForbidden) callback(new ForbiddenAddressError(), null);
     else connect(options, callback);
   };

@@ -1,5 +1,5 @@
 import { Agent, fetch } from 'undici';
-import { addressJudge, ForbiddenAddressError, InsideError, insideWatch } from './address-guard.ts';
+import { addressCheck, ForbiddenAddressError, InsideError, insideWatch } from './address-guard.ts';
 import { guardedConnector } from './guarded-connector.ts';
 
 const connectMsMax = 10_000;
@@ -24,10 +24,10 @@ function isForbidden(error: unknown): boolean {
  * Rule: CONFIG-40.
  */
 export async function guardedFetch(url: string, options: FetchOptions, networks: readonly string[]): Promise<Response> {
-  const inside = insideWatch(addressJudge(new URL(url).protocol, networks));
+  const inside = insideWatch(addressCheck(new URL(url).protocol, networks));
   const agent = new Agent({
     pipelining: 0,
-    connect: guardedConnector({ judge: inside.judge, timeoutMs: connectMsMax }),
+    connect: guardedConnector({ check: inside.check, timeoutMs: connectMsMax }),
   });
   try {
     const { signal, ...others } = options;

@@ -1,23 +1,23 @@
 import { promises as dns, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { ForbiddenAddressError, type Judge, type Resolve } from './address-guard.ts';
+import { type AddressCheck, ForbiddenAddressError, type Resolve } from './address-guard.ts';
 
 const resolveBySystem: Resolve = (hostname) => dns.lookup(hostname, { all: true });
 
 /** Resolves a name and returns its addresses, all of which are allowed; throws ForbiddenAddressError otherwise. */
-async function lookUp(hostname: string, judge: Judge, resolve: Resolve): Promise<readonly LookupAddress[]> {
+async function lookUp(hostname: string, check: AddressCheck, resolve: Resolve): Promise<readonly LookupAddress[]> {
   const addresses = await resolve(hostname);
-  if (!addresses.every(({ address }) => judge(address))) throw new ForbiddenAddressError();
+  if (!addresses.every(({ address }) => check(address))) throw new ForbiddenAddressError();
   return addresses;
 }
 
 /** Looks names up for a connection; fails with ForbiddenAddressError where an address may not be connected to. */
-export function guardedLookup(judge: Judge, resolve: Resolve = resolveBySystem): LookupFunction {
+export function guardedLookup(check: AddressCheck, resolve: Resolve = resolveBySystem): LookupFunction {
   return (hostname, options, callback) => {
     async function answer(): Promise<void> {
       let addresses: readonly LookupAddress[];
       try {
-        addresses = await lookUp(hostname, judge, resolve);
+        addresses = await lookUp(hostname, check, resolve);
       } catch (error) {
         callback(error instanceof Error ? error : new Error(String(error)), '');
         return;

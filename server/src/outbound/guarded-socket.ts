@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net';
-import { addressJudge, ForbiddenAddressError, InsideError, insideWatch, type Resolve } from './address-guard.ts';
+import { addressCheck, ForbiddenAddressError, InsideError, insideWatch, type Resolve } from './address-guard.ts';
 import { guardedLookup } from './guarded-lookup.ts';
 
 interface SocketParts {
@@ -28,15 +28,15 @@ export interface GuardedSocket {
  */
 export function guardedSocket({ networks, timeoutMs, resolve }: SocketParts): GuardedSocket {
   // Mail goes to public addresses with and without TLS.
-  const inside = insideWatch(addressJudge('https:', networks));
+  const inside = insideWatch(addressCheck('https:', networks));
   return {
     isInside: inside.isInside,
     getSocket({ host = '', port = 0 }, callback) {
-      if (isIP(host) !== 0 && !inside.judge(host)) {
+      if (isIP(host) !== 0 && !inside.check(host)) {
         callback(new ForbiddenAddressError());
         return;
       }
-      const socket = connect({ host, port: Number(port), lookup: guardedLookup(inside.judge, resolve) });
+      const socket = connect({ host, port: Number(port), lookup: guardedLookup(inside.check, resolve) });
       const late = () => socket.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
       const timer = setTimeout(late, timeoutMs);
       const failed = (error: Error) => {

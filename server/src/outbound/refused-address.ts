@@ -1,5 +1,5 @@
 import { promises as dns } from 'node:dns';
-import { addressJudge, isForbiddenHost } from './address-guard.ts';
+import { addressCheck, isForbiddenHost } from './address-guard.ts';
 
 /**
  * Returns whether the guard will not connect to an address that someone else names; one that cannot be looked up is not
@@ -9,7 +9,7 @@ import { addressJudge, isForbiddenHost } from './address-guard.ts';
 export async function isRefusedAddress(url: string, networks: readonly string[]): Promise<boolean> {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
-  const judge = addressJudge(protocol, networks);
+  const judge = addressCheck(protocol, networks);
   if (isForbiddenHost(hostname, judge)) return true;
   try {
     const addresses = await dns.lookup(hostname.replace(/^\[|\]$/g, ''), { all: true });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { authenticator } from '../../src/access/authenticator.ts';
 import { readBearer, unauthorized } from '../../src/access/bearer.ts';
-import type { HeldCredential, Principal } from '../../src/access/principal.ts';
+import type { CredentialRecord, Principal } from '../../src/access/principal.ts';
 import { type CredentialHash, hashCredential } from '../../src/base/secret.ts';
 import type { Database } from '../../src/db/database.ts';
 import { findSession } from '../../src/features/sessions/public.ts';
@@ -10,7 +10,7 @@ import { nextTurn, secondConnection } from '../support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../support/test-app.ts';
 
 type Authenticate = (header: string) => Promise<Principal>;
-type Find = (hash: CredentialHash) => Promise<HeldCredential | null>;
+type Find = (hash: CredentialHash) => Promise<CredentialRecord | null>;
 /** Makes an authenticator that looks credentials up with `find`: the real one, or one with a fault built in. */
 type Make = (find: Find) => Authenticate;
 
@@ -50,7 +50,7 @@ const deafTwin: Make = (find) => made({ refreshVersion: () => null, dataVersion:
 
 /** Clears what it kept at each commit, and then keeps the answer of a look-up that had begun before it. */
 const lateTwin: Make = (find) => {
-  const kept = new Map<CredentialHash, HeldCredential>();
+  const kept = new Map<CredentialHash, CredentialRecord>();
   let mark: number | null = null;
   return async (given) => {
     await app.services.db.refreshVersion();
@@ -59,7 +59,7 @@ const lateTwin: Make = (find) => {
     mark = now;
     const hash = hashCredential(readBearer(given, ['lkpat_']));
     const held = kept.get(hash) ?? (await find(hash));
-    if (held?.ended !== null) throw unauthorized.invalid();
+    if (held?.invalidReason !== null) throw unauthorized.invalid();
     kept.set(hash, held);
     return held.principal;
   };

@@ -63,7 +63,7 @@ export interface StoredLink {
 }
 
 /** Returns the state of a link: `gone` for one that ended, `unknown` for one that is not disclosed. */
-export function judgeLink(link: StoredLink | undefined, nowMs: number): 'good' | 'gone' | 'unknown' {
+export function validateLink(link: StoredLink | undefined, nowMs: number): 'good' | 'gone' | 'unknown' {
   if (!link || link.isOwnerGone) return 'unknown';
   const endMs = Math.min(link.endedAt ?? Number.POSITIVE_INFINITY, link.expiresAt ?? Number.POSITIVE_INFINITY);
   // Not by the clock alone, which may be set back: what has ended stays so. Rule: LINK-2.

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { day, hour, minute } from '../../base/clock.ts';
-import { judgeLink, type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink } from './link.ts';
+import { type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink, validateLink } from './link.ts';
 import { endLinks, issueLinks, pruneLinks } from './public.ts';
 
 describe('the secret of a link', () => {
@@ -54,7 +54,7 @@ describe('what a link is still valid for', () => {
     ['shown to an administrator of before (LEAVER-9)', { isMakerGone: true }, 0, 'gone'],
     ['used, of somebody who is gone', { isOwnerGone: true, endedAt: 500 }, 600, 'unknown'],
   ] as const)('%s (LINK-3, PASSWORD-12)', (...[, given, nowMs, verdict]) => {
-    expect(judgeLink(given && { ...link, ...given }, nowMs)).toBe(verdict);
+    expect(validateLink(given && { ...link, ...given }, nowMs)).toBe(verdict);
   });
 });
 

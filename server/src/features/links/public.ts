@@ -7,13 +7,13 @@ import type { Reader, Tx } from '../../db/database.ts';
 import type { AllServices, Services } from '../../services.ts';
 import {
   endedLinkKeptMs,
-  judgeLink,
   type LinkPurpose,
   linkAddress,
   linkHash,
   linkMs,
   mintRawLinkToken,
   type StoredLink,
+  validateLink,
 } from './link.ts';
 import {
   deleteOldLinks,
@@ -128,7 +128,7 @@ export async function requireLink(
   secret: Secret,
 ): Promise<StoredLink> {
   const link = await selectLink(read, linkHash(secret));
-  return judged(link && setsPassword.includes(link.purpose) ? link : undefined, clock.now());
+  return validated(link && setsPassword.includes(link.purpose) ? link : undefined, clock.now());
 }
 
 /** The link to confirm an address, or to approve its change, that a secret belongs to, as `requireLink` for one to set a password. Rule: ADDRESS-5. */
@@ -138,11 +138,11 @@ export async function requireConfirmation(
   secret: Secret,
 ): Promise<StoredLink> {
   const link = await selectLink(read, linkHash(secret));
-  return judged(link && !setsPassword.includes(link.purpose) ? link : undefined, clock.now());
+  return validated(link && !setsPassword.includes(link.purpose) ? link : undefined, clock.now());
 }
 
-function judged(link: StoredLink | undefined, nowMs: number): StoredLink {
-  const verdict = judgeLink(link, nowMs);
+function validated(link: StoredLink | undefined, nowMs: number): StoredLink {
+  const verdict = validateLink(link, nowMs);
   if (verdict === 'gone') throw new RefusedError('linkGone');
   if (!link || verdict === 'unknown') throw unauthorized.invalid();
   return link;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { judge } from '../../access/authenticator.ts';
+import { validate } from '../../access/authenticator.ts';
 import { readBearer } from '../../access/bearer.ts';
-import type { HeldCredential, ServicePrincipal } from '../../access/principal.ts';
+import type { CredentialRecord, ServicePrincipal } from '../../access/principal.ts';
 import { scopedTokenReader } from '../../access/scoped-tokens.ts';
 import { second } from '../../base/clock.ts';
 import { RefusedError } from '../../base/errors.ts';
@@ -29,9 +29,9 @@ type Answer = z.output<typeof answer>;
 
 const inactive: Answer = { active: false };
 
-function personAnswer(held: HeldCredential, { clock, config, tokenUses }: Services): Answer {
+function personAnswer(held: CredentialRecord, { clock, config, tokenUses }: Services): Answer {
   const nowMs = clock.now();
-  const principal = judge(held, nowMs);
+  const principal = validate(held, nowMs);
   // Rule: CRED-9. A service that learns that it is valid lets its owner in.
   if (principal.kind === 'token') tokenUses.touch(principal.tokenId, nowMs);
   const { userId: sub, orgId } = principal;

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { type HeldService, lastingScopes } from '../../access/scoped-tokens.ts';
+import { lastingScopes, type ServiceTokenRecord } from '../../access/scoped-tokens.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { second, toTimestamp } from '../../base/clock.ts';
@@ -36,7 +36,7 @@ type ClientServices = Pick<Services, 'clock' | 'newId'> & {
 export async function findServiceToken(
   { db }: Pick<Services, 'db'>,
   hash: CredentialHash,
-): Promise<HeldService | null> {
+): Promise<ServiceTokenRecord | null> {
   const row = await db.first(selectServiceToken, { hash });
   if (!row) return null;
   return {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { HeldCredential } from '../../access/principal.ts';
+import type { CredentialRecord } from '../../access/principal.ts';
 import type { Proof } from '../../access/proof.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { day } from '../../base/clock.ts';
@@ -38,11 +38,11 @@ type SessionState = Omit<NonNullable<Awaited<ReturnType<typeof selectSessionStat
 
 type ConfigPart = Pick<Services, 'config'>;
 
-function toHeld(services: ConfigPart, row: SessionState, tokenEndsMs = Number.POSITIVE_INFINITY): HeldCredential {
+function toRecord(services: ConfigPart, row: SessionState, tokenEndsMs = Number.POSITIVE_INFINITY): CredentialRecord {
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const signedOut = row.ended_at === null ? null : 'signedOut';
   return {
-    ended: ownerGone ? 'ownerGone' : signedOut,
+    invalidReason: ownerGone ? 'ownerGone' : signedOut,
     expiresAtMs: Math.min(tokenEndsMs, sessionEndMs(services, row.created_at)),
     principal: {
       kind: 'session',
@@ -55,15 +55,19 @@ function toHeld(services: ConfigPart, row: SessionState, tokenEndsMs = Number.PO
 }
 
 /** Looks a session token up for verification. Rules: AUTH-21, AUTH-24, AUTH-25, SESSION-4. */
-export async function findSession(services: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+export async function findSession(services: Services, hash: CredentialHash): Promise<CredentialRecord | null> {
   const row = await services.db.first(selectAccessToken, { hash });
-  return row ? toHeld(services, row, row.expires_at) : null;
+  return row ? toRecord(services, row, row.expires_at) : null;
 }
 
 /** Looks a session up again, by its id, inside a transaction as that sees it. */
-export async function findSessionAgain(services: ConfigPart, read: Reader, id: string): Promise<HeldCredential | null> {
+export async function findSessionAgain(
+  services: ConfigPart,
+  read: Reader,
+  id: string,
+): Promise<CredentialRecord | null> {
   const row = await selectSessionState(read, id);
-  return row ? toHeld(services, row) : null;
+  return row ? toRecord(services, row) : null;
 }
 
 /** Milliseconds over which work after responses is spread. */

@@ -15,7 +15,7 @@ import type { Services } from '../../services.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
-import { isRefreshRecorded, judgeRefresh, type StoredRefreshToken } from './session.ts';
+import { isRefreshRecorded, type StoredRefreshToken, validateRefresh } from './session.ts';
 import {
   decryptSuccessor,
   encryptSuccessor,
@@ -68,7 +68,7 @@ export const refreshSession = endpoint({
 });
 
 function verdictOn(services: Services, token: StoredRefreshToken) {
-  return judgeRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
+  return validateRefresh(token, services.clock.now(), sessionEndMs(services, token.created_at));
 }
 
 /** Notifies the owner of a session that a copy of it was used. Rule: MAIL-10. */

@@ -34,7 +34,7 @@ export interface StoredRefreshToken {
  * AUTH-15, AUTH-17, AUTH-24, SESSION-4, SESSION-5.
  * @param sessionEndMs the latest end of its session
  */
-export function judgeRefresh(
+export function validateRefresh(
   token: StoredRefreshToken,
   nowMs: number,
   sessionEndMs: number,

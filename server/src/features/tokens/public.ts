@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { HeldCredential, Principal } from '../../access/principal.ts';
+import type { CredentialRecord, Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { day } from '../../base/clock.ts';
@@ -34,11 +34,11 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
 };
 type TokenState = NonNullable<Awaited<ReturnType<typeof selectTokenState>>>;
 
-function toHeld(row: TokenState, config: Config): HeldCredential {
+function toRecord(row: TokenState, config: Config): CredentialRecord {
   const ownerGone = row.owner_deleted === 1 || row.org_deleted === 1;
   const revoked = row.revoked_at === null ? null : 'revoked';
   return {
-    ended: ownerGone ? 'ownerGone' : revoked,
+    invalidReason: ownerGone ? 'ownerGone' : revoked,
     expiresAtMs: row.expires_at,
     principal: {
       kind: 'token',
@@ -53,15 +53,15 @@ function toHeld(row: TokenState, config: Config): HeldCredential {
 }
 
 /** Looks a personal access token up for verification. Rules: AUTH-24, AUTH-25, SCOPE-9. */
-export async function findToken(services: Services, hash: CredentialHash): Promise<HeldCredential | null> {
+export async function findToken(services: Services, hash: CredentialHash): Promise<CredentialRecord | null> {
   const row = await services.db.first(selectTokenByHash, { hash });
-  return row ? toHeld(row, services.config) : null;
+  return row ? toRecord(row, services.config) : null;
 }
 
 /** Looks a token up again, by its id, inside a transaction as that sees it. */
-export async function findTokenAgain(config: Config, read: Reader, id: string): Promise<HeldCredential | null> {
+export async function findTokenAgain(config: Config, read: Reader, id: string): Promise<CredentialRecord | null> {
   const row = await selectTokenState(read, id);
-  return row ? toHeld(row, config) : null;
+  return row ? toRecord(row, config) : null;
 }
 
 /**

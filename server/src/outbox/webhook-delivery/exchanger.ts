@@ -1,6 +1,6 @@
 import { Client, type Dispatcher } from 'undici';
 import { second } from '../../base/clock.ts';
-import { addressJudge, type Resolve } from '../../outbound/address-guard.ts';
+import { addressCheck, type Resolve } from '../../outbound/address-guard.ts';
 import { guardedConnector } from '../../outbound/guarded-connector.ts';
 import { type AnswerHead, LateError } from './outcome.ts';
 
@@ -36,10 +36,10 @@ export class Exchanger {
     this.origin = origin;
     this.networks = networks;
     this.#timeoutMs = timeoutMs;
-    const judge = addressJudge(new URL(origin).protocol, networks);
+    const judge = addressCheck(new URL(origin).protocol, networks);
     this.#client = new Client(origin, {
       pipelining: 1,
-      connect: guardedConnector({ judge, timeoutMs, ...parts }),
+      connect: guardedConnector({ check: judge, timeoutMs, ...parts }),
       // One time for the whole exchange stands for those of its parts.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -1,6 +1,6 @@
 import { type Clock, second } from '../../base/clock.ts';
 import type { Secret } from '../../base/secret.ts';
-import { addressJudge, isForbiddenHost, type Resolve } from '../../outbound/address-guard.ts';
+import { addressCheck, isForbiddenHost, type Resolve } from '../../outbound/address-guard.ts';
 import type { Message } from '../envelope.ts';
 import type { SinkFailure } from '../relay/sink.ts';
 import type { Exchanger } from './exchanger.ts';
@@ -100,7 +100,7 @@ export function openWebhookSender({
     objectionTo({ protocol, hostname }) {
       const present = networks();
       if (protocol === 'http:' && present.length === 0) return 'must begin with https://';
-      const isAllowed = addressJudge(protocol, present);
+      const isAllowed = addressCheck(protocol, present);
       if (!isForbiddenHost(hostname, isAllowed)) return null;
       return protocol === 'http:'
         ? 'http:// may only lead to an address in OUTBOUND_NETWORKS'
