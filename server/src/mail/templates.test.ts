@@ -32,7 +32,7 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
   const happened = { at, network: network ?? '192.0.2.7' };
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
-  const confirm = `${frontend}/confirm-email#token=${secret}`;
+  const reauthorize = `${frontend}/confirm-email#token=${secret}`;
   const others = { hasPassword: true, sessions: 2, tokenNames: [fullName, 'ci'], tokens: 5, areEnded: false };
   const toSet = { organization, link, expiresIn: '48 hours' };
   const left = { organization, users: [fullName, newEmail], by: fullName };
@@ -49,28 +49,28 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
     'e-mail-changed-unverified': { mail: emailChangedMail({ organization, newEmail, isVerified: false }), link: null },
     'e-mail-given-back': { mail: emailGivenBackMail({ organization, lostEmail: newEmail }), link: null },
     'e-mail-approve': {
-      mail: approveEmailMail({ organization, newEmail, link: confirm, expiresIn: '48 hours' }),
-      link: confirm,
+      mail: approveEmailMail({ organization, newEmail, link: reauthorize, expiresIn: '48 hours' }),
+      link: reauthorize,
     },
     'e-mail-confirm': {
       mail: confirmEmailMail({
         organization,
         account: 'g…@example.com',
-        link: confirm,
+        link: reauthorize,
         expiresIn: '48 hours',
         needsPassword: false,
       }),
-      link: confirm,
+      link: reauthorize,
     },
     'e-mail-confirm-password': {
       mail: confirmEmailMail({
         organization,
         account: 'g…@example.com',
-        link: confirm,
+        link: reauthorize,
         expiresIn: '48 hours',
         needsPassword: true,
       }),
-      link: confirm,
+      link: reauthorize,
     },
     'first-sign-on': { mail: firstSignOnMail({ organization, ...others }), link: null },
     'first-sign-on-ended': { mail: firstSignOnMail({ organization, ...others, areEnded: true }), link: null },

@@ -99,7 +99,7 @@ describe('mails about an account', () => {
   const got = () => mails.mails.map(({ to, subject }) => [...to, subject]);
   /** In order of the addresses, whichever mail was quicker. */
   const sorted = () => got().toSorted(([one = ''], [other = '']) => one.localeCompare(other));
-  const confirm = 'Confirm your e-mail address for Example Ltd';
+  const reauthorize = 'Confirm your e-mail address for Example Ltd';
   const changed = 'Your e-mail address at Example Ltd was changed';
   const ended = 'A session of yours at Example Ltd was ended';
 
@@ -111,7 +111,7 @@ describe('mails about an account', () => {
       await settled();
       expect(sorted()).toEqual([
         [email, changed],
-        [moved, confirm],
+        [moved, reauthorize],
       ]);
       const [mail] = mails.mailsTo(email);
       if (mail) expectFacts(mail, ['Example Ltd', moved]);
@@ -123,7 +123,7 @@ describe('mails about an account', () => {
       await settled();
       expect(sorted()).toEqual([
         [email, changed],
-        ['third@example.com', confirm],
+        ['third@example.com', reauthorize],
       ]);
     });
 

@@ -23,7 +23,7 @@ describe('what was proved of a user and is not used yet', () => {
 
   const setPassword = (token: string, next = chosen) =>
     desk.app.with(token).post('/userAccount/password/reset/token', { password: next });
-  const confirm = (token: string) => desk.app.with(token).post('/userAccount/email/confirm/token');
+  const reauthorize = (token: string) => desk.app.with(token).post('/userAccount/email/confirm/token');
 
   /** A user with an unverified address, and whatever a thief may have proved of the user meanwhile. */
   async function proved() {
@@ -62,7 +62,7 @@ describe('what was proved of a user and is not used yet', () => {
     await desk.askForCode(email);
     const next = codeIn(await desk.mail.mailTo(mailbox));
     const step = (await desk.take(given.stepped, ['otp', next])).status;
-    const links = [(await setPassword(given.recovery, 'short')).status, (await confirm(given.confirmation)).status];
+    const links = [(await setPassword(given.recovery, 'short')).status, (await reauthorize(given.confirmation)).status];
     return { ticket, code, step, links };
   }
 

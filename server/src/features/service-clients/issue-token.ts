@@ -6,7 +6,7 @@ import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
 import { clientCredentials, clientHeaders, oauthBody, refuseClient } from './client-credentials.ts';
-import { confirmClient, type ProvedClient, presentScopes, requireClient } from './public.ts';
+import { type ProvedClient, presentScopes, reauthorizeClient, requireClient } from './public.ts';
 import { grantedScopes, serviceTokenMs } from './service-client.ts';
 import { insertServiceToken } from './service-client-store.ts';
 
@@ -67,7 +67,7 @@ export const issueToken = endpoint({
     const claims = { client_id: client.id, sub: client.id, scope, scopes, iss: config.baseUrl, iat, jti: newId() };
     const token = await keys.sign({ ...claims, exp: expiresAtMs / second, tokenType: 'scoped' });
     await db.transaction(async (tx) => {
-      const endsAtMs = await confirmClient(tx, services, { client, scopes });
+      const endsAtMs = await reauthorizeClient(tx, services, { client, scopes });
       const row = { client_id: client.id, scopes: scope, created_at: clock.now() };
       const expires_at = Math.min(expiresAtMs, endsAtMs);
       await insertServiceToken(tx, { ...row, hash: hashCredential(token.expose()), expires_at });

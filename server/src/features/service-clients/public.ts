@@ -174,7 +174,7 @@ export async function presentScopes(read: Reader, scopes: readonly string[]): Pr
  * where either ended meanwhile, or the organization was deleted that the scopes are for. Rules: LEAVER-8, ORG-27, SERVICE-10.
  * @returns when the proof no longer counts; Infinity: never
  */
-export async function confirmClient(
+export async function reauthorizeClient(
   tx: Tx,
   { clock }: Pick<Services, 'clock'>,
   { client, scopes }: { readonly client: ProvedClient; readonly scopes: readonly string[] },

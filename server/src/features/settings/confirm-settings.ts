@@ -15,7 +15,7 @@ interface Confirming extends ForCaller<SessionPrincipal> {
 const actions = { smtp: 'settings.mail-confirmed', oidc: 'settings.oidc-confirmed' } as const;
 
 /** Notes that the caller answers for settings as they are. Throws `notFound` where none are stored. */
-async function confirm(
+async function reauthorize(
   services: Services,
   name: keyof typeof actions,
   { caller, write, origin }: Confirming,
@@ -36,7 +36,7 @@ export const confirmMailSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: mailSettingsAnswer },
   async handle(services, { caller, write, origin }) {
-    await confirm(services, 'smtp', { caller, write, origin });
+    await reauthorize(services, 'smtp', { caller, write, origin });
     return describeMailSettings(services);
   },
 });
@@ -51,7 +51,7 @@ export const confirmOidcSettings = endpoint({
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: oidcSettingsAnswer },
   async handle(services, { caller, write, origin }) {
-    await confirm(services, 'oidc', { caller, write, origin });
+    await reauthorize(services, 'oidc', { caller, write, origin });
     return describeOidcSettings(services);
   },
 });
