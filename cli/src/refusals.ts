@@ -1,18 +1,12 @@
-import { RefusedError } from '../../server/src/base/errors.ts';
+import { ApiError } from '../../server/src/base/errors.ts';
 import type { Reader } from '../../server/src/db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../server/src/db/members/organization.ts';
-import { type OperatorRefusal, readOrganizationState } from '../../server/src/features/org/public.ts';
-import type { ErasureRefusal } from '../../server/src/operator/erasure/public.ts';
-import type { RecoveryRefusal } from '../../server/src/operator/recovery/public.ts';
+import { type OperatorError, readOrganizationState } from '../../server/src/features/org/public.ts';
+import type { ErasureError } from '../../server/src/operator/erasure/public.ts';
+import type { RecoveryError } from '../../server/src/operator/recovery/public.ts';
 import { CommandError } from './failures.ts';
 
-type Reason =
-  | OperatorRefusal
-  | RecoveryRefusal
-  | ErasureRefusal
-  | 'organizationDeleted'
-  | 'noSuchToken'
-  | 'noSuchService';
+type Reason = OperatorError | RecoveryError | ErasureError | 'organizationDeleted' | 'noSuchToken' | 'noSuchService';
 
 const texts: Readonly<Record<Reason, string>> = {
   noOrganization: 'This store has no organization: create one with POST /api/v1/org',
@@ -28,16 +22,16 @@ const texts: Readonly<Record<Reason, string>> = {
 };
 
 /** Returns the error of a command that the present state does not allow. */
-export function refused(reason: Reason): CommandError {
+export function operatorError(reason: Reason): CommandError {
   return new CommandError('refused', texts[reason]);
 }
 
 /** Returns the result of the work; where it found nothing, the command ends with this reason. */
-export async function orRefused<T>(work: Promise<T>, reason: Reason): Promise<T> {
+export async function orThrow<T>(work: Promise<T>, reason: Reason): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw error instanceof RefusedError && error.refusal === 'notFound' ? refused(reason) : error;
+    throw error instanceof ApiError && error.errorName === 'notFound' ? operatorError(reason) : error;
   }
 }
 
@@ -45,5 +39,5 @@ export async function orRefused<T>(work: Promise<T>, reason: Reason): Promise<T>
 export async function requireOrganization(read: Reader): Promise<Organization> {
   const organization = await selectActiveOrganization(read);
   if (organization) return organization;
-  throw refused((await readOrganizationState(read)) ? 'organizationDeleted' : 'noOrganization');
+  throw operatorError((await readOrganizationState(read)) ? 'organizationDeleted' : 'noOrganization');
 }

@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { Json } from '../../server/test/support/test-app.ts';
 
-const refusal = { message: 'Not found', error: { code: 'NOT_FOUND', message: 'Not found', requestId: 'x' } };
+const error = { message: 'Not found', error: { code: 'NOT_FOUND', message: 'Not found', requestId: 'x' } };
 
 /** Responses by the first part of the path, which a test puts before the real one. */
 const answers: Readonly<Record<string, (response: ServerResponse) => void>> = {
   html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
   'html-404': (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<p>Not found'),
   json: (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"resource_name":"Other"}'),
-  old: (response) => response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify(refusal)),
+  old: (response) => response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify(error)),
   moved: (response) => response.writeHead(302, { location: 'https://sso.example.com/login?to=x' }).end(),
   busy: (response) => response.writeHead(503, { 'content-type': 'text/html' }).end('<p>Busy'),
   cut: (response) => response.destroy(),

@@ -26,7 +26,7 @@ const roles = ['OWNER', 'WRITER', 'READER'];
  */
 
 /** A refusal: its status, and what is said. */
-export class Refusal extends Error {
+export class ErrorDefinition extends Error {
   constructor(/** @type {number} */ status, /** @type {string} */ message) {
     super(message);
     this.status = status;
@@ -152,7 +152,7 @@ export class Directory {
     if (members) {
       const joined = new Map(team.members.map(({ userId, joinedAt }) => [userId, joinedAt]));
       const all = this.#checked(caller, members);
-      if (!all.some(({ role }) => role === 'OWNER')) throw new Refusal(409, 'A team needs an owner');
+      if (!all.some(({ role }) => role === 'OWNER')) throw new ErrorDefinition(409, 'A team needs an owner');
       team.members = all.map((one) => ({ ...one, joinedAt: joined.get(one.userId) ?? this.now() }));
     }
     if (name !== undefined) team.name = name;
@@ -167,8 +167,8 @@ export class Directory {
 
   #checked(/** @type {Caller} */ { orgId }, /** @type {readonly Role[]} */ members) {
     for (const { userId, role } of members) {
-      if (!roles.includes(role)) throw new Refusal(400, 'No role of a team');
-      if (this.people.get(userId)?.orgId !== orgId) throw new Refusal(400, 'Nobody here has this id');
+      if (!roles.includes(role)) throw new ErrorDefinition(400, 'No role of a team');
+      if (this.people.get(userId)?.orgId !== orgId) throw new ErrorDefinition(400, 'Nobody here has this id');
     }
     return members.map(({ userId, role }) => ({ userId, role }));
   }
@@ -186,10 +186,10 @@ export class Directory {
 
   #require(/** @type {Caller} */ caller, /** @type {string} */ id, /** @type {Right} */ right) {
     const team = this.teamsById.get(id);
-    if (team?.orgId !== caller.orgId) throw new Refusal(404, 'Not found');
+    if (team?.orgId !== caller.orgId) throw new ErrorDefinition(404, 'Not found');
     const rights = this.#rights(team, caller);
-    if (!rights.canRead) throw new Refusal(404, 'Not found');
-    if (!rights[right]) throw new Refusal(403, 'Not allowed');
+    if (!rights.canRead) throw new ErrorDefinition(404, 'Not found');
+    if (!rights[right]) throw new ErrorDefinition(403, 'Not allowed');
     return team;
   }
 

@@ -3,7 +3,7 @@ import type { Reauthorize } from './access/confirmation.ts';
 import type { LastUsed } from './access/last-used.ts';
 import type { PasswordHasher } from './access/passwords.ts';
 import type { AuditRecord } from './audit-log/audit-log.ts';
-import type { CountedRefusals } from './audit-log/counted-refusals.ts';
+import type { RejectionCounter } from './audit-log/counted-refusals.ts';
 import type { Background } from './base/background.ts';
 import type { Clock } from './base/clock.ts';
 import type { NewId } from './base/ids.ts';
@@ -56,7 +56,7 @@ export interface Services {
   readonly webhooks: WebhookSender;
   readonly mcp: McpService;
   readonly background: Background;
-  readonly countedRefusals: CountedRefusals;
+  readonly rejectionCounter: RejectionCounter;
   readonly pictures: PictureCompressor;
   readonly limits: Limits & SignInLimits;
   /** Where reads that cost wait for their turn. */

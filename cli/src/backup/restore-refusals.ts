@@ -1,9 +1,9 @@
 import type { BackupFacts } from '../../../server/src/db/files/backup-file.ts';
 import { schemaVersion } from '../../../server/src/db/schema/migrate.ts';
-import type { CarryRefusal } from '../../../server/src/operator/restoring/public.ts';
+import type { CarryOverError } from '../../../server/src/operator/restoring/public.ts';
 import { CommandError } from '../failures.ts';
 
-const texts: Readonly<Record<CarryRefusal, string>> = {
+const texts: Readonly<Record<CarryOverError, string>> = {
   otherOrganization: 'the present store holds another organization than the back-up, or one of the two holds none',
   otherLog: 'the present store does not continue the back-up: the last audit record of the back-up is not in its log',
   otherTables: 'the present store has other tables than this release',
@@ -19,7 +19,7 @@ export function noJournal(problem: string): CommandError {
 }
 
 /** The end of a restore that cannot take over from the present store. Nothing has changed. */
-export function refuseCarrying(reason: CarryRefusal): CommandError {
+export function refuseCarrying(reason: CarryOverError): CommandError {
   return noJournal(texts[reason]);
 }
 

@@ -24,7 +24,7 @@ export const orgPurge = command({
   async run({ dataDir, yes }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { purgeOrganization, readOrganizationState } = await import('../../../server/src/features/org/public.ts');
-    const { refused } = await import('../refusals.ts');
+    const { operatorError: refused } = await import('../refusals.ts');
     const purged = await withStore(surroundings, dataDir, async (services) => {
       const organization = await readOrganizationState(services.db.read);
       if (organization === null) throw refused('noOrganization');

@@ -12,7 +12,7 @@ export const serviceRevoke = command({
     const { operator, withStore } = await import('../operator-store.ts');
     const { endClient } = await import('../../../server/src/features/service-clients/public.ts');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
-    const { orRefused } = await import('../refusals.ts');
+    const { orThrow } = await import('../refusals.ts');
     const clientId = id.toLowerCase();
     const end = withStore(surroundings, dataDir, (services) =>
       services.db.transaction(async (tx) => {
@@ -20,7 +20,7 @@ export const serviceRevoke = command({
         await endClient(tx, services, { clientId, orgId, actor: null, origin: operator });
       }),
     );
-    await orRefused(end, 'noSuchService');
+    await orThrow(end, 'noSuchService');
     return { data: { revoked: { clientId } }, words: `Ended ${clientId} and its tokens` };
   },
 });

@@ -16,7 +16,7 @@ export const tokenRevoke = command({
   async run({ dataDir, id, reason }, surroundings) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { revokeReason, revokeToken } = await import('../../../server/src/features/tokens/public.ts');
-    const { orRefused, requireOrganization } = await import('../refusals.ts');
+    const { orThrow, requireOrganization } = await import('../refusals.ts');
     const given = revokeReason.safeParse(reason ?? '');
     if (!given.success) throw new CommandError('usage', `--reason ${given.error.issues[0]?.message}`);
     const tokenId = id.toLowerCase();
@@ -27,7 +27,7 @@ export const tokenRevoke = command({
         return revokeToken(tx, services, { tokenId, orgId, ...why });
       }),
     );
-    const count = await orRefused(revoke, 'noSuchToken');
+    const count = await orThrow(revoke, 'noSuchToken');
     return { data: { revoked: { tokenId, count } }, words: `Revoked ${tokenId}; tokens ended in all: ${count}` };
   },
 });

@@ -5,7 +5,7 @@ import { readOrganizationState } from '../../../server/src/features/org/public.t
 import type { Outcome } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { withConfiguredStore } from '../operator-store.ts';
-import { refused } from '../refusals.ts';
+import { operatorError } from '../refusals.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type Founding, findFounding, found } from './found-organization.ts';
 import type { Pass, Store } from './pass.ts';
@@ -100,8 +100,8 @@ async function checkAndWrite(all: Import): Promise<Outcome> {
 async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging) {
   const here = await selectActiveOrganization(db.read);
   if (here) return { orgId: here.id, founding: null };
-  if (await readOrganizationState(db.read)) throw refused('organizationDeleted');
-  if (!wish.mayFound) throw refused('noOrganization');
+  if (await readOrganizationState(db.read)) throw operatorError('organizationDeleted');
+  if (!wish.mayFound) throw operatorError('noOrganization');
   try {
     const founding = findFounding(staging);
     return { orgId: founding.organization.id, founding };

@@ -8,8 +8,8 @@ const patienceMs = 15_000;
 
 const metadataForm = z.object({ resource_name: z.literal('Latchkey') });
 /** Errors in the form of the API, and in that of JSON-RPC. */
-const refusalForm = z.object({ error: z.object({ code: z.string(), message: z.string(), requestId: z.string() }) });
-const rpcRefusalForm = z.object({ jsonrpc: z.literal('2.0'), error: z.object({ message: z.string() }) });
+const errorForm = z.object({ error: z.object({ code: z.string(), message: z.string(), requestId: z.string() }) });
+const rpcErrorForm = z.object({ jsonrpc: z.literal('2.0'), error: z.object({ message: z.string() }) });
 
 interface Told {
   readonly response: Response;
@@ -48,21 +48,21 @@ function explainStranger(base: string, { response: { status, headers }, body }: 
     const origin = URL.canParse(target, base) ? new URL(target, base).origin : 'another address';
     return new CommandError('failed', `${base} leads on to ${origin}: give the address where the instance itself is`);
   }
-  const refusal = refusalForm.safeParse(body).data?.error;
-  if (status === 404 && refusal) {
+  const error = errorForm.safeParse(body).data?.error;
+  if (status === 404 && error) {
     return new CommandError('failed', `The instance at ${base} is too old for MCP: it must be brought up to date`);
   }
-  const words = refusal ? `: ${refusal.message}` : '';
+  const words = error ? `: ${error.message}` : '';
   if (status >= 500) return new CommandError('failed', `${base} answers ${status}${words}. Try again later`);
-  if (refusal) return new CommandError('failed', `${base} answers ${status}${words}`);
+  if (error) return new CommandError('failed', `${base} answers ${status}${words}`);
   return new CommandError(
     'failed',
     `There is no Latchkey at ${base}: it answers ${status} in another form. Use the address in BASE_URL of the instance`,
   );
 }
 
-function explainRefusal(base: string, { response: { status }, body }: Told): CommandError {
-  const message = rpcRefusalForm.safeParse(body).data?.error.message;
+function explainError(base: string, { response: { status }, body }: Told): CommandError {
+  const message = rpcErrorForm.safeParse(body).data?.error.message;
   if (status === 401 && message !== undefined) {
     return new CommandError(
       'refused',
@@ -89,5 +89,5 @@ export async function checkInstance({ base, metadata, endpoint }: InstanceAddres
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 'latchkey', method: 'ping' }),
   });
-  if (!answer.response.ok) throw explainRefusal(base, answer);
+  if (!answer.response.ok) throw explainError(base, answer);
 }

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 
-const refusalOf = (act: () => unknown): string => {
+const errorOf = (act: () => unknown): string => {
   try {
     act();
     return 'none';
   } catch (error) {
-    return error instanceof RefusedError ? error.refusal : String(error);
+    return error instanceof ApiError ? error.errorName : String(error);
   }
 };
 
@@ -36,12 +36,12 @@ describe('readBearer', () => {
     'Bearer x, Bearer y',
     'Token x',
   ])('refuses %j as no bearer form (AUTH-19)', (header) => {
-    expect(refusalOf(() => readBearer(header, ['p_']))).toBe('credentialMissing');
+    expect(errorOf(() => readBearer(header, ['p_']))).toBe('credentialMissing');
   });
 
   it('refuses what is longer than any credential of ours without looking further (AUTH-20)', () => {
     expect(readBearer(`Bearer ${'x'.repeat(8_192)}`, [])).toHaveLength(8_192);
-    expect(refusalOf(() => readBearer(`Bearer ${'x'.repeat(8_193)}`, []))).toBe('tokenInvalid');
+    expect(errorOf(() => readBearer(`Bearer ${'x'.repeat(8_193)}`, []))).toBe('tokenInvalid');
   });
 
   it.each([

@@ -1,12 +1,14 @@
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 
 const credentialBytesMax = 8_192;
 /** RFC 6750, section 2.1: the scheme in any case, spaces, then the token. */
 const bearerForm = /^bearer +([^\s]+)$/i;
 
-function challenge(refusal: 'credentialMissing' | 'tokenInvalid' | 'tokenExpired' | 'tokenRevoked' | 'sessionExpired') {
-  const error = refusal === 'credentialMissing' ? '' : ', error="invalid_token"';
-  return new RefusedError(refusal, { headers: { 'www-authenticate': `Bearer realm="latchkey"${error}` } });
+function challenge(
+  apiError: 'credentialMissing' | 'tokenInvalid' | 'tokenExpired' | 'tokenRevoked' | 'sessionExpired',
+) {
+  const error = apiError === 'credentialMissing' ? '' : ', error="invalid_token"';
+  return new ApiError(apiError, { headers: { 'www-authenticate': `Bearer realm="latchkey"${error}` } });
 }
 
 /** Each 401 for a bearer credential, with its challenge of RFC 6750, section 3: the only place that makes one. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import type { Reader, Tx } from '../db/database.ts';
 import { reauthorization } from './confirmation.ts';
 import type { Policy } from './policy.ts';
@@ -41,7 +41,7 @@ async function verdict(caller: Principal, present: Partial<CredentialRecord> | n
   const reauthorize = reauthorization({ clock, findToken: find('token'), findSession: find('session') });
   const outcome = await reauthorize(tx, caller, demand).then(
     () => 'admitted',
-    (error: unknown) => (error instanceof RefusedError ? error.refusal : String(error)),
+    (error: unknown) => (error instanceof ApiError ? error.errorName : String(error)),
   );
   expect(asked).toEqual([caller.kind === 'token' ? `token ${tokenId}` : `session ${sessionId}`]);
   return outcome;

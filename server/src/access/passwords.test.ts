@@ -1,6 +1,6 @@
 import { hash } from '@node-rs/argon2';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { isVerifiable, type PasswordHasher, passwordHasher } from './passwords.ts';
 
 describe('passwordHasher', () => {
@@ -53,7 +53,7 @@ describe('passwordHasher', () => {
     expect(refused.length).toBeGreaterThanOrEqual(14);
     expect(refused.length).toBeLessThanOrEqual(16);
     for (const { reason } of refused) {
-      expect(reason).toBeInstanceOf(RefusedError);
+      expect(reason).toBeInstanceOf(ApiError);
       expect(reason).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
     }
     expect(await passwords.hash('Marble-Kettle-7')).toMatch(/^\$argon2id/);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 import pLimit from 'p-limit';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 
 /** Cost of a hash of argon2id: memory in KiB, and number of passes. */
 export interface PasswordCost {
@@ -69,8 +69,8 @@ function normal(password: string): string {
   return password.normalize('NFC');
 }
 
-function overloaded(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
+function overloaded(): ApiError {
+  return new ApiError('overloaded', { headers: { 'retry-after': '2' } });
 }
 
 /** Limits of the queue for hashing. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { admit, type Policy } from './policy.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 
@@ -28,7 +28,7 @@ function verdict(policy: Policy, caller: Principal | ServicePrincipal, params: R
     admit(policy, caller, params);
     return 'admitted';
   } catch (error) {
-    return error instanceof RefusedError ? error.refusal : String(error);
+    return error instanceof ApiError ? error.errorName : String(error);
   }
 }
 

@@ -1,4 +1,4 @@
-import { RefusedError, refuseScope } from '../base/errors.ts';
+import { ApiError, refuseScope } from '../base/errors.ts';
 import { unauthorized } from './bearer.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 import type { ServiceScope } from './scoped-tokens.ts';
@@ -60,7 +60,7 @@ function isItself(policy: Policy, caller: Principal, params: Readonly<Record<str
 
 function admitScope(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
   if (caller.kind === 'session') return;
-  if ('sessionOnly' in policy) throw new RefusedError('sessionRequired');
+  if ('sessionOnly' in policy) throw new ApiError('sessionRequired');
   if ('scope' in policy && !caller.scopes.has(policy.scope) && !isItself(policy, caller, params)) {
     throw refuseScope([policy.scope]);
   }
@@ -68,17 +68,17 @@ function admitScope(policy: Policy, caller: Principal, params: Readonly<Record<s
 
 /** Throws unless the caller is an administrator. Rule: AUTH-29. */
 export function requireAdministrator(caller: Principal): void {
-  if (!caller.isAdmin) throw new RefusedError('administratorRequired');
+  if (!caller.isAdmin) throw new ApiError('administratorRequired');
 }
 
 /** Throws unless the caller is an administrator or the user in question. Rule: AUTH-30. */
 export function requireAdministratorOrSelf(caller: Principal, userId: string | undefined): void {
-  if (!caller.isAdmin && caller.userId !== userId) throw new RefusedError('administratorOrSelfRequired');
+  if (!caller.isAdmin && caller.userId !== userId) throw new ApiError('administratorOrSelfRequired');
 }
 
 function admitPerson(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
   const adminFirst = 'adminFirst' in policy && policy.adminFirst === true;
-  if (adminFirst && !caller.isAdmin) throw new RefusedError('tokenAdministratorRequired');
+  if (adminFirst && !caller.isAdmin) throw new ApiError('tokenAdministratorRequired');
   admitScope(policy, caller, params);
   if (policy.who === 'admin') requireAdministrator(caller);
   if (policy.who === 'adminOrSelf') requireAdministratorOrSelf(caller, params['id']?.toLowerCase());

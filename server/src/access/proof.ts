@@ -1,4 +1,4 @@
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import type { Tx } from '../db/database.ts';
 
 /**
@@ -11,6 +11,6 @@ export interface Proof {
 }
 
 /** The 401 of every way to fail at proving who one is, alike. Rule: AUTH-9. */
-export function refuseSignIn(): RefusedError {
-  return new RefusedError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+export function refuseSignIn(): ApiError {
+  return new ApiError('signInRefused', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
 }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { compactJwt, hmac, type JwtPart, type Signer } from '../../test/support/jwt.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { day, second } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
 import { scopedTokenReader } from './scoped-tokens.ts';
 
@@ -28,7 +28,7 @@ async function read(
   });
   return reader(authorization).then(
     ({ kind, scopes }) => `${kind}: ${[...scopes].join(' ')}`,
-    (error: unknown) => (error instanceof RefusedError ? error.refusal : String(error)),
+    (error: unknown) => (error instanceof ApiError ? error.errorName : String(error)),
   );
 }
 

@@ -4,7 +4,7 @@ import type * as core from '@zxcvbn-ts/core';
 import type * as language from '@zxcvbn-ts/language-common';
 import pLimit from 'p-limit';
 import { second } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 
 /** Strength of a text against guessing programs. */
 export interface Estimate extends Pick<core.ZxcvbnResult, 'guesses'> {
@@ -58,7 +58,7 @@ function startWorker(): Worker {
 /** Sends one question and returns the result; the thread keeps the process alive meanwhile. */
 function ask(worker: Worker, question: unknown): Promise<readonly Estimate[]> {
   return new Promise((resolve, reject) => {
-    const late = () => reject(new RefusedError('overloaded', { headers: { 'retry-after': '2' } }));
+    const late = () => reject(new ApiError('overloaded', { headers: { 'retry-after': '2' } }));
     const timer = setTimeout(late, waitMsMax);
     const end = () => {
       clearTimeout(timer);
@@ -105,7 +105,7 @@ export function strengthWorker(): StrengthWorker {
 
   return {
     estimate: async (texts, words) => {
-      if (limit.pendingCount >= waitingMax) throw new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
+      if (limit.pendingCount >= waitingMax) throw new ApiError('overloaded', { headers: { 'retry-after': '2' } });
       return limit(() => estimateNow(texts, words));
     },
   };

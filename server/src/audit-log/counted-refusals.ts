@@ -27,15 +27,15 @@ interface Counted extends Refusals {
  * Counter of rejected sign-ins beyond those that are recorded one by one; a record a minute has the count. Rule:
  * AUDIT-17.
  */
-export interface CountedRefusals {
+export interface RejectionCounter {
   /** Counts one. Its request id stands for all those of its row. */
-  add(refusal: Refusals): void;
+  add(error: Refusals): void;
   /** Writes the counts so far; called each minute and when the service stops. */
   write(): Promise<void>;
 }
 
 /** Makes the counters of this process. */
-export function countedRefusals(services: () => Parts): CountedRefusals {
+export function rejectionCounter(services: () => Parts): RejectionCounter {
   let counted = new Map<string, Counted>();
   let timer: NodeJS.Timeout | null = null;
 

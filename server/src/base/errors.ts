@@ -1,8 +1,8 @@
-import { type Refusal, refusals } from './refusals.ts';
+import { apiErrors, type ErrorDefinition } from './refusals.ts';
 
 /** Returns OAuth's code for an error. Rule: ERR-5. */
-export function oauthError({ refusal, status }: RefusedError): string {
-  const known: Refusal = refusals[refusal];
+export function oauthError({ errorName: error, status }: ApiError): string {
+  const known: ErrorDefinition = apiErrors[error];
   if (known.oauth !== undefined) return known.oauth;
   if (status === 401) return 'invalid_client';
   if (status === 403) return 'unauthorized_client';
@@ -11,13 +11,13 @@ export function oauthError({ refusal, status }: RefusedError): string {
 }
 
 /** Returns whether an error has the form `{ errorMessage }`. Rule: ERR-4. */
-export function hasErrorMessage(refusal: RefusalName): boolean {
-  const known: Refusal = refusals[refusal];
+export function hasErrorMessage(error: ApiErrorName): boolean {
+  const known: ErrorDefinition = apiErrors[error];
   return known.spelling === 'errorMessage';
 }
 
 /** Name of an error, used inside the code only. */
-export type RefusalName = keyof typeof refusals;
+export type ApiErrorName = keyof typeof apiErrors;
 
 /** One thing wrong with the input: `field` is a path such as `body.email`. */
 export interface InputProblem {
@@ -25,7 +25,7 @@ export interface InputProblem {
   readonly message: string;
 }
 
-interface RefusalExtras {
+interface ApiErrorExtras {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly details?: readonly InputProblem[];
   readonly headers?: Readonly<Record<string, string>>;
@@ -36,8 +36,8 @@ interface RefusalExtras {
 }
 
 /** Thrown to reject a request. Contains only what the caller may see. */
-export class RefusedError extends Error {
-  readonly refusal: RefusalName;
+export class ApiError extends Error {
+  readonly errorName: ApiErrorName;
   readonly status: number;
   readonly code: string;
   readonly details: readonly InputProblem[] | undefined;
@@ -46,13 +46,13 @@ export class RefusedError extends Error {
   /** Response headers that belong to this error, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(refusal: RefusalName, extras: RefusalExtras = {}) {
-    const { status, code, text } = refusals[refusal];
+  constructor(error: ApiErrorName, extras: ApiErrorExtras = {}) {
+    const { status, code, text } = apiErrors[error];
     const params = extras.params ?? {};
     const told = text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim();
     super(told, extras.cause === undefined ? {} : { cause: extras.cause });
     this.name = 'ApiError';
-    this.refusal = refusal;
+    this.errorName = error;
     this.status = status;
     this.code = code;
     this.details = extras.details;
@@ -71,13 +71,13 @@ function cut(text: string): string {
  * Returns the error for input that breaks a rule of the schema; the text names the first problem and counts the others.
  * Rule: ERR-3.
  */
-export function refuseInput(...problems: readonly InputProblem[]): RefusedError {
+export function refuseInput(...problems: readonly InputProblem[]): ApiError {
   // Names from the request are quoted, with a limited length.
   const details = problems.map(({ field, message }) => ({ field: cut(field), message }));
   const [first, ...more] = details;
   const others = more.length > 0 ? ` (and ${more.length} more)` : '';
   const summary = first ? `${first.field}: ${first.message}${others}` : '';
-  return new RefusedError('invalidInput', { params: { summary }, details });
+  return new ApiError('invalidInput', { params: { summary }, details });
 }
 
 /**
@@ -86,8 +86,8 @@ export function refuseInput(...problems: readonly InputProblem[]): RefusedError 
  * @param limit how much the caller may have or do
  * @param seconds until it is worth trying again
  */
-export function refuseTooMany(limit: number, seconds: number): RefusedError {
-  return new RefusedError('tooManyRequests', { params: { seconds }, headers: limitHeaders(limit, seconds) });
+export function refuseTooMany(limit: number, seconds: number): ApiError {
+  return new ApiError('tooManyRequests', { params: { seconds }, headers: limitHeaders(limit, seconds) });
 }
 
 /** Returns the headers of a limit: `Retry-After` and the `RateLimit-*` fields, in seconds. */
@@ -101,9 +101,9 @@ export function limitHeaders(limit: number, seconds: number): Record<string, str
 }
 
 /** Returns the error for a token that lacks scopes, with the challenge of RFC 6750, section 3. */
-export function refuseScope(required: readonly string[]): RefusedError {
+export function refuseScope(required: readonly string[]): ApiError {
   const scopes = required.join(' ');
-  return new RefusedError('scopeMissing', {
+  return new ApiError('scopeMissing', {
     params: { scopes },
     headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scopes}"` },
   });

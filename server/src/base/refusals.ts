@@ -1,5 +1,5 @@
 /** An error of the API: status, code and text for the caller. */
-export interface Refusal {
+export interface ErrorDefinition {
   readonly status: number;
   /** The stable word that programs match (`error.code`). */
   readonly code: string;
@@ -24,7 +24,7 @@ const rateLimited = { status: 429, code: 'RATE_LIMITED' };
  * All errors of the API, closed: a call site names one and fills its parameters, nothing else. Literal texts that
  * clients match are contracts. Rules: ERR-2, ERR-10 to ERR-29.
  */
-export const refusals = {
+export const apiErrors = {
   invalidInput: { ...invalid, text: 'The request is not valid. {summary}' },
   doubledHeader: { ...badRequest, text: 'The header {header} may be sent only once' },
   unreadableRequest: { ...badRequest, text: 'The request is not valid HTTP' },
@@ -169,4 +169,4 @@ export const refusals = {
   connectorTimeout: { status: 504, code: 'UPSTREAM_TIMEOUT', text: 'The connector backend took too long' },
   relayStopped: { ...unavailable, text: 'Events are not being relayed' },
   overloaded: { ...unavailable, text: 'Too much work at once: try again shortly' },
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, ErrorDefinition>;

@@ -36,7 +36,7 @@ function start(): { readonly live: LiveConfig; readonly told: Config[] } {
 }
 
 /** Returns the error of a reload. */
-function refusal(live: LiveConfig): StartupError {
+function apiError(live: LiveConfig): StartupError {
   try {
     live.reload();
   } catch (error) {
@@ -108,7 +108,7 @@ describe('a reload', () => {
     const { live } = start();
     const before = live.current;
     write({ JWT_ALGORITHM: 'HS256', JWT_SECRET: other, SCOPED_JWT_SECRET: secret });
-    expect(refusal(live)).toMatchObject({
+    expect(apiError(live)).toMatchObject({
       variable: 'SCOPED_JWT_SECRET',
       message: 'JWT_SECRET and SCOPED_JWT_SECRET hold the same secret: they must differ',
     });
@@ -132,7 +132,7 @@ describe('a reload', () => {
     const { live, told } = start();
     const [before, { generation }] = [live.current, live];
     spoil();
-    expect(refusal(live).variable).toBe(variable);
+    expect(apiError(live).variable).toBe(variable);
     expect([live.current, live.generation, told]).toEqual([before, generation, []]);
     expect(live.current).toBe(before);
   });

@@ -6,7 +6,7 @@ import { loadConfig } from './load-config.ts';
 const allowed =
   'it must be nats://user:password@host:port, tls://…, redis://user:password@host:port/database or rediss://…, user and password percent-encoded or left out';
 
-function refusal(environment: Readonly<Record<string, string>>): string {
+function apiError(environment: Readonly<Record<string, string>>): string {
   try {
     loadConfig(environment);
   } catch (error) {
@@ -55,22 +55,24 @@ describe('where events go', () => {
     ['redis://:pa55word@cache.example/x', 'redis://[secret]@cache.example/x'],
     ['redis://cache.example:99999', 'redis://cache.example:99999'],
   ])('is not %s, and the password is masked (CONFIG-10, CONFIG-24)', (address, told) => {
-    expect(refusal({ EVENTS_URL: address })).toBe(`EVENTS_URL is ${JSON.stringify(told)}: ${allowed}`);
-    for (const name of ['DATABASE_URL', 'PORT']) expect(refusal({ [name]: address })).not.toContain('pa55');
+    expect(apiError({ EVENTS_URL: address })).toBe(`EVENTS_URL is ${JSON.stringify(told)}: ${allowed}`);
+    for (const name of ['DATABASE_URL', 'PORT']) expect(apiError({ [name]: address })).not.toContain('pa55');
   });
 
   it('has one of two forms (CONFIG-30)', () => {
     expect(loadConfig({ EVENTS_FORMAT: 'envelope' }).eventsFormat).toBe('envelope');
     expect(loadConfig({ EVENTS_FORMAT: 'cloudevents' }).eventsFormat).toBe('cloudevents');
     for (const value of ['CloudEvents', 'json', 'cloudevents,envelope']) {
-      expect(refusal({ EVENTS_FORMAT: value })).toBe(`EVENTS_FORMAT is "${value}": it must be envelope or cloudevents`);
+      expect(apiError({ EVENTS_FORMAT: value })).toBe(
+        `EVENTS_FORMAT is "${value}": it must be envelope or cloudevents`,
+      );
     }
   });
 
   it('is kept for 1 to 36,500 days (CONFIG-15)', () => {
     expect(loadConfig({ EVENT_RETENTION_DAYS: '36500' }).eventRetentionDays).toBe(36_500);
     for (const value of ['0', '36501', '1.5', '-1', '7 days']) {
-      expect(refusal({ EVENT_RETENTION_DAYS: value })).toMatch(/^EVENT_RETENTION_DAYS is ".+": it must be /);
+      expect(apiError({ EVENT_RETENTION_DAYS: value })).toMatch(/^EVENT_RETENTION_DAYS is ".+": it must be /);
     }
   });
 });

@@ -12,7 +12,7 @@ const whole = {
 } as const;
 
 /** Returns the one line of a failed start; `null` where it succeeds. */
-function refusal(environment: Record<string, string>): string | null {
+function apiError(environment: Record<string, string>): string | null {
   try {
     loadConfig(environment);
     return null;
@@ -48,20 +48,20 @@ describe('the configuration of single sign-on', () => {
     writeFileSync(file, `${secret}\n`, { mode: 0o600 });
     const { OIDC_CLIENT_SECRET: _, ...others } = whole;
     expect(loadConfig({ ...others, OIDC_CLIENT_SECRET_FILE: file }).oidc?.clientSecret.expose()).toBe(secret);
-    expect(refusal({ ...whole, OIDC_CLIENT_SECRET_FILE: file })).toContain('both set');
+    expect(apiError({ ...whole, OIDC_CLIENT_SECRET_FILE: file })).toContain('both set');
   });
 
   it.each(Object.keys(whole))(
     'stops the start with one line where %s alone is missing (CONFIG-20, CONFIG-24)',
     (name) => {
-      const line = refusal({ ...whole, [name]: '' });
+      const line = apiError({ ...whole, [name]: '' });
       expect(line).toMatch(new RegExp(`^StartupError: ${name} is not set: [^\\n]+$`));
       expect(line).not.toContain(secret);
     },
   );
 
   it.each(Object.entries(whole))('stops it where %s alone is set (CONFIG-20, CONFIG-24)', (name, value) => {
-    const line = refusal({ [name]: value });
+    const line = apiError({ [name]: value });
     expect(line).toMatch(/^StartupError: OIDC_[A-Z_]+ is not set: [^\n]+$/);
     expect(line).not.toContain(secret);
   });
@@ -76,7 +76,9 @@ describe('the configuration of single sign-on', () => {
     'https://id.example.com#a',
     'id.example.com',
   ])('stops it at the issuer %s (CONFIG-20, CONFIG-24)', (issuer) => {
-    expect(refusal({ ...whole, OIDC_ISSUER: issuer })).toMatch(/^StartupError: OIDC_ISSUER is [^\n]+: it must [^\n]+$/);
+    expect(apiError({ ...whole, OIDC_ISSUER: issuer })).toMatch(
+      /^StartupError: OIDC_ISSUER is [^\n]+: it must [^\n]+$/,
+    );
   });
 
   it.each(['http://localhost:8080', 'http://127.0.0.1', 'http://[::1]:9000/a', 'https://id.example.com'])(
@@ -89,15 +91,15 @@ describe('the configuration of single sign-on', () => {
   it.each(['*', 'com', '@example.com', 'https://example.com', 'example..com'])(
     'stops it at the domain %s (CONFIG-20, CONFIG-24)',
     (domain) => {
-      const line = refusal({ ...whole, OIDC_ALLOWED_DOMAINS: `example.com ${domain}` });
+      const line = apiError({ ...whole, OIDC_ALLOWED_DOMAINS: `example.com ${domain}` });
       expect(line).toMatch(/^StartupError: OIDC_ALLOWED_DOMAINS is [^\n]+$/);
     },
   );
 
   it('masks a secret that is too long, and a password in the issuer (CONFIG-24)', () => {
-    expect(refusal({ ...whole, OIDC_CLIENT_SECRET: secret.repeat(200) })).toMatch(/^StartupError: OIDC_CLIENT_SECRET/);
-    expect(refusal({ ...whole, OIDC_CLIENT_SECRET: secret.repeat(200) })).not.toContain(secret);
-    const line = refusal({ ...whole, OIDC_ISSUER: `https://ada:${secret}@id.example.com` });
+    expect(apiError({ ...whole, OIDC_CLIENT_SECRET: secret.repeat(200) })).toMatch(/^StartupError: OIDC_CLIENT_SECRET/);
+    expect(apiError({ ...whole, OIDC_CLIENT_SECRET: secret.repeat(200) })).not.toContain(secret);
+    const line = apiError({ ...whole, OIDC_ISSUER: `https://ada:${secret}@id.example.com` });
     expect(line).toContain('OIDC_ISSUER');
     expect(line).not.toContain(secret);
   });

@@ -29,7 +29,7 @@ function file(name: string, content: unknown): string {
 }
 
 /** The one line that a start with this environment ends with. */
-function refusal(environment: Readonly<Record<string, string>>): string {
+function apiError(environment: Readonly<Record<string, string>>): string {
   try {
     loadConfig(environment);
   } catch (error) {
@@ -219,7 +219,7 @@ describe('loadConfig', () => {
   it.each(wrong)(
     'refuses %s=%s in one line with name, value and what is allowed (CONFIG-24)',
     (name, value, allowed) => {
-      const line = refusal({ [name]: value });
+      const line = apiError({ [name]: value });
       expect(line).toContain(`${name} is ${JSON.stringify(value)}: it ${allowed}`);
     },
   );
@@ -231,7 +231,7 @@ describe('loadConfig', () => {
     ['mysql://ada:pa55 mot@db.example.com/x', 'mot'],
   ])('masks the password in %s (CONFIG-24)', (address, secret) => {
     for (const name of ['DATABASE_URL', 'PORT', 'TRUST_PROXY']) {
-      const line = refusal({ [name]: address });
+      const line = apiError({ [name]: address });
       expect(line).not.toContain(secret);
       expect(line).toContain('//[secret]@db.example.com/x');
     }
@@ -251,8 +251,8 @@ describe('loadConfig', () => {
     ['smtp://smtp.example.com?password=pa55word', 'smtp://smtp.example.com?[secret]'],
     ['smtp://smtp.example.com:99999', 'smtp://smtp.example.com:99999'],
   ])('masks the password in SMTP_URL=%s, whatever is wrong with it (CONFIG-11, CONFIG-24)', (address, told) => {
-    expect(refusal({ SMTP_URL: address })).toMatch(`SMTP_URL is ${JSON.stringify(told)}: it must be smtp://`);
-    expect(refusal({ DATABASE_URL: address })).not.toContain('pa55');
+    expect(apiError({ SMTP_URL: address })).toMatch(`SMTP_URL is ${JSON.stringify(told)}: it must be smtp://`);
+    expect(apiError({ DATABASE_URL: address })).not.toContain('pa55');
   });
 
   it.each([
@@ -262,14 +262,14 @@ describe('loadConfig', () => {
     ['http://user@teams.example.com', 'must not hold a name or password'],
     ['http://user:word@teams.example.com', 'must not hold a name or password'],
   ])('refuses CONNECTOR_BACKEND_URL=%s: an address and a path at most (CONFIG-13)', (address, allowed) => {
-    const line = refusal({ CONNECTOR_BACKEND_URL: address });
+    const line = apiError({ CONNECTOR_BACKEND_URL: address });
     expect(line).toContain('CONNECTOR_BACKEND_URL is "http://');
     expect(line).toContain(`: it ${allowed}`);
     expect(line).not.toContain('word"');
   });
 
   it('keeps the line short and on one line, whatever the value (CONFIG-24)', () => {
-    const line = refusal({ METRICS: `a\nb\r${'x'.repeat(10_000)}` });
+    const line = apiError({ METRICS: `a\nb\r${'x'.repeat(10_000)}` });
     expect(line.length).toBeLessThan(200);
     expect(line).toContain('a\\nb');
   });
@@ -294,17 +294,17 @@ describe('loadConfig with files', () => {
 
   it('refuses a variable and its file at once, and a file that is not there (CONFIG-21)', () => {
     const path = file('port', '4002');
-    expect(refusal({ PORT: '4001', PORT_FILE: path })).toBe('PORT and PORT_FILE are both set: unset one');
+    expect(apiError({ PORT: '4001', PORT_FILE: path })).toBe('PORT and PORT_FILE are both set: unset one');
     const missing = join(directory, 'missing');
-    expect(refusal({ JWT_SECRET_FILE: missing })).toBe(
+    expect(apiError({ JWT_SECRET_FILE: missing })).toBe(
       `JWT_SECRET_FILE names ${JSON.stringify(missing)}, which cannot be read (ENOENT)`,
     );
-    expect(refusal({ PORT_FILE: directory })).toContain('(EISDIR)');
+    expect(apiError({ PORT_FILE: directory })).toContain('(EISDIR)');
   });
 
   it('names the variable when the value from its file is wrong, a secret masked (CONFIG-24)', () => {
-    expect(refusal({ PORT_FILE: file('port', 'many') })).toContain('PORT is "many"');
-    const line = refusal({ JWT_SECRET_FILE: file('secret', 'too-short-value') });
+    expect(apiError({ PORT_FILE: file('port', 'many') })).toContain('PORT is "many"');
+    const line = apiError({ JWT_SECRET_FILE: file('secret', 'too-short-value') });
     expect(line).toBe('JWT_SECRET is [secret]: it must be at least 32 bytes');
   });
 
@@ -326,8 +326,8 @@ describe('loadConfig with files', () => {
   });
 
   it('refuses a file that is missing, no JSON, no object, or sets what is no variable (CONFIG-22, CONFIG-24)', () => {
-    const at = (content: unknown) => refusal({ CONFIG_FILE: file('wrong.json', content) });
-    expect(refusal({ CONFIG_FILE: join(directory, 'missing') })).toMatch(
+    const at = (content: unknown) => apiError({ CONFIG_FILE: file('wrong.json', content) });
+    expect(apiError({ CONFIG_FILE: join(directory, 'missing') })).toMatch(
       /^CONFIG_FILE names .* cannot be read \(ENOENT\)$/,
     );
     expect(at('{ "PORT": 1')).toMatch(/wrong\.json is not valid JSON$/);

@@ -23,7 +23,7 @@ function headersOf(raw: readonly Buffer[]): Map<string, string> {
  * bytes that are counted are the bytes that come.
  */
 export class Attempt implements Dispatcher.DispatchHandlers {
-  /** Rejects with a RefusedError, or with the error of the connection. */
+  /** Rejects with a ApiError, or with the error of the connection. */
   readonly answer: Promise<ConnectorAnswer>;
   /** Fulfilled when the pool has let go of the request; never rejects. */
   readonly released: Promise<void>;
@@ -41,7 +41,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
   #length = 0;
   readonly #chunks: Buffer[] = [];
 
-  /** @param signal its reason, a RefusedError, ends the attempt */
+  /** @param signal its reason, a ApiError, ends the attempt */
   constructor(signal: AbortSignal) {
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
 
@@ -21,7 +21,7 @@ function rig() {
       )
       .then(
         () => 'done',
-        (error: unknown) => (error instanceof RefusedError ? error.refusal : String(error)),
+        (error: unknown) => (error instanceof ApiError ? error.errorName : String(error)),
       );
   const end = async (error: Error | null, sender?: string) => {
     const outcome = run(sender);

@@ -1,10 +1,10 @@
 import { type Clock, second } from '../base/clock.ts';
-import { type RefusalName, RefusedError } from '../base/errors.ts';
+import { ApiError, type ApiErrorName } from '../base/errors.ts';
 import { refuseUnavailable } from './connector-refusals.ts';
 
 const failuresMax = 5;
 const openMs = 5 * second;
-const failing = new Set<RefusalName>(['connectorUnavailable', 'connectorTimeout']);
+const failing = new Set<ApiErrorName>(['connectorUnavailable', 'connectorTimeout']);
 
 /** Keeps requests away from a backend that does not respond. */
 export interface CircuitBreaker {
@@ -19,7 +19,7 @@ export interface CircuitBreaker {
 }
 
 function isFailure(error: unknown): boolean {
-  return error instanceof RefusedError && failing.has(error.refusal);
+  return error instanceof ApiError && failing.has(error.errorName);
 }
 
 /** A breaker that is closed. */
@@ -45,7 +45,7 @@ export function circuitBreaker(clock: Clock): CircuitBreaker {
 
   function fail(error: unknown, isTry: boolean, sender: string | undefined): void {
     failures += 1;
-    if (error instanceof RefusedError && error.refusal === 'connectorUnavailable') isDown = true;
+    if (error instanceof ApiError && error.errorName === 'connectorUnavailable') isDown = true;
     else slowFor.add(sender);
     const isTheBackend = isDown || slowFor.size > 1 || slowFor.has(undefined);
     // What began before it opened and fails later says nothing new.

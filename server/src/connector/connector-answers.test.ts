@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type RefusalName, RefusedError } from '../base/errors.ts';
-import { refusals } from '../base/refusals.ts';
+import { ApiError, type ApiErrorName } from '../base/errors.ts';
+import { apiErrors } from '../base/refusals.ts';
 import type { PassedAnswer } from '../http/endpoint.ts';
 import { passList, passOperation } from './connector-answers.ts';
 
@@ -9,12 +9,12 @@ function answer(status: number, body: string | Buffer = '') {
 }
 
 /** Status and body that are passed, or the refusal. */
-function outcome(pass: () => PassedAnswer): [number, string] | RefusalName {
+function outcome(pass: () => PassedAnswer): [number, string] | ApiErrorName {
   try {
     const { status, body } = pass();
     return [status, body.toString()];
   } catch (error) {
-    if (error instanceof RefusedError) return error.refusal;
+    if (error instanceof ApiError) return error.errorName;
     throw error;
   }
 }
@@ -58,8 +58,8 @@ describe('lists', () => {
     expect(users(status, '{}')).toBe('connectorUsersFailed');
     const teams = outcome(() => passList(answer(status, '{}'), 'connectorTeamsFailed'));
     expect(teams).toBe('connectorTeamsFailed');
-    expect(refusals.connectorUsersFailed).toEqual({ status: 400, code: 'BAD_REQUEST', text: 'Failed to get users' });
-    expect(refusals.connectorTeamsFailed).toMatchObject({ status: 400, text: 'Failed to get user teams' });
+    expect(apiErrors.connectorUsersFailed).toEqual({ status: 400, code: 'BAD_REQUEST', text: 'Failed to get users' });
+    expect(apiErrors.connectorTeamsFailed).toMatchObject({ status: 400, text: 'Failed to get user teams' });
   });
 
   it.each(notJson)('200 with %s is 502 (TEAM-11)', (_, body) => {
@@ -84,8 +84,8 @@ describe('operations on a team (TEAM-12)', () => {
     [404, 'NOT_FOUND'],
     [409, 'CONFLICT'],
   ])('%i is kept, in our own words', (status, code) => {
-    const refusal = team(status, '{"message":"SELECT * FROM teams"}') as RefusalName;
-    expect(refusals[refusal]).toMatchObject({ status, code });
+    const error = team(status, '{"message":"SELECT * FROM teams"}') as ApiErrorName;
+    expect(apiErrors[error]).toMatchObject({ status, code });
   });
 
   it.each([100, 301, 302, 307, 401, 402, 405, 410, 418, 422, 429, 500, 501, 502, 503, 504, 599])(

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { type RefusalName, RefusedError } from '../base/errors.ts';
+import { ApiError, type ApiErrorName } from '../base/errors.ts';
 import { PassedAnswer } from '../http/endpoint.ts';
 import type { ConnectorAnswer } from './connector.ts';
 import { refuseAnswer } from './connector-refusals.ts';
 
 /** Statuses for wrong requests, as our own errors. */
-const keptRefusals: Readonly<Record<number, RefusalName>> = {
+const passedErrors: Readonly<Record<number, ApiErrorName>> = {
   400: 'connectorRefused',
   403: 'connectorForbidden',
   404: 'notFound',
@@ -72,7 +72,7 @@ export function passList(
   { status, body }: ConnectorAnswer,
   failed: 'connectorUsersFailed' | 'connectorTeamsFailed',
 ): PassedAnswer {
-  if (status !== 200) throw new RefusedError(failed, { cause: `it answered ${status}` });
+  if (status !== 200) throw new ApiError(failed, { cause: `it answered ${status}` });
   if (!isJson(body)) throw refuseAnswer('its response is not JSON');
   return new PassedAnswer(status, body);
 }
@@ -83,8 +83,8 @@ export function passList(
  * our caller's session is valid. Rule: TEAM-12.
  */
 export function passOperation({ status, body }: ConnectorAnswer): PassedAnswer {
-  const kept = keptRefusals[status];
-  if (kept) throw new RefusedError(kept);
+  const kept = passedErrors[status];
+  if (kept) throw new ApiError(kept);
   if (status < 200 || status > 299) throw refuseAnswer(`it answered ${status}`);
   if (body.length > 0 && !isJson(body)) throw refuseAnswer('its response is not JSON');
   return new PassedAnswer(status, body);

@@ -1,20 +1,20 @@
 import { second } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 
 const retryAfterMs = 5 * second;
 
 /** Returns the error for a backend that cannot be reached, or has too many waiting for it. The cause is for the log. */
-export function refuseUnavailable(cause: string, waitMs = retryAfterMs): RefusedError {
+export function refuseUnavailable(cause: string, waitMs = retryAfterMs): ApiError {
   const seconds = Math.max(1, Math.ceil(waitMs / second));
-  return new RefusedError('connectorUnavailable', { cause, headers: { 'retry-after': String(seconds) } });
+  return new ApiError('connectorUnavailable', { cause, headers: { 'retry-after': String(seconds) } });
 }
 
 /** Returns the error for a response that is none of those that a connector backend gives. */
-export function refuseAnswer(cause: string): RefusedError {
-  return new RefusedError('connectorBadAnswer', { cause });
+export function refuseAnswer(cause: string): ApiError {
+  return new ApiError('connectorBadAnswer', { cause });
 }
 
 /** Returns the error for a backend that is too slow. */
-export function refuseTimeout(cause: string): RefusedError {
-  return new RefusedError('connectorTimeout', { cause });
+export function refuseTimeout(cause: string): ApiError {
+  return new ApiError('connectorTimeout', { cause });
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { answerBytes, answering, FakeBackend, silent } from '../../test/support/fake-backend.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
 import type { Connector, ConnectorRequest } from './connector.ts';
 import { openConnector } from './open-connector.ts';
@@ -46,13 +46,13 @@ function exchange(given: Partial<ConnectorRequest> = {}) {
 }
 
 /** Returns the error of an exchange that does not succeed. */
-async function refusal(given: Partial<ConnectorRequest> = {}) {
+async function apiError(given: Partial<ConnectorRequest> = {}) {
   const outcome = await exchange(given).then(
     (answer) => `answered ${answer.status}`,
     (error: unknown) => error,
   );
-  if (!(outcome instanceof RefusedError)) throw new Error(`not refused: ${String(outcome)}`);
-  const { refusal: name, status, headers } = outcome;
+  if (!(outcome instanceof ApiError)) throw new Error(`not refused: ${String(outcome)}`);
+  const { errorName: name, status, headers } = outcome;
   return { name, status, retryAfter: headers['retry-after'] };
 }
 
@@ -128,7 +128,7 @@ describe('what is sent (TEAM-4 to TEAM-6)', () => {
   it.each([{ requestId: 'a\r\nb: c' }, { clientName: 'a\r\nb: c' }, { credential: new Secret('a\r\nb: c') }])(
     'never is a header that breaks its line: a fault of ours, not of the backend (%#)',
     async (given) => {
-      await expect(exchange(given)).rejects.not.toBeInstanceOf(RefusedError);
+      await expect(exchange(given)).rejects.not.toBeInstanceOf(ApiError);
       expect(backend.requests).toEqual([]);
     },
   );
@@ -200,17 +200,17 @@ describe('502: bad answers (TEAM-11)', () => {
     backend.behave = answering(200, Buffer.alloc(10 * megabyte, ' '));
     expect((await exchange()).body).toHaveLength(10 * megabyte);
     backend.behave = answering(200, Buffer.alloc(10 * megabyte + 1, ' '));
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     backend.behave = (socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       socket.end(Buffer.alloc(10 * megabyte + 1, ' '));
     };
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
   });
 
   it('a gigabyte is refused by its announcement, and an endless body after 10 MB', async () => {
     backend.behave = (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${2 ** 30}\r\n\r\n`);
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     let sent = 0;
     const chunk = Buffer.alloc(megabyte, ' ');
     backend.behave = (socket) => {
@@ -224,7 +224,7 @@ describe('502: bad answers (TEAM-11)', () => {
       };
       more();
     };
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     expect(sent).toBeLessThan(40 * megabyte);
   });
@@ -233,7 +233,7 @@ describe('502: bad answers (TEAM-11)', () => {
     const bomb = gzipSync(Buffer.alloc(64 * megabyte, '0'));
     for (const encoding of ['gzip', 'GZIP', 'identity, gzip', 'br', 'deflate', 'zstd', 'x']) {
       backend.behave = answering(200, bomb, [`Content-Encoding: ${encoding}`]);
-      expect(await refusal()).toMatchObject(badAnswer);
+      expect(await apiError()).toMatchObject(badAnswer);
     }
     backend.behave = answering(200, '{}', ['content-encoding: identity']);
     expect((await exchange()).status).toBe(200);
@@ -249,7 +249,7 @@ describe('502: bad answers (TEAM-11)', () => {
     ['a bad chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
   ])('%s', async (_, bytes) => {
     backend.behave = (socket) => void socket.write(bytes);
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     expect(backend.requests).toHaveLength(1);
   });
 
@@ -261,9 +261,9 @@ describe('502: bad answers (TEAM-11)', () => {
     ['between its chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n'],
   ])('one that breaks off %s, closed or reset, is not asked for again', async (_, bytes) => {
     backend.behave = (socket) => void socket.end(bytes);
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     backend.behave = (socket) => void socket.write(bytes, () => void turn().then(() => socket.resetAndDestroy()));
-    expect(await refusal()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badAnswer);
     expect(backend.requests).toHaveLength(2);
   });
 });
@@ -271,14 +271,14 @@ describe('502: bad answers (TEAM-11)', () => {
 describe('503 and retries (TEAM-8, TEAM-11)', () => {
   it('refused: a GET is tried three times, then 503 with Retry-After', async () => {
     await backend.stop();
-    expect(await refusal()).toEqual({ ...unavailable, retryAfter: '5' });
+    expect(await apiError()).toEqual({ ...unavailable, retryAfter: '5' });
   });
 
   it('refused: whatever changes something is tried once', async () => {
     for (const method of ['POST', 'PUT', 'DELETE'] as const) {
       expect((await exchange({ method })).status).toBe(200);
       backend.behave = (socket) => void socket.resetAndDestroy();
-      expect(await refusal({ method })).toMatchObject(unavailable);
+      expect(await apiError({ method })).toMatchObject(unavailable);
       backend.behave = answering(200);
     }
     expect(backend.requests).toHaveLength(6);
@@ -289,7 +289,7 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
     ['closed', (socket: Socket) => void socket.end()],
   ])('%s before an answer: a GET is tried at most twice again', async (_, behave) => {
     backend.behave = behave;
-    expect(await refusal()).toMatchObject(unavailable);
+    expect(await apiError()).toMatchObject(unavailable);
     expect(backend.requests).toHaveLength(3);
     backend.requests.length = 0;
     backend.behave = (socket, request) =>
@@ -312,7 +312,7 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
     });
     await once(plain.listen(0, '127.0.0.1'), 'listening');
     await reopen({ url: `https://127.0.0.1:${(plain.address() as AddressInfo).port}` });
-    expect(await refusal()).toMatchObject(unavailable);
+    expect(await apiError()).toMatchObject(unavailable);
     plain.close();
   });
 
@@ -337,7 +337,7 @@ describe('504: the whole exchange has its time (TEAM-7)', () => {
 
   it('a black hole, which is asked once and left', async () => {
     backend.behave = silent;
-    expect(await refusal()).toMatchObject(tooSlow);
+    expect(await apiError()).toMatchObject(tooSlow);
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     expect(backend.requests).toHaveLength(1);
   });
@@ -352,14 +352,14 @@ describe('504: the whole exchange has its time (TEAM-7)', () => {
       const drip = setInterval(() => socket.write(head.includes('102') ? head : ' '), 20);
       socket.once('close', () => clearInterval(drip));
     };
-    expect(await refusal()).toMatchObject(tooSlow);
+    expect(await apiError()).toMatchObject(tooSlow);
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     expect(backend.requests).toHaveLength(1);
   });
 
   it('tries and pauses are within it', async () => {
     backend.behave = (socket) => (backend.requests.length === 1 ? void socket.destroy() : undefined);
-    expect(await refusal()).toMatchObject(tooSlow);
+    expect(await apiError()).toMatchObject(tooSlow);
     expect(backend.requests).toHaveLength(2);
   });
 
@@ -375,7 +375,7 @@ describe('many at once (R5, TEAM-30)', () => {
     backend.behave = silent;
     const held = Array.from({ length: 96 }, () => exchange());
     for (const one of held) one.catch(() => {});
-    const refused = await Promise.all(Array.from({ length: 104 }, () => refusal()));
+    const refused = await Promise.all(Array.from({ length: 104 }, () => apiError()));
     expect(new Set(refused.map((one) => JSON.stringify(one)))).toEqual(
       new Set([JSON.stringify({ name: 'overloaded', status: 503, retryAfter: '1' })]),
     );
@@ -394,7 +394,7 @@ describe('many at once (R5, TEAM-30)', () => {
     const held = Array.from({ length: 8 }, () => exchange({ sender: 'ann' }));
     for (const one of held) one.catch(() => {});
     await vi.waitFor(() => expect(backend.requests).toHaveLength(8));
-    expect(await refusal({ sender: 'ann' })).toEqual({ name: 'tooManyRequests', status: 429, retryAfter: '1' });
+    expect(await apiError({ sender: 'ann' })).toEqual({ name: 'tooManyRequests', status: 429, retryAfter: '1' });
     backend.behave = answering(200);
     expect((await exchange({ sender: 'bob' })).status).toBe(200);
     for (const socket of backend.sockets) socket.write(answerBytes(200, '{}'));
@@ -405,7 +405,7 @@ describe('many at once (R5, TEAM-30)', () => {
   it('those that wait for a connection have no more time than others, and make room when it is over', async () => {
     await reopen({ timeoutMs: 300 });
     backend.behave = silent;
-    const all = await Promise.all(Array.from({ length: 96 }, () => refusal()));
+    const all = await Promise.all(Array.from({ length: 96 }, () => apiError()));
     const names = all.map(({ name }) => name);
     // Those that never had a connection say nothing of the backend; few got one just before their time was over.
     const late = names.filter((name) => name === 'connectorTimeout').length;
@@ -426,11 +426,11 @@ describe('the circuit breaker (TEAM-30)', () => {
   it('counts a whole exchange once, and what is too slow as well', async () => {
     await reopen({ timeoutMs: 50 });
     backend.behave = (socket) => void socket.resetAndDestroy();
-    for (let count = 0; count < 2; count += 1) await refusal({ method: 'PUT' });
+    for (let count = 0; count < 2; count += 1) await apiError({ method: 'PUT' });
     backend.behave = silent;
-    for (let count = 0; count < 3; count += 1) expect(await refusal()).toMatchObject(tooSlow);
+    for (let count = 0; count < 3; count += 1) expect(await apiError()).toMatchObject(tooSlow);
     const asked = backend.requests.length;
-    expect(await refusal()).toMatchObject(unavailable);
+    expect(await apiError()).toMatchObject(unavailable);
     expect(backend.requests).toHaveLength(asked);
   });
 
@@ -438,19 +438,19 @@ describe('the circuit breaker (TEAM-30)', () => {
     const lost = (socket: Socket) => void socket.resetAndDestroy();
     for (const alive of [answering(500), (socket: Socket) => void socket.end('nonsense')]) {
       backend.behave = lost;
-      for (let count = 0; count < 4; count += 1) await refusal({ method: 'POST' });
+      for (let count = 0; count < 4; count += 1) await apiError({ method: 'POST' });
       backend.behave = alive;
       await exchange({ method: 'POST' }).catch(() => {});
     }
     backend.behave = lost;
-    for (let count = 0; count < 4; count += 1) await refusal({ method: 'POST' });
+    for (let count = 0; count < 4; count += 1) await apiError({ method: 'POST' });
     backend.behave = answering(200);
     expect((await exchange()).status).toBe(200);
   });
 
   it('leaves a backend alone after five failures in a row, then tries once', async () => {
     backend.behave = (socket) => void socket.resetAndDestroy();
-    const fail = () => refusal({ method: 'POST' });
+    const fail = () => apiError({ method: 'POST' });
     for (let count = 0; count < 5; count += 1) expect(await fail()).toEqual({ ...unavailable, retryAfter: '5' });
     expect(await fail()).toEqual({ ...unavailable, retryAfter: '5' });
     clock.advance(3 * second);
@@ -470,7 +470,7 @@ describe('the circuit breaker (TEAM-30)', () => {
 
 it('close ends all connections, and what is under way', async () => {
   backend.behave = silent;
-  const pending = refusal({ method: 'POST' });
+  const pending = apiError({ method: 'POST' });
   await vi.waitFor(() => expect(backend.requests).toHaveLength(1));
   await connector.close();
   expect(await pending).toMatchObject(unavailable);

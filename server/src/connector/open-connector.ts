@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { type Clock, second } from '../base/clock.ts';
-import { RefusedError, refuseTooMany } from '../base/errors.ts';
+import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { Scope } from '../base/scope.ts';
 import { Shares } from '../base/shares.ts';
 import { Attempt } from './attempt.ts';
@@ -33,8 +33,8 @@ interface ConnectorOptions {
   readonly timeoutMs?: number;
 }
 
-function refuseBusy(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+function refuseBusy(): ApiError {
+  return new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 function codeOf(error: unknown): string {
@@ -42,9 +42,9 @@ function codeOf(error: unknown): string {
 }
 
 /** Converts an error of the connection to one for our caller. A mistake of our own stays as it is. */
-function refusalFor(error: unknown, hasStarted: boolean): unknown {
+function errorFor(error: unknown, hasStarted: boolean): unknown {
   const code = codeOf(error);
-  if (error instanceof RefusedError || code === 'UND_ERR_INVALID_ARG') return error;
+  if (error instanceof ApiError || code === 'UND_ERR_INVALID_ARG') return error;
   const cause = `${code} ${error instanceof Error ? error.message : ''}`.trim();
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return refuseTimeout(cause);
   const isAnswer = hasStarted || code.startsWith('HPE_');
@@ -101,7 +101,7 @@ async function send({ pool, options, signal, attempts }: Sending): Promise<Conne
     } catch (error) {
       const pauseMs = pausesMs[count];
       const mayTryAgain = options.method === 'GET' && !attempt.hasStarted && connectionLost.has(codeOf(error));
-      if (pauseMs === undefined || !mayTryAgain) throw refusalFor(error, attempt.hasStarted);
+      if (pauseMs === undefined || !mayTryAgain) throw errorFor(error, attempt.hasStarted);
       await pause(pauseMs, undefined, { signal }).catch(() => {
         throw signal.reason;
       });

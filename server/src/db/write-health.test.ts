@@ -57,11 +57,11 @@ describe('what is known of writing', () => {
     'is bad where PostgreSQL says that %s, whatever is written meanwhile, for three seconds (STORE-15)',
     async (_, code) => {
       health = new WriteHealth(async () => {}, 3 * second);
-      const refusal = Object.assign(new Error('x'), { code });
-      await refuse(refusal);
+      const error = Object.assign(new Error('x'), { code });
+      await refuse(error);
       monotonic.advance(2 * second);
       await health.watch(async () => 'something small');
-      await expect(health.check()).rejects.toBe(refusal);
+      await expect(health.check()).rejects.toBe(error);
       monotonic.advance(second);
       await health.watch(async () => 'something small');
       await expect(health.check()).resolves.toBeUndefined();

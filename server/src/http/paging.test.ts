@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { pageMax, pageOf, pageQuery, pagination, toPagination } from './paging.ts';
 
 const query = z.object(pageQuery);
@@ -25,7 +25,7 @@ describe('pages of a list (USER-14, USER-15)', () => {
 
   it('a search lies within 10,000 items (HTTP-39)', () => {
     expect(pageOf({ page: 100, limit: 100, search: 'a' }).offset).toBe(9_900);
-    expect(() => pageOf({ page: 101, limit: 100, search: 'a' })).toThrow(RefusedError);
+    expect(() => pageOf({ page: 101, limit: 100, search: 'a' })).toThrow(ApiError);
     expect(pageOf({ page: 101, limit: 100, search: '' }).offset).toBe(10_000);
   });
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type InputProblem, RefusedError, refuseInput } from '../base/errors.ts';
+import { ApiError, type InputProblem, refuseInput } from '../base/errors.ts';
 
 /** Headers beyond this number are rejected rather than dropped. */
 export const headersMax = 100;
@@ -38,7 +38,7 @@ function checkFraming({ httpVersion, headers, socket }: IncomingMessage): void {
   const isSpoken = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
   if (isSpoken && (coding === undefined || coding.toLowerCase() === 'chunked')) return;
   closing.add(socket);
-  throw new RefusedError('unreadableRequest', { headers: { connection: 'close' } });
+  throw new ApiError('unreadableRequest', { headers: { connection: 'close' } });
 }
 
 /** Connections on which a message could be read in two ways: what follows it there may be part of it. */
@@ -60,7 +60,7 @@ function checkSingular(rawHeaders: readonly string[]): void {
     if (!singularLengths.has(given.length)) continue;
     const name = given.toLowerCase();
     if (!singular.has(name)) continue;
-    if (seen.includes(name)) throw new RefusedError('doubledHeader', { params: { header: name } });
+    if (seen.includes(name)) throw new ApiError('doubledHeader', { params: { header: name } });
     seen += ` ${name}`;
   }
 }
@@ -73,19 +73,19 @@ function checkSingular(rawHeaders: readonly string[]): void {
  */
 export function checkMessage(message: IncomingMessage, bytesMax: number): void {
   const { rawHeaders, headers } = message;
-  if (rawHeaders.length > headersMax * 2) throw new RefusedError('headersTooLarge');
+  if (rawHeaders.length > headersMax * 2) throw new ApiError('headersTooLarge');
   checkSingular(rawHeaders);
-  if (headers.host === undefined && message.httpVersion !== '1.0') throw new RefusedError('hostMissing');
+  if (headers.host === undefined && message.httpVersion !== '1.0') throw new ApiError('hostMissing');
   checkFraming(message);
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new RefusedError('bodyEncoded');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new ApiError('bodyEncoded');
   const announced = headers['content-length'];
   if (announced !== undefined && Number(announced) > bytesMax) throw refuseSize(bytesMax);
 }
 
 /** Returns the error for a body over the limit. */
-export function refuseSize(limit: number): RefusedError {
-  return new RefusedError('bodyTooLarge', { params: { limit } });
+export function refuseSize(limit: number): ApiError {
+  return new ApiError('bodyTooLarge', { params: { limit } });
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -186,7 +186,7 @@ function countNames(text: string): number {
  */
 export function readJsonBody(contentType: string | undefined, bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  if (contentType === undefined || !isJsonType(contentType)) throw new RefusedError('bodyNotJson');
+  if (contentType === undefined || !isJsonType(contentType)) throw new ApiError('bodyNotJson');
   if (mayHoldTooMuch(bytes)) throw refuseInput(tooManyValues);
   const text = decode(bytes);
   const value = parse(text);

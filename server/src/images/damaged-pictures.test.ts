@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tries } from '../../test/support/effort.ts';
 import { jpegMarkers, jpegOfScans, madeAnimatedWebp, madeGif, noise } from '../../test/support/made-pictures.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { pictureCompressor } from './picture-compressor.ts';
 
 const pictures = pictureCompressor();
@@ -90,7 +90,7 @@ describe('10,000 damaged pictures', () => {
         if (stored.length >= 102_400 || jpegMarkers(stored)[1] !== 'db') faults.push(stored.length);
         return 'accepted';
       } catch (error) {
-        if (error instanceof RefusedError) return error.refusal;
+        if (error instanceof ApiError) return error.errorName;
         faults.push(error);
         return 'fault';
       }

@@ -1,5 +1,5 @@
 import sharp, { type Raw } from 'sharp';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import type { PictureHeader } from './picture-header.ts';
 
 /** The longest side of a stored picture, in pixels. */
@@ -15,11 +15,11 @@ export interface Pixels {
 }
 
 /** Out of time is our fault and may be otherwise the next time; anything else is the picture's. */
-function refusalOf(error: unknown): RefusedError {
+function errorOf(error: unknown): ApiError {
   const isTimeout = error instanceof Error && error.message.startsWith('timeout');
   return isTimeout
-    ? new RefusedError('overloaded', { headers: { 'retry-after': '5' } })
-    : new RefusedError('pictureUndecodable');
+    ? new ApiError('overloaded', { headers: { 'retry-after': '5' } })
+    : new ApiError('pictureUndecodable');
 }
 
 /**
@@ -39,7 +39,7 @@ export async function decodePicture(bytes: Buffer, { deepWithProfile }: PictureH
     .raw()
     .toBuffer({ resolveWithObject: true })
     .catch((error: unknown) => {
-      throw refusalOf(error);
+      throw errorOf(error);
     });
   const { width, height, channels } = decoded.info;
   return { data: decoded.data, raw: { width, height, channels } };

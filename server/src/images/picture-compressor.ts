@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import sharp from 'sharp';
-import { RefusedError, refuseTooMany } from '../base/errors.ts';
+import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { inScope } from '../base/scope.ts';
 import { Shares } from '../base/shares.ts';
 import { decodePicture } from './decode-picture.ts';
@@ -64,7 +64,7 @@ export function pictureCompressor(): PictureCompressor {
       inScope(async (scope) => {
         if (senders.of(sender) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
         if (limit.pendingCount + heavyLimit.pendingCount >= waitingMax) {
-          throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+          throw new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
         }
         senders.take(scope, sender);
         const given = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -25,9 +25,9 @@ async function refused(bytes: Uint8Array): Promise<string> {
   );
   if (error === null) return 'accepted';
   expect(error).toMatchObject({ name: 'ApiError' });
-  const { refusal, message } = error as { refusal: string; message: string };
+  const { refusal: apiError, message } = error as { refusal: string; message: string };
   expect(message).not.toMatch(/vips|sharp|png:|buffer|libpng|\n/i);
-  return refusal;
+  return apiError;
 }
 
 const text = (content: string) => Buffer.from(content, 'latin1');

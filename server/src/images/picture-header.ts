@@ -1,5 +1,5 @@
 import sharp from 'sharp';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 
 /** The picture types that are accepted. */
 type PictureType = 'png' | 'jpeg' | 'webp' | 'gif';
@@ -60,21 +60,21 @@ export interface PictureHeader {
  * than 16,384 pixels; more memory than such a picture takes) and `pictureUndecodable`. Rules: PICTURE-10, PICTURE-11, PICTURE-12.
  */
 export async function readPictureHeader(bytes: Buffer): Promise<PictureHeader> {
-  if (bytes.length === 0) throw new RefusedError('pictureEmpty');
+  if (bytes.length === 0) throw new ApiError('pictureEmpty');
   const type = typeOf(bytes);
-  if (type === null) throw new RefusedError('pictureTypeUnsupported');
+  if (type === null) throw new ApiError('pictureTypeUnsupported');
   // The limit of the library does not count frames: it is judged here.
   const header = await sharp(bytes, { limitInputPixels: false })
     .metadata()
     .catch(() => null);
-  if (header === null) throw new RefusedError('pictureUndecodable');
+  if (header === null) throw new ApiError('pictureUndecodable');
   const { width, height, pages = 1, space, hasProfile, isProgressive, channels, depth } = header;
   const isTooWide = width > sideMax || height > sideMax;
-  if (isTooWide || width * height * pages > pixelsMax) throw new RefusedError('pictureTooLarge');
-  if (type === 'jpeg' && jpegScans(bytes) > jpegScansMax) throw new RefusedError('pictureUndecodable');
+  if (isTooWide || width * height * pages > pixelsMax) throw new ApiError('pictureTooLarge');
+  if (type === 'jpeg' && jpegScans(bytes) > jpegScansMax) throw new ApiError('pictureUndecodable');
   const isWhole = isProgressive || type === 'gif';
   const wholeBytes = width * height * channels * (depth === 'uchar' ? 1 : 2);
-  if (isWhole && wholeBytes > wholeBytesMax) throw new RefusedError('pictureTooLarge');
+  if (isWhole && wholeBytes > wholeBytesMax) throw new ApiError('pictureTooLarge');
   const heavy = isWhole && width * height > heavyPixels;
   return { deepWithProfile: space === 'rgb16' && hasProfile, heavy };
 }

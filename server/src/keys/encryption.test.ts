@@ -33,7 +33,7 @@ const clear = async (encrypted: string, purpose = 'mail', key: string | null = h
   (await open(key).decrypt(purpose, encrypted))?.expose() ?? null;
 
 /** The one line that an opening ends with. */
-function refusal(key: string | null = null): string {
+function apiError(key: string | null = null): string {
   try {
     open(key);
   } catch (error) {
@@ -121,24 +121,24 @@ describe('the key of its own (CONFIG-7)', () => {
     open();
     expect(existsSync(file)).toBe(false);
     writeFileSync(file, 'damaged', { mode: 0o644 });
-    expect(refusal(hex)).toBe('it was opened');
+    expect(apiError(hex)).toBe('it was opened');
   });
 
   it.each([0o640, 0o604, 0o620, 0o602, 0o644, 0o666])('refuses a file that others can read or write: %o', (mode) => {
     open(null);
     chmodSync(file, mode);
-    expect(refusal()).toBe(
+    expect(apiError()).toBe(
       `The key file ${file} can be read by others: run chmod 600 on it, or replace it if it leaked`,
     );
     chmodSync(file, 0o600);
-    expect(refusal()).toBe('it was opened');
+    expect(apiError()).toBe('it was opened');
   });
 
   it.each(['', '\n', 'x', hex.slice(1), `${hex}0`, `${hex.slice(1)}g`, `${hex}\n${hex}\n`, `{"key":"${hex}"}`])(
     'refuses a damaged file, says nothing of what it holds, and never replaces it: %j',
     (content) => {
       writeFileSync(file, content, { mode: 0o600 });
-      expect(refusal()).toBe(`The key file ${file} is damaged: restore it from a backup`);
+      expect(apiError()).toBe(`The key file ${file} is damaged: restore it from a backup`);
       expect(readFileSync(file, 'utf8')).toBe(content);
     },
   );

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { heldNow } from '../base/shares.ts';
 import { readQueue } from './read-queue.ts';
 
@@ -33,7 +33,7 @@ describe('reads that cost (HTTP-38)', () => {
     const tried = await Promise.allSettled(Array.from({ length: 200 }, () => run('ada', async () => {})));
     expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(128);
     const reasons: unknown[] = tried.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    expect(reasons.every((reason) => reason instanceof RefusedError && reason.status === 429)).toBe(true);
+    expect(reasons.every((reason) => reason instanceof ApiError && reason.status === 429)).toBe(true);
     await run('ada', async () => {});
     expect(heldNow().get('reads') ?? 0).toBe(0);
   });

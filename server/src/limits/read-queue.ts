@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { RefusedError, refuseTooMany } from '../base/errors.ts';
+import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { inScope } from '../base/scope.ts';
 import { Shares } from '../base/shares.ts';
 
@@ -69,7 +69,7 @@ export function readQueue(): ReadQueue {
       inScope((scope) => {
         if (counted.of(holder) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
         if (counted.all >= ofAllMax) {
-          throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+          throw new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
         }
         counted.take(scope, holder);
         return inTurn(holder, work);

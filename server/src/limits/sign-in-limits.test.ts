@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { day, hour, minute, second, toTimestamp } from '../base/clock.ts';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { countsInMemory } from './limit-counts.ts';
 import { type SignInAttempt, signInLimits } from './sign-in-limits.ts';
 
@@ -21,11 +21,11 @@ function desk({ isOn = true }: { readonly isOn?: boolean } = {}) {
   const begin = (network: string, { isKnown = false, ...from }: From = {}) =>
     limits.trySignIn({ email, network, isKnown: async () => isKnown, ...from });
   /** Tries with a wrong proof; returns the refusal, `null` being the usual one. */
-  async function wrong(network: string, from: From = {}): Promise<RefusedError | null> {
+  async function wrong(network: string, from: From = {}): Promise<ApiError | null> {
     try {
       return await (await begin(network, from)).failed();
     } catch (error) {
-      if (error instanceof RefusedError) return error;
+      if (error instanceof ApiError) return error;
       throw error;
     }
   }
@@ -36,9 +36,9 @@ function desk({ isOn = true }: { readonly isOn?: boolean } = {}) {
     return attempt !== null;
   }
   async function wrongTimes(count: number, networkOf: (place: number) => string, from: From = {}) {
-    const refusals: (RefusedError | null)[] = [];
+    const refusals: (ApiError | null)[] = [];
     for (let place = 0; place < count; place += 1) refusals.push(await wrong(networkOf(place), from));
-    return refusals.filter((refusal) => refusal !== null);
+    return refusals.filter((error) => error !== null);
   }
   return { clock, limits, begin, wrong, right, wrongTimes };
 }
@@ -99,7 +99,7 @@ describe('a network', () => {
     }
     expect(await right('2001:db8::2', { email: 'right@example.com' })).toBe(true);
     await wrong('2001:db8::3', { email: 'last@example.com' });
-    expect((await wrong('2001:db8::2', { email: 'new@example.com' }))?.refusal).toBe('signInBlocked');
+    expect((await wrong('2001:db8::2', { email: 'new@example.com' }))?.errorName).toBe('signInBlocked');
     clock.advance(15 * minute);
     expect(await wrong('2001:db8::2', { email: 'new@example.com' })).toBeNull();
   });
@@ -164,7 +164,7 @@ describe('an account as a whole', () => {
     const { wrong, wrongTimes } = desk();
     expect(await wrongTimes(20, networkOf)).toEqual([]);
     const refused = await wrong(networkOf(1_000));
-    expect([refused?.refusal, refused?.headers['retry-after'], refused?.headers['ratelimit-limit']]).toEqual([
+    expect([refused?.errorName, refused?.headers['retry-after'], refused?.headers['ratelimit-limit']]).toEqual([
       'signInBlocked',
       '1',
       '20',

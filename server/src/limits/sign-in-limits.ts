@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { second, toTimestamp } from '../base/clock.ts';
-import { limitHeaders, RefusedError } from '../base/errors.ts';
+import { ApiError, limitHeaders } from '../base/errors.ts';
 import type { LimitKey } from './limit-counts.ts';
 import { type LimitParts, networkOf } from './limits.ts';
 import { type Failures, waitMsOf, withFailure, withoutFailure } from './slow-down.ts';
@@ -38,7 +38,7 @@ export interface SignInAttempt {
   /** Takes the counted try back, which failed through no fault of the caller's. */
   undecided(): Promise<void>;
   /** Returns what to refuse the try with while network or account have to wait; `null`: the usual way. */
-  failed(): Promise<RefusedError | null>;
+  failed(): Promise<ApiError | null>;
 }
 
 /** The limits of signing in. Rules: AUTH-43, AUTH-44, AUTH-70, NODE-4. */
@@ -89,8 +89,8 @@ function longestWait(counted: readonly Counted[], known: readonly (Failures | un
   return waits.reduce((one, other) => (other.ms > one.ms ? other : one), { ms: 0, free: 0 });
 }
 
-function blocked({ ms, free }: Wait, nowMs: number): RefusedError {
-  return new RefusedError('signInBlocked', {
+function blocked({ ms, free }: Wait, nowMs: number): ApiError {
+  return new ApiError('signInBlocked', {
     params: { until: toTimestamp(nowMs + ms) },
     headers: limitHeaders(free, Math.ceil(ms / second)),
   });
@@ -103,7 +103,7 @@ interface Outcome {
   /** Counters that a success deletes. */
   readonly ofPair: readonly Counted[];
   /** Error of the attempt if its proof is wrong although it was let through. */
-  readonly refusal: RefusedError | null;
+  readonly refusal: ApiError | null;
   /** The attempt is rejected at once. */
   readonly isRefused: boolean;
 }
@@ -131,13 +131,19 @@ function decide({ own, shared, heldBack }: Counts, known: readonly (Failures | u
     const left = all.map(({ free }, place) => withFailure(known[place], nowMs, free));
     return { counted: all, left, ofPair, refusal: null, isRefused: false };
   }
-  const refusal = blocked(wait, nowMs);
+  const error = blocked(wait, nowMs);
   const before = known[all.length];
   // For the caller there is no difference to a network that is new to the account.
   if (heldBack === null || waitMsOf(before, nowMs) > 0) {
-    return { counted: [], left: [], ofPair, refusal, isRefused: true };
+    return { counted: [], left: [], ofPair, refusal: error, isRefused: true };
   }
-  return { counted: [heldBack], left: [withFailure(before, nowMs, heldBack.free)], ofPair, refusal, isRefused: false };
+  return {
+    counted: [heldBack],
+    left: [withFailure(before, nowMs, heldBack.free)],
+    ofPair,
+    refusal: error,
+    isRefused: false,
+  };
 }
 
 const free: SignInAttempt = { succeeded: async () => {}, undecided: async () => {}, failed: async () => null };
@@ -182,21 +188,21 @@ export function signInLimits({
       if (!isOn()) return free;
       const lateMs = performance.now() + heldBackMs;
       const outcome = await count(tried);
-      const { refusal } = outcome;
+      const { refusal: error } = outcome;
       const untilLate = async () => {
         const leftMs = lateMs - performance.now();
         if (leftMs > 0) await pause(leftMs);
       };
-      if (refusal !== null && outcome.isRefused) {
+      if (error !== null && outcome.isRefused) {
         await untilLate();
-        throw refusal;
+        throw error;
       }
       return {
         undecided: () => settle(outcome, []),
         succeeded: () => settle(outcome, outcome.ofPair),
         failed: async () => {
-          if (refusal !== null) await untilLate();
-          return refusal;
+          if (error !== null) await untilLate();
+          return error;
         },
       };
     },

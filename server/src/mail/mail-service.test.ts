@@ -24,7 +24,7 @@ beforeEach(async () => {
   [lines, faults] = [[], []];
   const log = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(line) });
   behind = background(log);
-  const metrics = { countUpstreamFault: (refusal: string) => void faults.push(refusal) };
+  const metrics = { countUpstreamFault: (error: string) => void faults.push(error) };
   const settings = async () => present;
   service = openMailService({ clock: new TestClock(), background: behind, metrics, log, settings });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { answerEarlier, type Serving } from './earlier-revisions.ts';
 
 const call = (id: number) => ({
@@ -91,7 +91,7 @@ describe('a batch of calls (MCP-16)', () => {
   it('ends with its credential: what is left is refused, and not carried out (SESSION-12)', async () => {
     const { seen, serving } = servingTexts(() => 10);
     const admitAnew = async () => {
-      throw new RefusedError('tokenRevoked');
+      throw new ApiError('tokenRevoked');
     };
     const { answers } = await answersOf(3, { ...serving, admitAnew });
     const codes = answers.map(({ error }: { error?: { data: { code: string } } }) => error?.data.code);

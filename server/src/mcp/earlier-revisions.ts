@@ -7,9 +7,9 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Transport,
 } from '@modelcontextprotocol/server';
-import { RefusedError } from '../base/errors.ts';
+import { ApiError } from '../base/errors.ts';
 import { WrittenAnswer } from '../http/written-answer.ts';
-import { rpcAnswer, rpcRefusal } from './rpc-answers.ts';
+import { rpcAnswer, rpcError } from './rpc-answers.ts';
 import { resultText, type ToolResult } from './tool-call.ts';
 
 /** Server that answers one message once it is connected. */
@@ -57,7 +57,7 @@ const batchTextMax = 10_000_000;
 const shortTextMax = 65_536;
 
 /** Returns the error for a message that is not processed, because the credential of its batch has ended. */
-function refusedText({ id }: JSONRPCRequest, { message, code }: RefusedError): string {
+function refusedText({ id }: JSONRPCRequest, { message, code }: ApiError): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_000, message, data: { code } } });
 }
 
@@ -156,7 +156,7 @@ async function answerInTurn(
       if (present.hasLeft()) return [];
       await answers.add(request, present);
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
+      if (!(error instanceof ApiError)) throw error;
       return [...answers.texts, ...requests.slice(place).map((unanswered) => refusedText(unanswered, error))];
     }
   }
@@ -167,15 +167,15 @@ async function answerInTurn(
 function objectionTo(messages: readonly JSONRPCMessage[], version: string | undefined): WrittenAnswer | null {
   const { InvalidRequest } = ProtocolErrorCode;
   if (messages.length > batchMax) {
-    return rpcRefusal(400, { code: InvalidRequest, message: `A batch has at most ${batchMax} messages` });
+    return rpcError(400, { code: InvalidRequest, message: `A batch has at most ${batchMax} messages` });
   }
   const begins = messages.some((message) => 'method' in message && message.method === 'initialize');
   if (begins && messages.length > 1) {
-    return rpcRefusal(400, { code: InvalidRequest, message: 'A request to initialize comes alone' });
+    return rpcError(400, { code: InvalidRequest, message: 'A request to initialize comes alone' });
   }
   if (begins || version === undefined || SUPPORTED_PROTOCOL_VERSIONS.includes(version)) return null;
   const message = `Unsupported protocol version (supported versions: ${SUPPORTED_PROTOCOL_VERSIONS.join(', ')})`;
-  return rpcRefusal(400, { code: -32_000, message });
+  return rpcError(400, { code: -32_000, message });
 }
 
 function isBatch(body: JSONRPCMessage | readonly JSONRPCMessage[]): body is readonly JSONRPCMessage[] {

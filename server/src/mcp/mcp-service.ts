@@ -13,7 +13,7 @@ import type { AllServices } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
 import { type AgentCall, type McpHeaders, type McpService, readHeaders } from './agents.ts';
 import { answerEarlier, isEarlierCall } from './earlier-revisions.ts';
-import { idOf, rpcRefusal } from './rpc-answers.ts';
+import { idOf, rpcError } from './rpc-answers.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
 
@@ -38,10 +38,10 @@ function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenAnsw
   const accepted = accept.toLowerCase();
   if (!acceptedTypes.every((type) => accepted.includes(type))) {
     const text = `Not Acceptable: Client must accept both ${acceptedTypes.join(' and ')}`;
-    return rpcRefusal(406, { code: -32_000, message: text });
+    return rpcError(406, { code: -32_000, message: text });
   }
   if (message !== undefined) return null;
-  return rpcRefusal(400, { code: ProtocolErrorCode.InvalidRequest, message: 'There is no message' });
+  return rpcError(400, { code: ProtocolErrorCode.InvalidRequest, message: 'There is no message' });
 }
 
 /** The headers that say which revision a message is of. */
@@ -128,7 +128,7 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
       if (isEarlierCall(message, version)) return answerOlder(call, message, version);
       const found = classifyInboundRequest({ httpMethod: 'POST', body: message, ...classifiedBy(headers) });
       if (found.kind === 'legacy') return answerOlder(call, readable(message), version);
-      if (found.kind === 'reject') return rpcRefusal(found.httpStatus, found, idOf(message));
+      if (found.kind === 'reject') return rpcError(found.httpStatus, found, idOf(message));
       return answerNewest(call, headers, message);
     },
     close: () => newest.close(),

@@ -20,7 +20,7 @@ export function idOf(message: unknown): string | number | null {
 }
 
 /** Returns the error response for a whole request. */
-export function rpcRefusal(
+export function rpcError(
   status: number,
   { code, message, data }: RpcError,
   id: string | number | null = null,

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
-import { type RefusedError, refuseInput } from '../base/errors.ts';
+import { type ApiError, refuseInput } from '../base/errors.ts';
 import { rowsCharged, spending } from '../http/budgets.ts';
 import { PassedAnswer, RecordWithStreamedList, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
@@ -146,7 +146,7 @@ export function resultText(result: ToolResult): string {
 }
 
 /** Returns an error as text for the model, with the challenge that an HTTP request would have got. Rule: MCP-10. */
-function toRefusal({ message, code, details, headers }: RefusedError): ToolResult {
+function toErrorResult({ message, code, details, headers }: ApiError): ToolResult {
   const problems = (details ?? []).map(
     ({ field, message: problem }) => `\n- ${field.replace(partPrefix, '')}: ${problem}`,
   );
@@ -197,6 +197,6 @@ export async function callTool(
   } catch (error) {
     const refused = describeFault(error, requestId, { log, metrics: services.metrics });
     log.info({ requestId, tool: tool.name, code: refused.code }, 'a call of an agent was rejected');
-    return toRefusal(refused);
+    return toErrorResult(refused);
   }
 }

@@ -10,7 +10,7 @@ export interface Metrics {
   countActivity(action: string): void;
   countFault(kind: 'internal' | 'store' | 'last-used'): void;
   /** Counts a fault of another system, by the resulting error. */
-  countUpstreamFault(refusal: string): void;
+  countUpstreamFault(error: string): void;
   /**
    * Records the lag of a subscription. Rule: EVENT-28.
    * @param behind in events
@@ -92,7 +92,7 @@ export function createMetrics(): Metrics {
     },
     countActivity: (action) => activity.inc({ action }),
     countFault: (kind) => faults.inc({ kind }),
-    countUpstreamFault: (refusal) => upstreamFaults.inc({ refusal }),
+    countUpstreamFault: (error) => upstreamFaults.inc({ refusal: error }),
     expose: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   };
 }

@@ -5,10 +5,10 @@ import { lastUsed } from '../access/last-used.ts';
 import { type PasswordCost, passwordHasher } from '../access/passwords.ts';
 import { scopedTokenReader } from '../access/scoped-tokens.ts';
 import { appendAudit } from '../audit-log/audit-log.ts';
-import { countedRefusals } from '../audit-log/counted-refusals.ts';
+import { rejectionCounter } from '../audit-log/counted-refusals.ts';
 import { type Background, background } from '../base/background.ts';
 import { type Clock, second } from '../base/clock.ts';
-import { RefusedError, StartupError } from '../base/errors.ts';
+import { ApiError, StartupError } from '../base/errors.ts';
 import { idGenerator } from '../base/ids.ts';
 import type { Config } from '../config/config.ts';
 import type { LiveConfig } from '../config/live-config.ts';
@@ -17,7 +17,7 @@ import type { Database } from '../db/database.ts';
 import { holdDataDir, prepareDataDir } from '../db/files/data-dir.ts';
 import { isOrganizationDeleted } from '../db/members/organization.ts';
 import { migrate } from '../db/schema/migrate.ts';
-import { levelRefusals } from '../features/passwords/public.ts';
+import { levelFailureTime } from '../features/passwords/public.ts';
 import { findServiceToken } from '../features/service-clients/public.ts';
 import { findSession, findSessionAgain } from '../features/sessions/public.ts';
 import { mailSettingsReader, oidcSettingsReader } from '../features/settings/public.ts';
@@ -90,7 +90,7 @@ function reload({ live, log }: Surroundings): Config {
     if (!(error instanceof StartupError)) throw error;
     log.error({ reason: error.message }, 'the old configuration stays');
     // The reason names files, which must not be disclosed.
-    throw new RefusedError('configurationWrong', { params: { variable: error.variable ?? 'something' } });
+    throw new ApiError('configurationWrong', { params: { variable: error.variable ?? 'something' } });
   }
 }
 
@@ -106,13 +106,13 @@ async function openServices(surroundings: Surroundings, connector: LiveConnector
     const newId = idGenerator(clock);
     const keys = await openKeys({ ...surroundings, db, encryption });
     const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
-    await levelRefusals(db.read, passwords);
+    await levelFailureTime(db.read, passwords);
     const limitParts = { isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) };
     const services: AllServices = {
       ...openOutgoing(surroundings, { db, encryption, metrics }),
       ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
       mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
-      countedRefusals: countedRefusals(() => services),
+      rejectionCounter: rejectionCounter(() => services),
       encryption,
       metrics,
       log: surroundings.log,
@@ -176,7 +176,7 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
     stopUpkeep();
     await app.close();
     await services.mcp.close();
-    await services.countedRefusals
+    await services.rejectionCounter
       .write()
       .catch((error: unknown) => log.error({ err: error }, 'rejected sign-ins were not recorded'));
     // A hanging mail server must not prevent writes after responses.

@@ -76,8 +76,8 @@ describe('abuse of authorization', () => {
       const answers = (await Promise.all(called)).map(neutral);
       const status = 'adminFirst' in policy && policy.adminFirst ? 400 : 403;
       const message = 'Admin access required';
-      const refusal = { status, body: { message, error: { code: 'ADMIN_REQUIRED', message } } };
-      expect(answers).toEqual(answers.map(() => refusal));
+      const error = { status, body: { message, error: { code: 'ADMIN_REQUIRED', message } } };
+      expect(answers).toEqual(answers.map(() => error));
       expect(wholeStore(app)).toEqual(before);
     });
 
@@ -103,8 +103,8 @@ describe('abuse of authorization', () => {
           }),
         );
         const message = 'Only an administrator or the user in question may do this';
-        const refusal = { status: 403, body: { message, error: { code: 'FORBIDDEN', message } } };
-        expect((await Promise.all(called)).map(neutral)).toEqual(called.map(() => refusal));
+        const error = { status: 403, body: { message, error: { code: 'FORBIDDEN', message } } };
+        expect((await Promise.all(called)).map(neutral)).toEqual(called.map(() => error));
         expect(wholeStore(app)).toEqual(before);
       },
     );

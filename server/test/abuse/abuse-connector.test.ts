@@ -344,13 +344,13 @@ describe('C2: a backend that answers badly', () => {
 
   it('faults are counted, by the refusal that came of them', async () => {
     const { text } = await app.services.metrics.expose();
-    for (const refusal of [
+    for (const error of [
       'connectorUsersFailed',
       'connectorTeamsFailed',
       'connectorBadAnswer',
       'connectorUnavailable',
     ]) {
-      expect(text).toMatch(new RegExp(`latchkey_upstream_faults_total\\{refusal="${refusal}"\\} [1-9]`));
+      expect(text).toMatch(new RegExp(`latchkey_upstream_faults_total\\{refusal="${error}"\\} [1-9]`));
     }
     expect(text).not.toMatch(/latchkey_faults_total\{/);
   });

@@ -68,10 +68,10 @@ describe('A6: forwarded headers from someone who is not a trusted proxy', () => 
     for (const { policy, method, ...route } of closed) {
       const path = addressOf(route).replace(/:\w+/, admin.userId);
       const body = method === 'GET' || method === 'DELETE' ? {} : { body: {} };
-      const { body: refusal } = await member.call(method, `/${path}`, { ...body, headers: claims });
+      const { body: error } = await member.call(method, `/${path}`, { ...body, headers: claims });
       const codes = { admin: 'ADMIN_REQUIRED', adminOrSelf: 'FORBIDDEN', service: 'TOKEN_INVALID' } as const;
       const code = codes[policy.who as keyof typeof codes];
-      expect([path, refusal.error?.code]).toEqual([path, code]);
+      expect([path, error.error?.code]).toEqual([path, code]);
     }
   });
 

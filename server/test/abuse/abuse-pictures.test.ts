@@ -171,8 +171,8 @@ describe('40 uploads at once (PICTURE-17)', () => {
     return () => Object.assign(app.services, { pictures });
   }
 
-  function expectRefused(answer: Answer, refusal: string): void {
-    expect([told(answer), answer.headers.get('retry-after')]).toEqual([refusal, '5']);
+  function expectRefused(answer: Answer, error: string): void {
+    expect([told(answer), answer.headers.get('retry-after')]).toEqual([error, '5']);
   }
 
   it('503 for those over the line, 201 for the rest, and everything else is answered meanwhile', async () => {

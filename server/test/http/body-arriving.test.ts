@@ -116,7 +116,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     changed: [],
   });
   /** What the policy of a call answers to a user who is no administrator. */
-  function refusalOf({ endpoint: { policy }, who }: WritingCall): string {
+  function errorOf({ endpoint: { policy }, who }: WritingCall): string {
     if (who === 'adminOrSelf') return '403 FORBIDDEN';
     return 'adminFirst' in policy ? '400 ADMIN_REQUIRED' : '403 ADMIN_REQUIRED';
   }
@@ -175,7 +175,7 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     const needing = calls.filter(needsAdmin);
     const others = calls.filter((call) => !needsAdmin(call));
     const refused = await around(caller, needing, () => app.demote(caller.userId));
-    expect(refused).toEqual({ outcomes: needing.map((call) => `${call.route}: ${refusalOf(call)}`), changed: [] });
+    expect(refused).toEqual({ outcomes: needing.map((call) => `${call.route}: ${errorOf(call)}`), changed: [] });
     await app.promote(caller.userId);
     const done = await around(caller, others, () => app.demote(caller.userId));
     expect(done.outcomes).toEqual(others.map(() => expect.stringMatching(/: 20[01] done$/)));

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RefusedError } from '../../src/base/errors.ts';
+import { ApiError } from '../../src/base/errors.ts';
 import { RawConnection, requestText, sendRaw } from '../support/raw-http.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
@@ -47,7 +47,7 @@ describe('what is broken off in the middle', () => {
     const { passwords } = app.services;
     const { matches } = passwords;
     passwords.matches = async () => {
-      throw new RefusedError('overloaded', { headers: { 'retry-after': '2' } });
+      throw new ApiError('overloaded', { headers: { 'retry-after': '2' } });
     };
     for (let tries = 0; tries < 10; tries += 1) {
       expect((await app.signInTokens('ada@example.com')).status).toBe(503);

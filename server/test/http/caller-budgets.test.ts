@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../../src/base/clock.ts';
-import { noteRefusal } from '../../src/features/sign-in/public.ts';
+import { recordRejection } from '../../src/features/sign-in/public.ts';
 import { callTool, send } from '../support/agents.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
@@ -160,20 +160,20 @@ describe('what one caller may consume', () => {
     const refused = async () => (await app.audit()).filter(({ action }) => action === 'sign-in.refused');
     const before = (await refused()).length;
     const refuse = (network: string) =>
-      noteRefusal(app.services, { orgId, userId: null, method: 'password', origin: { requestId: 'r', network } });
-    const { add } = app.services.countedRefusals;
+      recordRejection(app.services, { orgId, userId: null, method: 'password', origin: { requestId: 'r', network } });
+    const { add } = app.services.rejectionCounter;
     let counted = 0;
-    app.services.countedRefusals.add = (one) => {
+    app.services.rejectionCounter.add = (one) => {
       add(one);
       counted += 1;
     };
     for (let tried = 0; tried < 100; tried += 1) refuse('192.0.2.7');
     refuse('192.0.2.8');
     await vi.waitUntil(async () => counted === 40 && (await refused()).length === before + 61, { timeout: 20_000 });
-    app.services.countedRefusals.add = add;
+    app.services.rejectionCounter.add = add;
     app.clock.advance(30_000);
-    await app.services.countedRefusals.write();
-    await app.services.countedRefusals.write();
+    await app.services.rejectionCounter.write();
+    await app.services.rejectionCounter.write();
     const rows = (await refused()).slice(before);
     expect(rows).toHaveLength(62);
     const { network, details, outcome } = rows.at(-1);

@@ -22,7 +22,7 @@ describe('raw request rules', () => {
   }
 
   /** Status and code of a refusal that has the form of one. */
-  function refusalOf(answer: RawAnswer): unknown[] {
+  function errorOf(answer: RawAnswer): unknown[] {
     const { code, message, requestId } = answer.body.error;
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     expect([message, requestId]).toEqual([answer.body.message, answer.headers['x-request-id']]);
@@ -77,21 +77,18 @@ describe('raw request rules', () => {
       ['Authorization', ['Host: a', 'Authorization: Bearer a', 'authorization: Bearer a']],
       ['Content-Type', ['Host: a', 'Content-Type: application/json', 'CONTENT-TYPE: text/plain']],
     ])('400: two %s (HTTP-24)', async (_, headers) => {
-      expect(refusalOf(await send(open, headers))).toEqual([400, 'BAD_REQUEST']);
+      expect(errorOf(await send(open, headers))).toEqual([400, 'BAD_REQUEST']);
     });
 
     it('400: two Authorization headers also where both are good', async () => {
       const good = `Authorization: Bearer ${admin.credential}`;
-      expect(refusalOf(await send('GET /api/v1/users HTTP/1.1', ['Host: a', good, good]))).toEqual([
-        400,
-        'BAD_REQUEST',
-      ]);
+      expect(errorOf(await send('GET /api/v1/users HTTP/1.1', ['Host: a', good, good]))).toEqual([400, 'BAD_REQUEST']);
     });
   });
 
   describe('Host and the version', () => {
     it('400: HTTP/1.1 without Host (HTTP-25)', async () => {
-      expect(refusalOf(await send(open, []))).toEqual([400, 'BAD_REQUEST']);
+      expect(errorOf(await send(open, []))).toEqual([400, 'BAD_REQUEST']);
     });
 
     it('200: HTTP/1.0 needs no Host, and its connection closes', async () => {
@@ -111,7 +108,7 @@ describe('raw request rules', () => {
     ])('400 and closed: HTTP %s (HTTP-25)', async (_, bytes) => {
       const { answers, closed } = await sendRaw(app, bytes, 2);
       expect(answers).toHaveLength(1);
-      for (const answer of answers) expect(refusalOf(answer)).toEqual([400, 'BAD_REQUEST']);
+      for (const answer of answers) expect(errorOf(answer)).toEqual([400, 'BAD_REQUEST']);
       expect(closed).toBe(true);
     });
   });
@@ -124,12 +121,12 @@ describe('raw request rules', () => {
     });
 
     it.each([100, 900])('431: Host and %i more', async (count) => {
-      expect(refusalOf(await send(open, ['Host: x', ...many(count)]))).toEqual([431, 'HEADERS_TOO_LARGE']);
+      expect(errorOf(await send(open, ['Host: x', ...many(count)]))).toEqual([431, 'HEADERS_TOO_LARGE']);
     });
 
     it('the credential after 100 other headers is not silently dropped', async () => {
       const headers = ['Host: x', ...many(100), `Authorization: Bearer ${admin.credential}`];
-      expect(refusalOf(await send('GET /api/v1/users HTTP/1.1', headers))).toEqual([431, 'HEADERS_TOO_LARGE']);
+      expect(errorOf(await send('GET /api/v1/users HTTP/1.1', headers))).toEqual([431, 'HEADERS_TOO_LARGE']);
     });
 
     it.each([
@@ -137,7 +134,7 @@ describe('raw request rules', () => {
       ['an address of 20 kB', `GET /${'a'.repeat(20_000)} HTTP/1.1`, ['Host: x']],
     ])('431 and closed: %s', async (_, firstLine, headers) => {
       const { answers, closed } = await sendRaw(app, requestText(firstLine, headers), 2);
-      for (const answer of answers) expect(refusalOf(answer)).toEqual([431, 'HEADERS_TOO_LARGE']);
+      for (const answer of answers) expect(errorOf(answer)).toEqual([431, 'HEADERS_TOO_LARGE']);
       expect([answers.length, closed]).toEqual([1, true]);
     });
   });
@@ -145,7 +142,7 @@ describe('raw request rules', () => {
   describe('Content-Encoding (HTTP-26)', () => {
     it.each(['gzip', 'br', 'deflate', 'zstd', 'identity, gzip', 'gzip, identity', ''])('415: %j', async (encoding) => {
       const headers = ['Host: x', `Content-Encoding: ${encoding}`, 'Content-Length: 0'];
-      expect(refusalOf(await send('POST /api/v1/org HTTP/1.1', headers))).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
+      expect(errorOf(await send('POST /api/v1/org HTTP/1.1', headers))).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     });
 
     it('415 comes before authentication, and identity passes in any case', async () => {

@@ -13,7 +13,7 @@ const callOf = (name: string, given: Json = {}, id: Json = 1) => {
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
 /** The status and the code of a refusal, which has the form that every one has, whatever was given. */
-function refusalOf({ status, body, headers, text }: Answer): readonly [number, number] {
+function errorOf({ status, body, headers, text }: Answer): readonly [number, number] {
   expect(headers.get('content-type')).toMatch(/^application\/json/);
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('x-request-id')).not.toBeNull();
@@ -59,7 +59,7 @@ describe('bad input to the endpoint of agents', () => {
   ])('%s: refused in the form of JSON-RPC (ERR-5, HTTP-11, HTTP-12, HTTP-15)', async (...[, bytes, status, code]) => {
     for (const version of [earlier, newest]) {
       const answer = await raw(bytes, { 'mcp-protocol-version': version });
-      expect(refusalOf(answer)).toEqual([status, code]);
+      expect(errorOf(answer)).toEqual([status, code]);
       expect(answer.body.id).toBeNull();
     }
   });
@@ -71,7 +71,7 @@ describe('bad input to the endpoint of agents', () => {
       'application/json; charset=latin1',
       'multipart/form-data; boundary=x',
     ]) {
-      expect(refusalOf(await raw(JSON.stringify(ping), { 'content-type': type }))).toEqual([415, -32_000]);
+      expect(errorOf(await raw(JSON.stringify(ping), { 'content-type': type }))).toEqual([415, -32_000]);
     }
   });
 
@@ -89,8 +89,8 @@ describe('bad input to the endpoint of agents', () => {
     ['an answer and a request at once', { ...ping, result: {} }],
     ['an answer without a result', { jsonrpc: '2.0', id: 1 }],
   ])('400: %s (ERR-5)', async (_, message) => {
-    expect(refusalOf(await send(agent, message))).toEqual([400, -32_600]);
-    expect(refusalOf(await send(agent, [message]))).toEqual([400, -32_600]);
+    expect(errorOf(await send(agent, message))).toEqual([400, -32_600]);
+    expect(errorOf(await send(agent, [message]))).toEqual([400, -32_600]);
   });
 
   it('unknown methods and odd parameters are told in the answer, by the id of the message (MCP-1)', async () => {
@@ -120,10 +120,10 @@ describe('bad input to the endpoint of agents', () => {
 
   it('400: wrong revisions, in the header and in the envelope (MCP-14)', async () => {
     for (const version of ['1999-01-01', 'x', '2025-11-25, 2025-06-18', '2026-07-27']) {
-      expect(refusalOf(await send(agent, ping, { headers: { 'mcp-protocol-version': version } }))[0]).toBe(400);
+      expect(errorOf(await send(agent, ping, { headers: { 'mcp-protocol-version': version } }))[0]).toBe(400);
     }
     // The newest one says in each message what it is, and the headers have to say the same.
-    expect(refusalOf(await send(agent, ping, { headers: { 'mcp-protocol-version': newest } }))).toEqual([400, -32_602]);
+    expect(errorOf(await send(agent, ping, { headers: { 'mcp-protocol-version': newest } }))).toEqual([400, -32_602]);
     const good = (await askNewest(agent, 'tools/list')).body;
     expect(good.result.tools.length).toBeGreaterThan(30);
     const envelope = (version: Json) => ({
@@ -145,13 +145,13 @@ describe('bad input to the endpoint of agents', () => {
       expect([status, typeof body.error.code]).toEqual([400, 'number']);
     }
     expect(
-      refusalOf(await send(agent, list(newest), { headers: { ...headers, 'mcp-protocol-version': earlier } }))[0],
+      errorOf(await send(agent, list(newest), { headers: { ...headers, 'mcp-protocol-version': earlier } }))[0],
     ).toBe(400);
-    expect(refusalOf(await send(agent, list(newest), { headers: { ...headers, 'mcp-method': 'tools/call' } }))[0]).toBe(
+    expect(errorOf(await send(agent, list(newest), { headers: { ...headers, 'mcp-method': 'tools/call' } }))[0]).toBe(
       400,
     );
-    expect(refusalOf(await send(agent, list(newest)))[0]).toBe(400);
-    expect(refusalOf(await send(agent, [list(newest)], { headers }))).toEqual([400, -32_600]);
+    expect(errorOf(await send(agent, list(newest)))[0]).toBe(400);
+    expect(errorOf(await send(agent, [list(newest)], { headers }))).toEqual([400, -32_600]);
   });
 
   it('a session header, of whatever kind, changes nothing (MCP-1)', async () => {
@@ -207,13 +207,13 @@ describe('bad input to the endpoint of agents', () => {
       agent,
       Array.from({ length: 21 }, () => ping),
     );
-    expect(refusalOf(tooMany)).toEqual([400, -32_600]);
+    expect(errorOf(tooMany)).toEqual([400, -32_600]);
     const hello = {
       ...ping,
       method: 'initialize',
       params: { protocolVersion: earlier, capabilities: {}, clientInfo: { name: 'x', version: '1' } },
     };
-    expect(refusalOf(await send(agent, [hello, ping]))).toEqual([400, -32_600]);
+    expect(errorOf(await send(agent, [hello, ping]))).toEqual([400, -32_600]);
     expect((await send(agent, [hello])).body[0].result.protocolVersion).toBe(earlier);
   });
 
@@ -336,7 +336,7 @@ describe('credentials at the endpoint of agents', () => {
     const codes = new Set<string>();
     for (const message of [ping, [ping], {}, 'nonsense']) {
       const answer = await send(client, message);
-      expect(refusalOf(answer)).toEqual([401, -32_000]);
+      expect(errorOf(answer)).toEqual([401, -32_000]);
       const { code, requestId } = answer.body.error.data;
       expect(requestId).toBe(answer.headers.get('x-request-id'));
       const error = code === 'UNAUTHORIZED' ? '' : ', error="invalid_token"';

@@ -28,7 +28,7 @@ function seen({ status, body, headers }: Answer) {
 }
 
 /** Returns an error in the form of RFC 6749, section 5.2. */
-function refusal(status: number, error: string) {
+function apiError(status: number, error: string) {
   return {
     status,
     error,
@@ -78,7 +78,7 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
       ['very many fields', `${good}&${'a&'.repeat(500_000)}`],
       ['a name of all kinds of letters', `${good}&${encodeURIComponent('"\\\r\n€🔑<script>')}=1&prototype=1`],
     ])(`400: a form with %s at ${path}`, async (_, text) => {
-      expect(seen(await form(path, text))).toEqual(refusal(400, 'invalid_request'));
+      expect(seen(await form(path, text))).toEqual(apiError(400, 'invalid_request'));
     });
 
     it.each([
@@ -100,12 +100,12 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
       ['a lone surrogate', '{"grant_type":"client_credentials","token":"x","a":"\\ud800"}'],
       ['a long name of odd letters', `{"${'€"\\'.replace(/["\\]/g, '\\$&').repeat(50)}":"\\u0000","token":"x"}`],
     ])(`400: JSON with %s at ${path}`, async (_, text) => {
-      expect(seen(await json(path, text))).toEqual(refusal(400, 'invalid_request'));
+      expect(seen(await json(path, text))).toEqual(apiError(400, 'invalid_request'));
     });
 
     it(`401: who is no client at ${path}, with a challenge (SERVICE-17)`, async () => {
       const answer = await formTo(app)(path, good, basic({ ...service, clientSecret: 'wrong' }));
-      expect(seen(answer)).toEqual(refusal(401, 'invalid_client'));
+      expect(seen(answer)).toEqual(apiError(401, 'invalid_client'));
       expect(answer.headers.get('www-authenticate')).toBe('Basic realm="latchkey"');
     });
 
@@ -120,8 +120,8 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
 
     it(`413: a body over 1 MB at ${path}, announced or not`, async () => {
       const length = 1_048_577;
-      expect(seen(await form(path, 'a'.repeat(length)))).toEqual(refusal(413, 'invalid_request'));
-      expect(seen(await json(path, ' '.repeat(length)))).toEqual(refusal(413, 'invalid_request'));
+      expect(seen(await form(path, 'a'.repeat(length)))).toEqual(apiError(413, 'invalid_request'));
+      expect(seen(await json(path, ' '.repeat(length)))).toEqual(apiError(413, 'invalid_request'));
       const chunked = ['Host: x', 'Transfer-Encoding: chunked', 'Content-Type: application/x-www-form-urlencoded'];
       const text = requestText(
         `POST /api/v1${path} HTTP/1.1`,
@@ -140,12 +140,12 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
       ['two types in one', 'application/x-www-form-urlencoded, application/json'],
       ['nearly a form', 'application/x-www-form-urlencodedx'],
     ])(`415: %s at ${path} (HTTP-16)`, async (_, type) => {
-      expect(seen(await post(path, new TextEncoder().encode(good), type))).toEqual(refusal(415, 'invalid_request'));
+      expect(seen(await post(path, new TextEncoder().encode(good), type))).toEqual(apiError(415, 'invalid_request'));
     });
 
     it(`415: a form that is compressed, or says so, at ${path} (HTTP-26)`, async () => {
       const headers = { ...basic(service), 'content-encoding': 'gzip' };
-      expect(seen(await formTo(app)(path, good, headers))).toEqual(refusal(415, 'invalid_request'));
+      expect(seen(await formTo(app)(path, good, headers))).toEqual(apiError(415, 'invalid_request'));
     });
 
     it(`400: two Authorization headers at ${path} (HTTP-24)`, async () => {
@@ -160,7 +160,7 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
       const answer = await form(path, good);
       store.exec('ALTER TABLE elsewhere RENAME TO service_clients');
       store.close();
-      expect(seen(answer)).toEqual(refusal(500, 'server_error'));
+      expect(seen(answer)).toEqual(apiError(500, 'server_error'));
       expect(answer.body.error_description).toBe('Something went wrong on our side');
       expect((await form(path, good)).status).toBe(200);
     });
@@ -172,7 +172,7 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
     const answer = await askToken(app, service);
     store.exec('ROLLBACK');
     store.close();
-    expect(seen(answer)).toEqual(refusal(503, 'temporarily_unavailable'));
+    expect(seen(answer)).toEqual(apiError(503, 'temporarily_unavailable'));
     expect(answer.headers.get('retry-after')).toBe('5');
     expect((await askToken(app, service)).status).toBe(200);
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, second } from '../../src/base/clock.ts';
-import { hasErrorMessage, type RefusalName } from '../../src/base/errors.ts';
-import { refusals } from '../../src/base/refusals.ts';
+import { type ApiErrorName, hasErrorMessage } from '../../src/base/errors.ts';
+import { apiErrors } from '../../src/base/refusals.ts';
 import { answering, type Behaviour, FakeBackend, silent } from '../support/fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from '../support/made-pictures.ts';
 import { MailServer } from '../support/mail-server.ts';
@@ -127,7 +127,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     return groups.find((group: Json) => group.type === name)._id;
   }
 
-  const cases: Record<RefusalName, () => Promise<Refused>> = {
+  const cases: Record<ApiErrorName, () => Promise<Refused>> = {
     invalidInput: () => call(admin, 'POST', '/users', { body: {} }),
     configurationWrong: async () => {
       app.environment['LOG_LEVEL'] = 'loud';
@@ -348,15 +348,15 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   }
 
   it('every one has a case', () => {
-    expect(Object.keys(cases).sort()).toEqual(Object.keys(refusals).sort());
+    expect(Object.keys(cases).sort()).toEqual(Object.keys(apiErrors).sort());
   });
 
-  const last: RefusalName = 'requestTooSlow';
-  const names = (Object.keys(refusals) as RefusalName[]).filter((name) => name !== last);
+  const last: ApiErrorName = 'requestTooSlow';
+  const names = (Object.keys(apiErrors) as ApiErrorName[]).filter((name) => name !== last);
 
   // Their bodies are spelled out; see below.
-  const spelledOut: RefusalName = 'everybodyActive';
-  const ofOAuth = new Map<RefusalName, string>([
+  const spelledOut: ApiErrorName = 'everybodyActive';
+  const ofOAuth = new Map<ApiErrorName, string>([
     ['clientNamedTwice', 'invalid_request'],
     ['grantUnsupported', 'unsupported_grant_type'],
     ['serviceScopeInvalid', 'invalid_scope'],
@@ -364,11 +364,11 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     ['introspectionNotAllowed', 'unauthorized_client'],
   ]);
 
-  const ofMcp: RefusalName = 'originForeign';
+  const ofMcp: ApiErrorName = 'originForeign';
   const others = names.filter((name) => name !== spelledOut && name !== ofMcp && !ofOAuth.has(name));
 
   it.each([...others, last])('%s', async (name) => {
-    const { status, code, text } = refusals[name];
+    const { status, code, text } = apiErrors[name];
     const refused = await cases[name]();
     expect([refused.status, refused.body.error.code]).toEqual([status, code]);
     expect(refused.body.message).toMatch(form(text));
@@ -388,16 +388,16 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   });
 
   it(`${spelledOut}: in the one spelling errorMessage (ERR-4)`, async () => {
-    const { status, text } = refusals[spelledOut];
+    const { status, text } = apiErrors[spelledOut];
     const refused = await cases[spelledOut]();
     expect([refused.status, refused.body]).toEqual([status, { errorMessage: text }]);
     expect(refused.header('x-request-id')).toBeTypeOf('string');
     expect(refused.header('cache-control')).toBe('no-store');
-    expect((Object.keys(refusals) as RefusalName[]).filter(hasErrorMessage)).toEqual([spelledOut]);
+    expect((Object.keys(apiErrors) as ApiErrorName[]).filter(hasErrorMessage)).toEqual([spelledOut]);
   });
 
   it(`${ofMcp}: in the form of JSON-RPC (ERR-5)`, async () => {
-    const { status, text, code } = refusals[ofMcp];
+    const { status, text, code } = apiErrors[ofMcp];
     const refused = await cases[ofMcp]();
     const data = { code, requestId: refused.header('x-request-id') };
     const body = { jsonrpc: '2.0', id: null, error: { code: -32_000, message: text, data } };
@@ -406,7 +406,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   });
 
   it.each([...ofOAuth])('%s: in the words of RFC 6749, as %s (ERR-5)', async (name, error) => {
-    const { status, text } = refusals[name];
+    const { status, text } = apiErrors[name];
     const refused = await cases[name]();
     expect([refused.status, refused.body]).toEqual([status, { error, error_description: expect.any(String) }]);
     expect(refused.body.error_description).toMatch(form(text));

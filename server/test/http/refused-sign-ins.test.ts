@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { noteRefusal } from '../../src/features/sign-in/public.ts';
+import { recordRejection } from '../../src/features/sign-in/public.ts';
 import { type Client, type Json, password, TestApp } from '../support/test-app.ts';
 
 const email = 'grace@example.com';
@@ -104,7 +104,7 @@ describe('refused sign-ins in the audit log (AUDIT-9)', () => {
     const admin = await start({ RATE_LIMIT: 'on' });
     const orgId = (await admin.get('/org')).body._id;
     const refuse = (place: number) =>
-      noteRefusal(app.services, {
+      recordRejection(app.services, {
         orgId,
         userId: null,
         method: 'password',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { day, minute, second } from '../../src/base/clock.ts';
-import { RefusedError } from '../../src/base/errors.ts';
+import { ApiError } from '../../src/base/errors.ts';
 import { countsInMemory, type LimitCounts } from '../../src/limits/limit-counts.ts';
 import { countsInStore, pruneLimits } from '../../src/limits/limit-sharing.ts';
 import { allowanceOf, type Limits, limits } from '../../src/limits/limits.ts';
@@ -181,7 +181,7 @@ describe('counts of all nodes', () => {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof RefusedError) return [error.refusal, error.message, error.headers];
+      if (error instanceof ApiError) return [error.errorName, error.message, error.headers];
       throw error;
     }
   };

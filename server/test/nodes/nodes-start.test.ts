@@ -68,7 +68,7 @@ describe('nodes of one store: start and upgrade', () => {
   afterAll(() => nodes.close());
 
   /** Why another node does not start; it is ended where it does. */
-  async function refusal(environment: Readonly<Record<string, string>>): Promise<string> {
+  async function apiError(environment: Readonly<Record<string, string>>): Promise<string> {
     const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
     const shared = { DATA_DIR: dataDir, DATABASE_URL: databaseUrl(nodes.a.dataDir) };
     try {
@@ -86,16 +86,16 @@ describe('nodes of one store: start and upgrade', () => {
   it('a node with another ENCRYPTION_KEY, or none, does not start; whatever it signs with (NODE-7)', async () => {
     const why =
       'The signing keys in the store were encrypted with another ENCRYPTION_KEY: give this node the one that the others have';
-    expect(await refusal({ ENCRYPTION_KEY: otherKey })).toBe(why);
-    expect(await refusal({})).toBe(why);
+    expect(await apiError({ ENCRYPTION_KEY: otherKey })).toBe(why);
+    expect(await apiError({})).toBe(why);
     const secret = { JWT_ALGORITHM: 'HS256', JWT_SECRET: 'a secret of the tests, long enough for HS256' };
-    expect(await refusal({ ENCRYPTION_KEY: otherKey, ...secret })).toBe(why);
-    expect(await refusal({ ENCRYPTION_KEY: key })).toBe('it started');
+    expect(await apiError({ ENCRYPTION_KEY: otherKey, ...secret })).toBe(why);
+    expect(await apiError({ ENCRYPTION_KEY: key })).toBe('it started');
   });
 
   it('two nodes cannot have one DATA_DIR, even with the store elsewhere (STORE-11, NODE-7)', async () => {
     const { dataDir } = nodes.b;
-    expect(await refusal({ ENCRYPTION_KEY: key, DATA_DIR: dataDir }).catch(String)).toContain(
+    expect(await apiError({ ENCRYPTION_KEY: key, DATA_DIR: dataDir }).catch(String)).toContain(
       `Another server is using DATA_DIR ${dataDir}`,
     );
   });
@@ -142,7 +142,7 @@ describe('nodes of one store: start and upgrade', () => {
     expect((await admin.post('/users', { fullName: 'Grace Hopper', email: 'grace@example.com' })).status).toBe(201);
 
     const why = `The store has schema ${next}, this release knows ${version}: start the newer release that wrote it`;
-    expect(await refusal({ ENCRYPTION_KEY: key })).toBe(why);
+    expect(await apiError({ ENCRYPTION_KEY: key })).toBe(why);
     const says = (from: number) =>
       db.transaction((tx) =>
         tx
@@ -152,9 +152,9 @@ describe('nodes of one store: start and upgrade', () => {
           .execute(),
       );
     await says(next);
-    expect(await refusal({ ENCRYPTION_KEY: key })).toBe(why);
+    expect(await apiError({ ENCRYPTION_KEY: key })).toBe(why);
     await says(version);
-    expect(await refusal({ ENCRYPTION_KEY: key })).toBe('it started');
+    expect(await apiError({ ENCRYPTION_KEY: key })).toBe('it started');
   });
 
   it('503 of /health/ready, and of anyone who asks with a token, while the store is gone; 200 again by itself (RUN-4, STORE-12, NODE-8)', async () => {

@@ -41,7 +41,7 @@ describe('a data directory', () => {
   const startAgain = (environment = {}) => TestApp.start({ ...environment, DATA_DIR: app.dataDir }, app.clock);
 
   /** The one line with which a start is refused. */
-  async function refusal(): Promise<string> {
+  async function apiError(): Promise<string> {
     try {
       await (await startAgain()).stop();
     } catch (error) {
@@ -83,7 +83,7 @@ describe('a data directory', () => {
   });
 
   it('refuses a second server until the first has ended (STORE-11)', async () => {
-    expect(await refusal()).toMatch(
+    expect(await apiError()).toMatch(
       /^Another server is using DATA_DIR .*: stop it, or give this one its own directory$/,
     );
     expect((await admin.get('/org')).status).toBe(200);
@@ -111,7 +111,7 @@ describe('a data directory', () => {
         `The store ${store} is damaged: restore it from a backup`,
       );
     }
-    expect(await refusal()).toMatch(/^The store .* is damaged: restore it from a backup$/);
+    expect(await apiError()).toMatch(/^The store .* is damaged: restore it from a backup$/);
     copyFileSync(sound, store);
     rmSync(sound);
     await (await startAgain()).stop();
@@ -120,12 +120,12 @@ describe('a data directory', () => {
   it('refuses a store that was cut short, and what never was one (STORE-10)', async () => {
     await app.stop();
     truncateSync(store, Math.floor(statSync(store).size / 2 / 4_096) * 4_096);
-    expect(await refusal()).toMatch(/^The store .* is damaged: restore it from a backup$/);
+    expect(await apiError()).toMatch(/^The store .* is damaged: restore it from a backup$/);
     writeFileSync(store, 'a text that was put in its place\n'.repeat(500));
-    expect(await refusal()).toMatch(/^The store .* is damaged: restore it from a backup$/);
+    expect(await apiError()).toMatch(/^The store .* is damaged: restore it from a backup$/);
     // Anyone could create an organization in the resulting store.
     writeFileSync(store, '');
-    expect(await refusal()).toBe(
+    expect(await apiError()).toBe(
       `The store ${store} is empty: restore it from a backup, or remove the file to start over`,
     );
     rmSync(store);
@@ -140,18 +140,20 @@ describe('a data directory', () => {
       connection.close();
     };
     change("INSERT INTO schema_migrations VALUES (99, 'from-tomorrow', 0)");
-    expect(await refusal()).toMatch(
+    expect(await apiError()).toMatch(
       /^The store has schema 99, this release knows \d+: start the newer release that wrote it$/,
     );
     change('DELETE FROM schema_migrations');
-    expect(await refusal()).toMatch(/^The store cannot be brought to schema 1 \(foundation\) and was left as it was: /);
+    expect(await apiError()).toMatch(
+      /^The store cannot be brought to schema 1 \(foundation\) and was left as it was: /,
+    );
   });
 
   it('refuses a key file that others can read (CONFIG-3)', async () => {
     await app.stop();
     for (const mode of [0o644, 0o640, 0o604, 0o602]) {
       chmodSync(keyFile, mode);
-      expect(await refusal()).toMatch(/^The key file .*signing-keys\.json can be read by others: run chmod 600 on it/);
+      expect(await apiError()).toMatch(/^The key file .*signing-keys\.json can be read by others: run chmod 600 on it/);
     }
     chmodSync(keyFile, 0o600);
     await (await startAgain()).stop();
@@ -173,7 +175,7 @@ describe('a data directory', () => {
     ];
     for (const content of damaged) {
       writeFileSync(keyFile, content);
-      expect(await refusal()).toMatch(/^The key file .*signing-keys\.json is damaged: restore it from a backup$/);
+      expect(await apiError()).toMatch(/^The key file .*signing-keys\.json is damaged: restore it from a backup$/);
       expect(readFileSync(keyFile, 'utf8')).toBe(content);
     }
   });
@@ -186,7 +188,7 @@ describe('a data directory that cannot be used', () => {
   });
   afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-  function refusal(dataDir: string): string {
+  function apiError(dataDir: string): string {
     try {
       prepareDataDir(dataDir);
       holdDataDir(dataDir).release();
@@ -210,21 +212,21 @@ describe('a data directory that cannot be used', () => {
 
   it('is made for its owner alone, with all that is missing above it (CONFIG-3)', () => {
     const dataDir = join(parent, 'a', 'b', 'data');
-    expect(refusal(dataDir)).toBe('it was taken');
+    expect(apiError(dataDir)).toBe('it was taken');
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
-    expect(refusal(dataDir)).toBe('it was taken');
+    expect(apiError(dataDir)).toBe('it was taken');
   });
 
   it('refuses one that it may not write to, and says why (CONFIG-24)', async () => {
     chmodSync(parent, 0o555);
     const file = join(parent, 'server.lock');
     const denied = `EACCES: permission denied, open '${file}'`;
-    expect(withoutRoot(() => refusal(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
+    expect(withoutRoot(() => apiError(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
     // Left behind by another user, in a directory that all may write to.
     chmodSync(parent, 0o777);
     writeFileSync(file, '');
     chmodSync(file, 0o444);
-    expect(withoutRoot(() => refusal(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
+    expect(withoutRoot(() => apiError(parent))).toBe(`DATA_DIR ${parent} cannot be written: ${denied}`);
     const store = join(parent, 'latchkey.db');
     await openSqlite(parent).close();
     chmodSync(store, 0o000);
@@ -236,7 +238,7 @@ describe('a data directory that cannot be used', () => {
   it('refuses one below a directory that it may not write to (CONFIG-24)', () => {
     chmodSync(parent, 0o555);
     const below = join(parent, 'below');
-    expect(withoutRoot(() => refusal(join(below, 'data')))).toBe(
+    expect(withoutRoot(() => apiError(join(below, 'data')))).toBe(
       `DATA_DIR ${below}/data cannot be created: EACCES: permission denied, mkdir '${below}'`,
     );
   });
@@ -244,18 +246,18 @@ describe('a data directory that cannot be used', () => {
   it('refuses a file, and what would be below one (CONFIG-24)', () => {
     const file = join(parent, 'file');
     writeFileSync(file, '');
-    expect(refusal(file)).toBe(`DATA_DIR ${file} is a file: give a directory`);
-    expect(refusal(join(file, 'below'))).toMatch(/^DATA_DIR .*\/file\/below cannot be created: ENOTDIR: /);
+    expect(apiError(file)).toBe(`DATA_DIR ${file} is a file: give a directory`);
+    expect(apiError(join(file, 'below'))).toMatch(/^DATA_DIR .*\/file\/below cannot be created: ENOTDIR: /);
   });
 
   it('refuses a link to nowhere (CONFIG-24)', () => {
     const link = join(parent, 'link');
     symlinkSync(join(parent, 'nowhere'), link);
-    expect(refusal(link)).toMatch(/^DATA_DIR .*\/link cannot be created: ENOENT: /);
+    expect(apiError(link)).toMatch(/^DATA_DIR .*\/link cannot be created: ENOENT: /);
   });
 
   it('does not try for ever where nothing can be made (CONFIG-24)', () => {
-    expect(refusal('/proc/no-such-directory/data')).toBe(
+    expect(apiError('/proc/no-such-directory/data')).toBe(
       "DATA_DIR /proc/no-such-directory/data cannot be created: ENOENT: no such file or directory, mkdir '/proc/no-such-directory'",
     );
   });

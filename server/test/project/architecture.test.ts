@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { refusals } from '../../src/base/refusals.ts';
+import { apiErrors } from '../../src/base/refusals.ts';
 import { routes } from '../../src/routes.gen.ts';
 
 const src = new URL('../../src/', import.meta.url).pathname;
@@ -50,7 +50,7 @@ describe('architecture', () => {
       .filter((name) => !name.endsWith('/refusals.ts'))
       .map(read)
       .join('\n');
-    const unused = Object.keys(refusals).filter((name) => !used.includes(`'${name}'`));
+    const unused = Object.keys(apiErrors).filter((name) => !used.includes(`'${name}'`));
     expect(unused).toEqual([]);
   });
 

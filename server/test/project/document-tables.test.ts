@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { auditFaults } from '../../src/audit-log/verify-audit.ts';
-import { refusals } from '../../src/base/refusals.ts';
+import { apiErrors } from '../../src/base/refusals.ts';
 import { type VariableName, variables } from '../../src/config/config.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { routes } from '../../src/routes.gen.ts';
@@ -83,7 +83,7 @@ describe('errors', () => {
     const rows = rowsOf(sectionOf('docs/api-design.md', '## Errors')).map(
       ([status, code = '']) => `${status} ${codeIn(code)[0]}`,
     );
-    const known = Object.values(refusals).map(({ status, code }) => `${status} ${code}`);
+    const known = Object.values(apiErrors).map(({ status, code }) => `${status} ${code}`);
     expect([...new Set(rows)].sort()).toEqual([...new Set(known)].sort());
     expect(rows).toHaveLength(new Set(rows).size);
   });

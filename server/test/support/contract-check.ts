@@ -43,8 +43,8 @@ export function checkAgainstContract(method: string, url: string, answer: Checke
   if (answer.hasBackend && operation?.['x-passed-answers'] && answer.status < 300) return;
   const declared = operation?.responses[String(answer.status)]?.content?.['application/json'].schema;
   if (answer.status < 400 && !declared) return;
-  const refusal = operation?.responses['default']?.$ref?.split('/').at(-1) ?? 'ApiError';
-  const validate = validatorOf(declared ?? document.components.schemas[refusal] ?? {});
+  const error = operation?.responses['default']?.$ref?.split('/').at(-1) ?? 'ApiError';
+  const validate = validatorOf(declared ?? document.components.schemas[error] ?? {});
   if (validate(answer.body)) return;
   const problems = JSON.stringify(validate.errors, null, 1);
   throw new Error(`${method} ${url} answered ${answer.status} against its contract: ${problems}`);

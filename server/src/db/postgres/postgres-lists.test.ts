@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PostgresPlace, selectCounter, setCounter } from '../../../test/support/postgres-place.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Database } from '../database.ts';
 import { isStoreFailure } from '../failures.ts';
 
@@ -86,7 +86,7 @@ describe('long lists in PostgreSQL', () => {
         [Symbol.asyncIterator]()
         .next()
         .catch((reason: unknown) => reason);
-      return error instanceof RefusedError && error.status;
+      return error instanceof ApiError && error.status;
     };
     expect(await refused('ada')).toBe(429);
     while (open.length < atOnceMax) {

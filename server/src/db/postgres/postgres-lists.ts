@@ -1,6 +1,6 @@
 import type { Compilable } from 'kysely';
 import type { QueryConfig } from 'pg';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
 import { Shares } from '../../base/shares.ts';
 import type { PostgresPool } from './postgres-pool.ts';
@@ -12,8 +12,8 @@ export const listsMax = 8;
 const ofOneMax = 4;
 const retryAfterSeconds = 5;
 
-function refuseMore(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+function refuseMore(): ApiError {
+  return new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 /** Streams long lists: each is a cursor and sees one snapshot of the store from beginning to end. */

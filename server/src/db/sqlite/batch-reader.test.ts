@@ -5,7 +5,7 @@ import Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { StreamReader } from './batch-reader.ts';
 
 interface Row {
@@ -80,7 +80,7 @@ describe('BatchReader', () => {
     const refused = await listOf(upTo(1), who)
       .next()
       .catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(RefusedError);
+    expect(refused).toBeInstanceOf(ApiError);
     // A reader of its own has used up what is its own.
     const expected =
       who === undefined ? { status: 503, refusal: 'overloaded' } : { status: 429, refusal: 'tooManyRequests' };

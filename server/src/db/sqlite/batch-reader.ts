@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
 import { Shares } from '../../base/shares.ts';
 
@@ -16,8 +16,8 @@ const withoutGapMs = 5 * minute;
 const idleMax = 2;
 const retryAfterSeconds = 5;
 
-function refuseMore(): RefusedError {
-  return new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+function refuseMore(): ApiError {
+  return new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
@@ -30,7 +30,7 @@ export async function takeAddress(
   const { org_id: orgId } = before;
   const by = { userId };
   const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [email], exceptId: userId, by, origin });
-  if (await selectIsTaken(tx, { orgId, email, forId: userId })) throw new RefusedError('emailTaken');
+  if (await selectIsTaken(tx, { orgId, email, forId: userId })) throw new ApiError('emailTaken');
   await updateMoved(tx, { userId, email, nowMs: services.clock.now() });
   await forgetCodes(tx, userId);
   await appendEvents(tx, services, [{ eventType: 'userUpdated', payload: updatedPayload({ ...before, email }) }]);

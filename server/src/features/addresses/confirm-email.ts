@@ -3,7 +3,7 @@ import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword } from '../../access/password-rules.ts';
 import { requireAdministrator, requireAdministratorOrSelf } from '../../access/policy.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -23,7 +23,7 @@ async function confirmOther(services: Services, userId: string, { caller, write,
   await write(async (tx, present) => {
     requireAdministrator(present);
     const person = await selectActivePerson(tx, userId);
-    if (person?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    if (person?.orgId !== caller.orgId) throw new ApiError('notFound');
     await verifyAddress(tx, services, { userId, by: caller, origin, how: 'administrator' });
   });
 }
@@ -36,7 +36,7 @@ async function sendOwnLink(
   const { userId } = caller;
   const person = await selectAddress(services.db.read, userId);
   if (!person || person.lastVerified === null) return false;
-  if (!(await services.mail.settings())) throw new RefusedError('mailNotConfigured');
+  if (!(await services.mail.settings())) throw new ApiError('mailNotConfigured');
   await services.limits.count('confirmationMail', userId);
   const proving = { person, actor: caller, action: 'user.updated', origin } as const;
   const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });

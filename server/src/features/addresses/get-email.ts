@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
@@ -16,7 +16,7 @@ export const getEmail = endpoint({
   response: { 200: z.object({ email: emailAnswer }) },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
     const person = await selectActivePerson(db.read, id);
-    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    if (person?.orgId !== orgId) throw new ApiError('notFound');
     return { email: person.email };
   },
 });

@@ -3,7 +3,7 @@ import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Answer, type Client, type Json, password } from '../../../test/support/test-app.ts';
 import { hour } from '../../base/clock.ts';
-import { refusals } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/refusals.ts';
 
 const path = '/userAccount/email/confirm/token';
 const wrong = 'Wrong-Horse-7';
@@ -230,7 +230,7 @@ describe('an address that another user holds unverified', () => {
   it('goes to the owner of the mailbox, who asks, opens the link and gives the password (ADDRESS-13, ADDRESS-7)', async () => {
     const { email, own, other, owner, squatter } = await squatted();
     const answer = await ask(owner, owner.userId, email.toUpperCase());
-    expect([answer.status, answer.body.message]).toEqual([409, refusals.emailHeldUnverified.text]);
+    expect([answer.status, answer.body.message]).toEqual([409, apiErrors.emailHeldUnverified.text]);
     expect([(await userOf(owner)).email, (await userOf(squatter)).email]).toEqual([own, email]);
     const token = tokenIn(await desk.mail.mailTo(email));
     expect((await open(token)).status).toBe(400);
@@ -271,7 +271,7 @@ describe('an address that another user holds unverified', () => {
       await ask(await desk.admin.token(), squatter.userId, (await userOf(owner)).email),
     ];
     expect(refused.map(({ status, body }) => [status, body.message])).toEqual(
-      refused.map(() => [409, refusals.emailTaken.text]),
+      refused.map(() => [409, apiErrors.emailTaken.text]),
     );
     await desk.settled();
     expect(desk.mail.mailsTo(email)).toEqual([]);

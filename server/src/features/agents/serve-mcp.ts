@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 
 /** The second address is for clients that keep everything below one prefix. Rule: MCP-1. */
@@ -33,7 +33,7 @@ export const serveMcp = endpoints(prefixes, (prefix) =>
     async handle({ mcp, config }, { caller, reauthorize, headers, body, origin }) {
       const { origin: page, authorization } = headers;
       const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');
-      if (page !== undefined && !isKnown()) throw new RefusedError('originForeign');
+      if (page !== undefined && !isKnown()) throw new ApiError('originForeign');
       return mcp.answer({ call: { caller, reauthorize, origin, authorization }, headers, message: body });
     },
   }),

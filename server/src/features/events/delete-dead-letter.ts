@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { deleteDeadLetterRow } from '../../outbox/relay/relay-store.ts';
@@ -16,7 +16,7 @@ export const deleteDeadLetter = endpoint({
   response: { 200: messageAnswer },
   async handle(services, { caller, write, params: { letterId }, origin }) {
     return write(async (tx) => {
-      if (!(await deleteDeadLetterRow(tx, letterId))) throw new RefusedError('notFound');
+      if (!(await deleteDeadLetterRow(tx, letterId))) throw new ApiError('notFound');
       await appendAudit(tx, services, {
         action: 'dead-letter.deleted',
         orgId: caller.orgId,

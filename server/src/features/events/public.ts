@@ -1,6 +1,6 @@
 import { readAuditEventsOf } from '../../audit-log/audit-events.ts';
 import { second } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Reader } from '../../db/database.ts';
 import type { OpenStream } from '../../http/media.ts';
 import { auditStream, type Envelope, type StreamedEvent } from '../../outbox/envelope.ts';
@@ -19,7 +19,7 @@ const retryMs = 3 * second;
 
 function refuseGone(oldest: number, after: number): void {
   if (after >= oldest - 1) return;
-  throw new RefusedError('eventsGone', {
+  throw new ApiError('eventsGone', {
     params: { oldest: String(oldest), after: String(oldest - 1) },
     more: { oldest },
   });
@@ -114,6 +114,6 @@ export async function* streamEvents(
     yield* follow(services, from, stream);
   } catch (error) {
     // The reader gets the error when it reconnects.
-    if (!(error instanceof RefusedError)) throw error;
+    if (!(error instanceof ApiError)) throw error;
   }
 }

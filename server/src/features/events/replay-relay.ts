@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
@@ -30,7 +30,7 @@ export const replayRelay = endpoint({
   async handle(services, { caller, write, body: { relay, after }, origin }) {
     return write(async (tx) => {
       const before = await selectRelay(tx, relay);
-      if (!before) throw new RefusedError('notFound');
+      if (!before) throw new ApiError('notFound');
       // The audit log is kept whole.
       const position = isSubscriptionTo(auditStream, relay) ? after : await readingPosition(tx, after);
       await updateReplay(tx, relay, Math.min(position, before.position));

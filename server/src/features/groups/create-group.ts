@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { nextSlug } from '../../db/counters.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
@@ -26,7 +26,7 @@ export const createGroup = endpoint({
   async handle(services, { caller, write, body: { name, type }, origin }) {
     const { orgId } = caller;
     const group = await write(async (tx) => {
-      if (await selectGroupByName(tx, orgId, foldCase(name))) throw new RefusedError('groupNameTaken');
+      if (await selectGroupByName(tx, orgId, foldCase(name))) throw new ApiError('groupNameTaken');
       const slug = await nextSlug(tx, 'usergroup');
       const made = newGroupRow({ id: services.newId(), orgId, slug, name, type }, services.clock.now());
       await insertGroups(tx, [made]);

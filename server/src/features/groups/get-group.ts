@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint, RecordWithStreamedList, StreamedList } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { groupRecord, toGroupRecord } from './group.ts';
@@ -19,7 +19,7 @@ export const getGroup = endpoint({
   response: { 200: groupRecord },
   async handle({ db }, { caller: { orgId, userId }, params: { groupId } }) {
     const group = await selectGroup(db.read, orgId, groupId);
-    if (!group) throw new RefusedError('notFound');
+    if (!group) throw new ApiError('notFound');
     const ids = StreamedList.map(db.batches(memberIds(db.read, groupId), userId), ({ user_id }) => user_id);
     return new RecordWithStreamedList('users', toGroupRecord(group, []), ids);
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
@@ -71,8 +71,8 @@ export function toGroupListItem(group: StoredGroup & { readonly userCount: numbe
  * group. Rules: GROUP-11 to GROUP-13.
  */
 export function requireChangeable(group: StoredGroup | undefined): StoredGroup {
-  if (!group) throw new RefusedError('notFound');
-  if (group.is_system === 1) throw new RefusedError('groupManaged');
+  if (!group) throw new ApiError('notFound');
+  if (group.is_system === 1) throw new ApiError('groupManaged');
   return group;
 }
 

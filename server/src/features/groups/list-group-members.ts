@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, idAnswer, listQuery } from '../../http/schemas.ts';
@@ -31,7 +31,7 @@ export const listGroupMembers = endpoint({
   }),
   response: { 200: z.object({ users: z.array(member), pagination }) },
   async handle({ db }, { caller: { orgId }, params: { groupId }, query }) {
-    if (!(await selectGroup(db.read, orgId, groupId))) throw new RefusedError('notFound');
+    if (!(await selectGroup(db.read, orgId, groupId))) throw new ApiError('notFound');
     const which = { groupId, search: query.search };
     const page = pageOf(query);
     const totalCount = await countMembers(db.read, which);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer, listQuery } from '../../http/schemas.ts';
@@ -19,7 +19,7 @@ export const listGroupsOfUser = endpoint({
   response: { 200: z.array(z.object({ _id: idAnswer, name: z.string(), type: z.string() })) },
   async handle({ db }, { caller: { orgId }, params: { userId } }) {
     const person = await selectActivePerson(db.read, userId);
-    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    if (person?.orgId !== orgId) throw new ApiError('notFound');
     return selectGroupsOf(db.read, orgId, userId);
   },
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { type InputProblem, RefusedError, refuseInput, refuseScope } from '../../base/errors.ts';
+import { ApiError, type InputProblem, refuseInput, refuseScope } from '../../base/errors.ts';
 import { id } from '../../http/schemas.ts';
 import type { StoredGroup } from './group.ts';
 
@@ -54,7 +54,7 @@ function isAboutAdministrators(groups: readonly StoredGroup[]): boolean {
  * `administratorBySession`, whatever the scopes of the token. Rule: LEAVER-1.
  */
 export function requireSessionToPromote(groups: readonly StoredGroup[], caller: Principal): void {
-  if (isAboutAdministrators(groups) && caller.kind === 'token') throw new RefusedError('administratorBySession');
+  if (isAboutAdministrators(groups) && caller.kind === 'token') throw new ApiError('administratorBySession');
 }
 
 /** Requires `org:admin` of a token that takes users out of the `admin` group. Throws the 403 that names it. Rule: SCOPE-19. */
@@ -65,5 +65,5 @@ export function requireScopeToDemote(groups: readonly StoredGroup[], caller: Pri
 
 /** Rejects removals from `everyone`, which only deletion may do. Rule: GROUP-16. */
 export function refuseLeavingEveryone(groups: readonly StoredGroup[]): void {
-  if (groups.some(({ type }) => type === 'everyone')) throw new RefusedError('everyoneStays');
+  if (groups.some(({ type }) => type === 'everyone')) throw new ApiError('everyoneStays');
 }

@@ -1,5 +1,5 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { notifyAdministrators, reviewAnswer, reviewFor, settleLeavers } from '../leavers/public.ts';
 import { selectGroupsByIds } from './group-store.ts';
@@ -34,7 +34,7 @@ export const removeMembers = endpoint({
       for (const { id: subjectId, type } of groups) {
         const before = await deleteMembers(tx, subjectId, userIds);
         const isLeft = type !== 'admin' || (await countMembers(tx, { groupId: subjectId, search: undefined })) > 0;
-        if (!isLeft) throw new RefusedError('lastAdministrator');
+        if (!isLeft) throw new ApiError('lastAdministrator');
         if (type === 'admin') demoted.push(...before);
         const record = { action: 'group.members-removed', orgId, actor: caller, subjectId, origin } as const;
         // Of those who were named: who was a member before.

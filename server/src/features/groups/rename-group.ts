@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
@@ -30,7 +30,7 @@ export const renameGroup = endpoint({
       const before = requireChangeable(await selectGroup(tx, orgId, groupId));
       const name_key = foldCase(name);
       const namesake = await selectGroupByName(tx, orgId, name_key);
-      if (namesake && namesake.id !== groupId) throw new RefusedError('groupNameTaken');
+      if (namesake && namesake.id !== groupId) throw new ApiError('groupNameTaken');
       const after = { ...before, name, name_key, updated_at: services.clock.now() };
       await updateGroup(tx, after);
       const record = { action: 'group.renamed', orgId, actor: caller, subjectId: groupId, origin } as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { timestamp } from '../../http/schemas.ts';
 
@@ -48,11 +48,11 @@ export const checkReady = endpoint({
     try {
       await db.check();
     } catch {
-      throw new RefusedError('storeUnavailable', { headers: { 'retry-after': '5' } });
+      throw new ApiError('storeUnavailable', { headers: { 'retry-after': '5' } });
     }
     // A broker that is down is no reason for a load balancer to stop sending requests; a relay that has stopped needs a
     // restart.
-    if (!relays.isAlive()) throw new RefusedError('relayStopped', { headers: { 'retry-after': '5' } });
+    if (!relays.isAlive()) throw new ApiError('relayStopped', { headers: { 'retry-after': '5' } });
     return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
   },
 });

@@ -1,5 +1,5 @@
 import { day, toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { bytesAnswer } from '../../http/media.ts';
 
@@ -15,7 +15,7 @@ export const getSecurityContact = endpoint({
   summary: 'Where to report a vulnerability (RFC 9116); 404 unless SECURITY_CONTACT is set',
   policy: { who: 'anyone' },
   async precondition({ config }) {
-    if (config.securityContact === null) throw new RefusedError('notFound');
+    if (config.securityContact === null) throw new ApiError('notFound');
   },
   response: { 200: bytesAnswer('text/plain; charset=utf-8') },
   async handle({ config, clock }) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Write } from '../../access/confirmation.ts';
-import { RefusedError, refuseScope } from '../../base/errors.ts';
+import { ApiError, refuseScope } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
@@ -34,7 +34,7 @@ async function prepare(services: Services, write: Write, wish: InvitingWish) {
   return write(async (tx) => {
     await requireGroups(tx, { orgId, groupIds, caller });
     const { guests, givenBack } = await bringIn(tx, services, wish);
-    if (guests.length === 0) throw new RefusedError('everybodyActive');
+    if (guests.length === 0) throw new ApiError('everybodyActive');
     return { givenBack, invitations: await makeInvitations(tx, services, { guests, by: caller }) };
   });
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
 import { issueLinks } from '../links/public.ts';
@@ -21,7 +21,7 @@ export const issueInviteLink = endpoint({
   summary: 'Get a link for a user who has never signed in, instead of mailing it; it is shown once',
   policy: { who: 'admin', sessionOnly: true },
   async precondition({ config }) {
-    if (!config.inviteLinks) throw new RefusedError('inviteLinksOff');
+    if (!config.inviteLinks) throw new ApiError('inviteLinksOff');
   },
   params: z.object({ id }),
   response: {
@@ -37,7 +37,7 @@ export const issueInviteLink = endpoint({
       const user = await requirePerson(tx, orgId, id);
       // `hasLoggedIn` alone can be written by hand, and must unlock nothing. Rule: USER-31.
       const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await hasPassword(tx, id));
-      if (hasBeenIn) throw new RefusedError('inviteAccepted');
+      if (hasBeenIn) throw new ApiError('inviteAccepted');
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       await appendAudit(tx, services, { action: 'invitation.shown', orgId, actor: caller, subjectId: id, origin });
       const [made] = await issueLinks(tx, services, {

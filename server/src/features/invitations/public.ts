@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
@@ -25,8 +25,8 @@ import { selectUnreached } from './invitation-store.ts';
  */
 export async function requireInviting({ db, mail }: Services): Promise<void> {
   const organization = await selectActiveOrganization(db.read);
-  if (organization?.accountType !== 'business') throw new RefusedError('businessRequired');
-  if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
+  if (organization?.accountType !== 'business') throw new ApiError('businessRequired');
+  if (!(await mail.settings())) throw new ApiError('mailNotConfigured');
 }
 
 /** A user who is to get an invitation. */
@@ -156,9 +156,9 @@ export async function makeInvitations(
   const { orgId } = by;
   const userIds = guests.map(({ id }) => id);
   const administrators = by.kind === 'token' ? await findAdministratorsAmong(tx, { orgId, userIds }) : [];
-  if (administrators.length > 0) throw new RefusedError('administratorBySession');
+  if (administrators.length > 0) throw new ApiError('administratorBySession');
   const organization = await selectActiveOrganization(tx);
-  if (!organization) throw new RefusedError('notFound');
+  if (!organization) throw new ApiError('notFound');
   const wishes = guests.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
   const setsPassword = await signsInBy(tx, orgId, 'password');
   const issuing = { purpose: 'invitation', setsPassword, createdBy: by.userId, delivery: 'sending' } as const;
@@ -210,5 +210,5 @@ export async function sendInvitations(
     failed: ids.filter((_, place) => outcomes[place] !== null),
   });
   const failed = invitations.filter((_, place) => outcomes[place] !== null).map(({ guest }) => guest.email);
-  if (failed.length > 0) throw new RefusedError('inviteMailFailed', { more: { failed }, cause: causeOf(outcomes) });
+  if (failed.length > 0) throw new ApiError('inviteMailFailed', { more: { failed }, cause: causeOf(outcomes) });
 }

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
 import { linkIn, tokenIn } from '../../../test/support/mail-server.ts';
 import { type Client, password } from '../../../test/support/test-app.ts';
-import { refusals } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/refusals.ts';
 
 describe('POST /users/:id/resend-invite', () => {
   let it1: Inviting;
@@ -128,7 +128,7 @@ describe('POST /users/:id/resend-invite', () => {
     const { email, userId } = await it1.settled();
     const user = await it1.app.signIn(email);
     expect((await user.put(`/users/${userId}`, { email, hasLoggedIn: false })).status).toBe(200);
-    expect(await it1.resend(userId)).toMatchObject({ status: 400, body: { message: refusals.inviteAccepted.text } });
+    expect(await it1.resend(userId)).toMatchObject({ status: 400, body: { message: apiErrors.inviteAccepted.text } });
   });
 
   it('404: no one, someone deleted, a group; 400: no id (INVITE-20)', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { requirePerson } from '../users/public.ts';
@@ -25,7 +25,7 @@ export const resendInvite = endpoint({
     await services.limits.count('invite', userId);
     const invitations = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
-      if (user.has_logged_in === 1) throw new RefusedError('inviteAccepted');
+      if (user.has_logged_in === 1) throw new ApiError('inviteAccepted');
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       const guest = { ...user, isReturning: earlier?.isReturning === 1 };
       await appendAudit(tx, services, { action: 'user.invited', orgId, actor: caller, subjectId: id, origin });

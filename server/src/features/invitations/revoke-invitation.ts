@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { notifyAdministrators, reviewAnswer, reviewForDeleted, settleLeavers } from '../leavers/public.ts';
@@ -22,8 +22,8 @@ export const revokeInvitation = endpoint({
     const review = await write(async (tx) => {
       const user = await requirePerson(tx, orgId, id);
       const invitation = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
-      if (!invitation) throw new RefusedError('notFound');
-      if (invitation.status === 'accepted') throw new RefusedError('inviteAccepted');
+      if (!invitation) throw new ApiError('notFound');
+      if (invitation.status === 'accepted') throw new ApiError('inviteAccepted');
       await removePerson(tx, services, { user, by: caller, origin });
       const record = { orgId, actor: caller, subjectId: id, origin };
       await appendAudit(

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { unauthorized } from '../../access/bearer.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -143,7 +143,7 @@ export async function requireConfirmation(
 
 function validated(link: StoredLink | undefined, nowMs: number): StoredLink {
   const verdict = validateLink(link, nowMs);
-  if (verdict === 'gone') throw new RefusedError('linkGone');
+  if (verdict === 'gone') throw new ApiError('linkGone');
   if (!link || verdict === 'unknown') throw unauthorized.invalid();
   return link;
 }

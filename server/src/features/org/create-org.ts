@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
 import { requireStrong, wordsOf } from '../../access/password-strength.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectOrganizationExists } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { welcomeMail } from '../../mail/templates.ts';
@@ -47,7 +47,7 @@ export const createOrg = endpoint({
   policy: { who: 'anyone', writesBy: 'emptySystem' },
   boundedBy: 'once',
   async precondition({ db }) {
-    if (await selectOrganizationExists(db.read)) throw new RefusedError('organizationExists');
+    if (await selectOrganizationExists(db.read)) throw new ApiError('organizationExists');
   },
   body,
   response: { 200: organizationRecord },

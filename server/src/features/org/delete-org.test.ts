@@ -107,10 +107,10 @@ describe('A7: after DELETE /org', () => {
     async (_, route) => {
       const answers = await Promise.all(Object.values(callers).map((client) => knock(client, route)));
       const message = 'The token is not valid';
-      const refusal = route.isMcp
+      const error = route.isMcp
         ? { jsonrpc: '2.0', id: null, error: { code: -32_000, message, data: { code: 'TOKEN_INVALID' } } }
         : { message, error: { code: 'TOKEN_INVALID', message } };
-      expect(answers.map(neutral)).toEqual(answers.map(() => ({ status: 401, body: refusal })));
+      expect(answers.map(neutral)).toEqual(answers.map(() => ({ status: 401, body: error })));
       expect(storedRows(app)).toEqual(before);
     },
   );

@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
@@ -61,7 +61,7 @@ export async function foundOrganization(
   const nowMs = services.clock.now();
   const orgId = services.newId();
   const organization = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, nowMs);
-  if (!(await insertOrganization(tx, organization))) throw new RefusedError('organizationExists');
+  if (!(await insertOrganization(tx, organization))) throw new ApiError('organizationExists');
   await createDefaultGroups(tx, services, { orgId });
   await createSignInSteps(tx, orgId, nowMs);
   await appendEvents(tx, services, [orgCreated(organization)]);
@@ -102,7 +102,7 @@ export async function foundImportedOrganization(
   const { id: orgId, profile, createdAt } = given;
   const row = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, createdAt);
   const organization = { ...row, onboarding_status: given.onboardingStatus };
-  if (!(await insertOrganization(tx, organization))) throw new RefusedError('organizationExists');
+  if (!(await insertOrganization(tx, organization))) throw new ApiError('organizationExists');
   await createDefaultGroups(tx, services, { orgId, ids: groupIds, createdAt });
   await createSignInSteps(tx, orgId, services.clock.now());
   await appendEvents(tx, services, [orgCreated(organization)]);
@@ -146,9 +146,9 @@ export async function readOrganizationState(read: Reader): Promise<OrganizationS
 }
 
 /** Why the operator's wish cannot be carried out. */
-export type OperatorRefusal = 'noOrganization' | 'notDeleted';
+export type OperatorError = 'noOrganization' | 'notDeleted';
 
-async function selectDeleted(tx: Tx): Promise<StoredOrganization | OperatorRefusal> {
+async function selectDeleted(tx: Tx): Promise<StoredOrganization | OperatorError> {
   const org = await selectTheOrganization(tx);
   if (!org) return 'noOrganization';
   return org.is_deleted === 1 ? org : 'notDeleted';
@@ -185,7 +185,7 @@ export interface RestoredOrganization {
 export function restoreOrganization(
   services: OperatorServices,
   origin: Origin,
-): Promise<RestoredOrganization | OperatorRefusal> {
+): Promise<RestoredOrganization | OperatorError> {
   return services.db.transaction(async (tx) => {
     const org = await selectDeleted(tx);
     if (typeof org === 'string') return org;
@@ -219,7 +219,7 @@ export interface PurgedOrganization {
 export function purgeOrganization(
   services: OperatorServices,
   origin: Origin,
-): Promise<PurgedOrganization | OperatorRefusal> {
+): Promise<PurgedOrganization | OperatorError> {
   return services.db.transaction(async (tx) => {
     const org = await selectDeleted(tx);
     if (typeof org === 'string') return org;

@@ -104,6 +104,9 @@ export function hasPassword(read: Reader, userId: string): Promise<boolean> {
  * Makes failed sign-ins take as long as for the most expensive hash in the store, such as an imported one. Rule:
  * CRED-5.
  */
-export async function levelRefusals(read: Reader, passwords: Pick<Services['passwords'], 'levelWith'>): Promise<void> {
+export async function levelFailureTime(
+  read: Reader,
+  passwords: Pick<Services['passwords'], 'levelWith'>,
+): Promise<void> {
   await passwords.levelWith(await selectHashesOfEachCost(read));
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { closestName } from '../../text/closest.ts';
 
 /** Of a name that is told, so many characters are. */
@@ -56,8 +56,8 @@ export const clientHeaders = z.object({ authorization: z.string().max(2_000).opt
 const basicForm = /^basic +([A-Za-z0-9+/=]+)$/i;
 
 /** Returns the error for a client that is unknown, has ended, or did not prove itself. */
-export function refuseClient(): RefusedError {
-  return new RefusedError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
+export function refuseClient(): ApiError {
+  return new ApiError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
 }
 
 function formDecoded(text: string): string {
@@ -74,12 +74,12 @@ export function readCredentials(
   body: { readonly client_id?: string | undefined; readonly client_secret?: string | undefined },
 ): { readonly id: string; readonly secret: string } {
   if (authorization === undefined) return { id: body.client_id ?? '', secret: body.client_secret ?? '' };
-  if (body.client_secret !== undefined) throw new RefusedError('clientNamedTwice');
+  if (body.client_secret !== undefined) throw new ApiError('clientNamedTwice');
   const decoded = Buffer.from(basicForm.exec(authorization)?.[1] ?? '', 'base64').toString();
   const colon = decoded.indexOf(':');
   if (colon < 0) throw refuseClient();
   const id = formDecoded(decoded.slice(0, colon));
   const named = body.client_id ?? id;
-  if (named.toLowerCase() !== id.toLowerCase()) throw new RefusedError('clientNamedTwice');
+  if (named.toLowerCase() !== id.toLowerCase()) throw new ApiError('clientNamedTwice');
   return { id, secret: formDecoded(decoded.slice(colon + 1)) };
 }

@@ -4,7 +4,7 @@ import { readBearer } from '../../access/bearer.ts';
 import type { CredentialRecord, ServicePrincipal } from '../../access/principal.ts';
 import { scopedTokenReader } from '../../access/scoped-tokens.ts';
 import { second } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { hashCredential } from '../../base/secret.ts';
 import { isOrganizationDeleted } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -65,7 +65,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
     return held ? personAnswer(held, services) : serviceAnswer(await proveService(header), services);
   } catch (error) {
     // A token that verification would reject is not active, and the reason is not disclosed (RFC 7662, section 2.2).
-    if (error instanceof RefusedError && error.status === 401) return inactive;
+    if (error instanceof ApiError && error.status === 401) return inactive;
     throw error;
   }
 }
@@ -84,7 +84,7 @@ export const introspectToken = endpoint({
   response: { 200: answer },
   async handle(services, { headers, body }) {
     const client = await requireClient(services, headers.authorization, body);
-    if (!client.scopes.includes('TOKEN_INTROSPECT')) throw new RefusedError('introspectionNotAllowed');
+    if (!client.scopes.includes('TOKEN_INTROSPECT')) throw new ApiError('introspectionNotAllowed');
     return describeToken(services, body.token);
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { second } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { hashCredential } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
@@ -19,7 +19,7 @@ async function scopesFor({ db }: Pick<Services, 'db'>, client: ProvedClient, ask
   const isCut = present.length < client.scopes.length;
   const scopes = grantedScopes(asked, present);
   if (isCut && (scopes === null || scopes.length === 0)) throw refuseClient();
-  if (!scopes) throw new RefusedError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
+  if (!scopes) throw new ApiError('serviceScopeInvalid', { params: { scopes: client.scopes.join(' ') } });
   return scopes;
 }
 
@@ -57,7 +57,7 @@ export const issueToken = endpoint({
   async handle(services, { headers, body, origin }) {
     const { db, keys, newId, clock, config, limits } = services;
     const client = await requireClient(services, headers.authorization, body);
-    if (body.grant_type !== 'client_credentials') throw new RefusedError('grantUnsupported');
+    if (body.grant_type !== 'client_credentials') throw new ApiError('grantUnsupported');
     const scopes = await scopesFor(services, client, body.scope);
     await limits.count('serviceToken', client.id);
     const iat = Math.floor(clock.now() / second);

@@ -5,7 +5,7 @@ import { lastingScopes, type ServiceTokenRecord } from '../../access/scoped-toke
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { second, toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { idPattern } from '../../base/ids.ts';
 import type { Origin } from '../../base/origin.ts';
 import { type CredentialHash, hashCredential } from '../../base/secret.ts';
@@ -107,7 +107,7 @@ export async function endClient(
   const nowMs = services.clock.now();
   // One that ended with the token that made it is not there any more either.
   const client = await selectClient(tx, clientId, nowMs);
-  if (!client) throw new RefusedError('notFound');
+  if (!client) throw new ApiError('notFound');
   await updateClientDeleted(tx, clientId, nowMs);
   const changes = changesBetween({ name: client.name, scopes: client.scopes.split(' ') }, null);
   await appendAudit(tx, services, { action: 'service.deleted', orgId, actor, subjectId: clientId, origin, changes });
@@ -207,8 +207,8 @@ export async function rotateSecret(
 ): Promise<{ readonly clientSecret: string }> {
   const [nowMs, secret] = [services.clock.now(), mintRawClientSecret()];
   const client = await selectClient(tx, clientId, nowMs);
-  if (!client) throw new RefusedError('notFound');
-  if (actor.kind === 'token' && actor.tokenId !== client.createdByToken) throw new RefusedError('clientOfOthers');
+  if (!client) throw new ApiError('notFound');
+  if (actor.kind === 'token' && actor.tokenId !== client.createdByToken) throw new ApiError('clientOfOthers');
   const untilMs = nowMs + graceSeconds * second;
   await updateClientSecret(tx, clientId, {
     secret_hash: hashCredential(secret.expose()),

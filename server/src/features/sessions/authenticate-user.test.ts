@@ -178,9 +178,9 @@ describe('POST /userAccount/authenticate', () => {
       { ...good, email: undefined },
     ];
     for (const body of bad) {
-      const { status, body: refusal } = await app.nobody.post(path, body, { headers });
+      const { status, body: error } = await app.nobody.post(path, body, { headers });
       expect(status, JSON.stringify(body)).toBe(400);
-      expect(refusal.error.code).toBe('VALIDATION_ERROR');
+      expect(error.error.code).toBe('VALIDATION_ERROR');
     }
   });
 

@@ -10,7 +10,7 @@ import { authProviders } from '../../oidc/oidc.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { trySignIn } from '../known-networks/public.ts';
-import { noteRefusal, openSignIn, readSignIn, type SignInStage } from '../sign-in/public.ts';
+import { openSignIn, readSignIn, recordRejection, type SignInStage } from '../sign-in/public.ts';
 import { beginSession, prove } from './public.ts';
 import { mailedAndCarried, oneStep, signedIn } from './session.ts';
 import { countSignIn, exposePair, signTokenPair } from './session-pair-actions.ts';
@@ -42,7 +42,7 @@ interface Stage {
 
 /** A change meanwhile leaves the proof worthless. */
 function refuseLate(services: Services, { person, method, origin }: Stage) {
-  return noteRefusal(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
+  return recordRejection(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
@@ -108,8 +108,8 @@ export const authenticateUser = endpoint({
     });
     if (!organization || !person || !signIn || !proof) {
       services.metrics.countActivity('session.refused');
-      const refusal = noteRefusal(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
-      throw (await attempt.failed()) ?? refusal;
+      const error = recordRejection(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
+      throw (await attempt.failed()) ?? error;
     }
     if (signIn.isLast) await countSignIn(services, person.id, origin);
     // One step of several earns no more guesses at the next.

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { openTimes } from './public.ts';
@@ -22,7 +22,7 @@ export const deleteSession = endpoint({
     await write(async (tx) => {
       const open = openTimes(services);
       const isEnded = await endSession(tx, { userId, sessionId, open }, { nowMs: open.nowMs, reason: 'logout' });
-      if (!isEnded) throw new RefusedError('notFound');
+      if (!isEnded) throw new ApiError('notFound');
       const record = { action: 'session.ended', orgId, actor: caller, subjectId: sessionId, ownerId: userId } as const;
       await appendAudit(tx, services, { ...record, origin });
     });

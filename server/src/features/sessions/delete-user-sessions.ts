@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
@@ -46,9 +46,9 @@ async function end(services: Services, { caller, write, userId, sessionId, origi
   const open = openTimes(services);
   const ended = await write(async (tx) => {
     const person = await selectActivePerson(tx, userId);
-    if (person?.orgId !== orgId) throw new RefusedError('notFound');
+    if (person?.orgId !== orgId) throw new ApiError('notFound');
     const ids = await endThem(tx, { userId, sessionId, open });
-    if (sessionId !== null && ids.length === 0) throw new RefusedError('notFound');
+    if (sessionId !== null && ids.length === 0) throw new ApiError('notFound');
     const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;
     for (let start = 0; start < ids.length; start += batchRows) {
       const some = ids.slice(start, start + batchRows);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
@@ -64,7 +64,7 @@ export const listUserSessions = endpoint({
   response,
   async handle(services, { caller, params: { id: userId } }) {
     const person = await selectActivePerson(services.db.read, userId);
-    if (person?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    if (person?.orgId !== caller.orgId) throw new ApiError('notFound');
     return sessionsOf(services, userId, caller);
   },
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
@@ -20,7 +20,7 @@ export const unblockUser = endpoint({
     const { orgId } = caller;
     await write(async (tx) => {
       const found = await selectActivePerson(tx, userId);
-      if (found?.orgId !== orgId) throw new RefusedError('notFound');
+      if (found?.orgId !== orgId) throw new ApiError('notFound');
       await appendAudit(tx, services, { action: 'sign-in.unblocked', orgId, actor: caller, subjectId: userId, origin });
       await clearSlowDown(tx, services, { userId, email: found.email });
     });

@@ -1,7 +1,7 @@
 import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
@@ -21,7 +21,7 @@ async function reauthorize(
   { caller, write, origin }: Confirming,
 ): Promise<void> {
   await write(async (tx) => {
-    if (!(await updateConfirmed(tx, name, caller.userId))) throw new RefusedError('notFound');
+    if (!(await updateConfirmed(tx, name, caller.userId))) throw new ApiError('notFound');
     const record = { action: actions[name], orgId: caller.orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, record);
   });

@@ -1,7 +1,7 @@
 import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
@@ -25,8 +25,8 @@ async function forget(services: Services, { caller, write, origin }: Removal): P
     if ((await selectSetting(tx, 'smtp')) !== earlier) return false;
     const lacking = services.config.oidc || (await selectSetting(tx, 'oidc')) !== null ? null : 'oidc';
     const isNeeded = !services.config.mailServer && (await dependsOn(tx, orgId, { method: 'otp', lacking }));
-    if (isNeeded) throw new RefusedError('settingNeeded');
-    if (!(await deleteSetting(tx, 'smtp'))) throw new RefusedError('notFound');
+    if (isNeeded) throw new ApiError('settingNeeded');
+    if (!(await deleteSetting(tx, 'smtp'))) throw new ApiError('notFound');
     const changes = changesBetween(auditedMailSettings(stored), null);
     const record = { action: 'settings.mail-removed', orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, { ...record, changes });

@@ -1,7 +1,7 @@
 import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
@@ -25,8 +25,8 @@ async function forget(services: Services, { caller, write, origin }: Removal): P
     if ((await selectSetting(tx, 'oidc')) !== earlier) return false;
     const lacking = services.config.mailServer || (await selectSetting(tx, 'smtp')) !== null ? null : 'otp';
     const isNeeded = !services.config.oidc && (await dependsOn(tx, orgId, { method: 'oidc', lacking }));
-    if (isNeeded) throw new RefusedError('settingNeeded');
-    if (!(await deleteSetting(tx, 'oidc'))) throw new RefusedError('notFound');
+    if (isNeeded) throw new ApiError('settingNeeded');
+    if (!(await deleteSetting(tx, 'oidc'))) throw new ApiError('notFound');
     const changes = changesBetween(auditedOidcSettings(stored), null);
     const record = { action: 'settings.oidc-removed', orgId, actor: caller, subjectId: null, origin } as const;
     await appendAudit(tx, services, { ...record, changes });

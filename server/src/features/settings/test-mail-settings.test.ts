@@ -38,7 +38,7 @@ describe('POST /settings/smtp/test', () => {
     expect([status, body.error.code]).toEqual([502, 'UPSTREAM_BAD_ANSWER']);
     const [, said = ''] = /^The test mail did not go out: (.+)$/.exec(body.message) ?? [];
     const warnings: Json[] = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 40);
-    expect(warnings.map(({ level, refusal, requestId }) => [level, refusal, requestId])).toEqual([
+    expect(warnings.map(({ level, refusal: error, requestId }) => [level, error, requestId])).toEqual([
       [40, 'testMailFailed', body.error.requestId],
     ]);
     expect(warnings[0]?.cause).toContain(said);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
@@ -18,9 +18,9 @@ async function send({ db, mail }: Services, to: string): Promise<string> {
       if (!(error instanceof MailError)) throw error;
       const { kind, said, reason } = error;
       const cause = `${kind} ${said}${reason === said ? '' : ` (${reason})`}`;
-      throw new RefusedError('testMailFailed', { params: { said }, cause });
+      throw new ApiError('testMailFailed', { params: { said }, cause });
     });
-  if (said === null) throw new RefusedError('mailNotConfigured');
+  if (said === null) throw new ApiError('mailNotConfigured');
   return said;
 }
 
@@ -32,7 +32,7 @@ export const testMailSettings = endpoint({
   summary: 'Send a mail to yourself, and return the response of the mail server',
   policy: { who: 'admin', scope: 'org:admin' },
   async precondition({ mail }) {
-    if (!(await mail.settings())) throw new RefusedError('mailNotConfigured');
+    if (!(await mail.settings())) throw new ApiError('mailNotConfigured');
   },
   response: {
     200: z.object({

@@ -1,4 +1,4 @@
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageAnswer } from '../../http/schemas.ts';
 import { OidcError } from '../../oidc/oidc.ts';
@@ -17,7 +17,7 @@ export const testOidcSettings = endpoint({
     const { orgId, userId } = caller;
     await limits.count('testMail', userId);
     const client = await oidc.client();
-    if (!client) throw new RefusedError('oidcNotConfigured');
+    if (!client) throw new ApiError('oidcNotConfigured');
     await write(async () => {});
     const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
     const note = (outcome: 'success' | 'failure') => services.recordAttempt({ ...record, outcome });
@@ -27,7 +27,7 @@ export const testOidcSettings = endpoint({
       await note('failure');
       if (!(error instanceof OidcError)) throw error;
       const cause = hiddenReason(error) ?? error.message;
-      throw new RefusedError('oidcFailed', { params: { said: error.message }, cause });
+      throw new ApiError('oidcFailed', { params: { said: error.message }, cause });
     }
     await note('success');
     return { message: 'The provider answers' };

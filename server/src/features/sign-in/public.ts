@@ -1,5 +1,5 @@
 import { refuseSignIn } from '../../access/proof.ts';
-import { RefusedError, refuseInput } from '../../base/errors.ts';
+import { ApiError, refuseInput } from '../../base/errors.ts';
 import { idPattern } from '../../base/ids.ts';
 import type { Origin } from '../../base/origin.ts';
 import { hashCredential, Secret } from '../../base/secret.ts';
@@ -108,7 +108,7 @@ export async function readSignIn(
   const claims = token === undefined ? null : await keys.verifyInternal(token);
   const rowId = claims && rowIdOf(claims);
   if (claims?.['tokenType'] !== 'sign-in' || claims.jti === undefined || !rowId) {
-    throw new RefusedError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
+    throw new ApiError('signInNotStarted', { headers: { 'www-authenticate': 'Bearer realm="latchkey"' } });
   }
   const begunWith = claims['email'];
   const email = typeof begunWith === 'string' ? begunWith : given;
@@ -136,7 +136,7 @@ export async function readSignInSecret(
 }
 
 /** A sign-in that was rejected. */
-interface SignInRefusal {
+interface RejectedSignIn {
   /** `null`: there is none, and nothing is recorded. */
   readonly orgId: string | null;
   /** Owner of the address; `null`: it has none. */
@@ -150,7 +150,7 @@ interface SignInRefusal {
 
 const wrongProofs = { password: 'wrong-password', otp: 'wrong-code', oidc: 'wrong-ticket', none: 'method-not-allowed' };
 
-function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
+function reasonOf({ userId, method, isLate = false }: RejectedSignIn): string {
   if (userId === null) return 'unknown-address';
   return isLate ? 'no-longer-valid' : wrongProofs[method];
 }
@@ -160,20 +160,20 @@ function reasonOf({ userId, method, isLate = false }: SignInRefusal): string {
  * second from one network are counted instead. An address without a user is not recorded. Rules: AUDIT-9, AUDIT-17,
  * AUTH-9.
  */
-export function noteRefusal(services: Services, refusal: SignInRefusal): RefusedError {
-  const { limits, background, countedRefusals } = services;
-  const { orgId, userId: subjectId, method } = refusal;
-  const { requestId, network } = refusal.origin;
+export function recordRejection(services: Services, error: RejectedSignIn): ApiError {
+  const { limits, background, rejectionCounter } = services;
+  const { orgId, userId: subjectId, method } = error;
+  const { requestId, network } = error.origin;
   if (orgId === null) return refuseSignIn();
   const what = { action: 'sign-in.refused', outcome: 'failure', orgId, actor: null, subjectId } as const;
-  const details = { method: method === 'none' ? null : method, reason: reasonOf(refusal) };
+  const details = { method: method === 'none' ? null : method, reason: reasonOf(error) };
   const record = { ...what, origin: { requestId, network }, details };
   background.run('record of a rejected sign-in', async () => {
     const ofNetwork = networkOf(network);
     const isOne =
       (await limits.tryCount('refusedSignIn', ofNetwork)) && (await limits.tryCount('refusedSignInOfAll', 'all'));
     if (isOne) await services.recordAttempt(record);
-    else countedRefusals.add({ orgId, network: ofNetwork, requestId });
+    else rejectionCounter.add({ orgId, network: ofNetwork, requestId });
   });
   return refuseSignIn();
 }

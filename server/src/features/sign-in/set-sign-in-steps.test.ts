@@ -111,7 +111,7 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
 });
 
 describe('steps that would lock everyone out (AUTH-47)', () => {
-  const refusal = { status: 400, body: { error: { code: 'BAD_REQUEST' } } };
+  const error = { status: 400, body: { error: { code: 'BAD_REQUEST' } } };
   let app: TestApp;
   afterEach(() => app.close());
 
@@ -120,7 +120,7 @@ describe('steps that would lock everyone out (AUTH-47)', () => {
     const admin = await app.setUp();
     for (const steps of [[['otp']], [['oidc']], [['otp', 'oidc']], [['password'], ['otp']], [['oidc'], ['password']]]) {
       const authMethod = stepsOf(...(steps as Json));
-      expect(await admin.post(path, { authMethod }), JSON.stringify(steps)).toMatchObject(refusal);
+      expect(await admin.post(path, { authMethod }), JSON.stringify(steps)).toMatchObject(error);
     }
     expect((await admin.get('/orgAuthConfig/authMethods')).body.authMethods).toEqual(stepsOf(['password']));
     expect((await app.audit()).filter(({ action }) => action === 'sign-in.steps-set')).toEqual([]);
@@ -137,7 +137,7 @@ describe('steps that would lock everyone out (AUTH-47)', () => {
     const mary = app.with(tokens.accessToken);
     for (const steps of [stepsOf(['password']), stepsOf(['otp'], ['password'])]) {
       const refused = await mary.post(path, { authMethod: steps });
-      expect(refused).toMatchObject(refusal);
+      expect(refused).toMatchObject(error);
       expect(refused.body.message).toContain('password');
     }
     expect((await mary.post(path, { authMethod: stepsOf(['otp']) })).status).toBe(200);
@@ -154,7 +154,7 @@ describe('steps that would lock everyone out (AUTH-47)', () => {
     await gate.arrived;
     expect((await admin.delete('/settings/smtp')).status).toBe(200);
     gate.open();
-    expect(await answer).toMatchObject(refusal);
+    expect(await answer).toMatchObject(error);
     expect((await admin.get('/orgAuthConfig/authMethods')).body.authMethods).toEqual(stepsOf(['password']));
   });
 

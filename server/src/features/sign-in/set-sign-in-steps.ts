@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { signInStepsChangedMail } from '../../mail/notice-letters.ts';
@@ -54,7 +54,7 @@ function refuseLockOut(wanted: readonly SignInStep[], can: ReadonlySet<SignInMet
   for (const step of wanted) {
     const methods = methodsOf(step);
     if (!methods.some((method) => can.has(method))) {
-      throw new RefusedError('signInLocksOut', { params: { step: step.order, methods: methods.join(' or ') } });
+      throw new ApiError('signInLocksOut', { params: { step: step.order, methods: methods.join(' or ') } });
     }
   }
 }

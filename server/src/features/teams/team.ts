@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type InputProblem, RefusedError, refuseInput } from '../../base/errors.ts';
+import { ApiError, type InputProblem, refuseInput } from '../../base/errors.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import { id, idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
@@ -144,7 +144,7 @@ export function withCreator(named: readonly NamedMember[], creatorId: string): N
 
 /** Throws `teamOwnerNeeded` where the team would have no owner. Rule: TEAM-23. */
 export function requireOwner(named: readonly NamedMember[]): void {
-  if (!named.some(({ role }) => role === 'OWNER')) throw new RefusedError('teamOwnerNeeded');
+  if (!named.some(({ role }) => role === 'OWNER')) throw new ApiError('teamOwnerNeeded');
 }
 
 /** Throws `invalidInput`, naming the unknown ones, unless all named users exist. Rule: TEAM-24. */
@@ -191,8 +191,8 @@ export function requireRight<T extends { readonly role: TeamRole | null }>(
   right: keyof ReturnType<typeof rightsOf>,
 ): T {
   const rights = rightsOf(team?.role ?? null, isAdmin);
-  if (!team || !rights.canRead) throw new RefusedError('notFound');
-  if (!rights[right]) throw new RefusedError('teamRightMissing');
+  if (!team || !rights.canRead) throw new ApiError('notFound');
+  if (!rights[right]) throw new ApiError('teamRightMissing');
   return team;
 }
 

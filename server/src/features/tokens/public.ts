@@ -4,7 +4,7 @@ import type { CredentialRecord, Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { day } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
@@ -217,7 +217,7 @@ export async function revokeToken(
 ): Promise<number> {
   const { tokenId, orgId, ownerId, reason, actor, origin } = wish;
   const nowMs = services.clock.now();
-  if (!(await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs }))) throw new RefusedError('notFound');
+  if (!(await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs }))) throw new ApiError('notFound');
   const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: actor?.userId ?? null, reason, nowMs });
   const records = revoked.map((token) => ({
     ...auditedRevocation(token),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
@@ -27,7 +27,7 @@ export const revokeUserTokens = endpoint({
     const why = (body?.reason ?? query.reason) || 'Revoked by administrator';
     const revoked = await write(async (tx) => {
       const person = await selectActivePerson(tx, userId);
-      if (person?.orgId !== orgId) throw new RefusedError('notFound');
+      if (person?.orgId !== orgId) throw new ApiError('notFound');
       return revokeTokensOf(tx, services, { owner: { userId }, orgId, by: caller, reason: why, origin });
     });
     return { revoked };

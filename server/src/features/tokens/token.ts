@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { RefusedError, refuseScope } from '../../base/errors.ts';
+import { ApiError, refuseScope } from '../../base/errors.ts';
 import { idAnswer, timestamp } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
 
@@ -112,7 +112,7 @@ export function scopesFor(
   const wanted = [...new Set(asked)];
   const unknown = wanted.filter((name) => !grantable.has(name));
   if (unknown.length > 0) {
-    throw new RefusedError('scopeNotGrantable', { params: { scopes: unknown.slice(0, namedMax).join(' ') } });
+    throw new ApiError('scopeNotGrantable', { params: { scopes: unknown.slice(0, namedMax).join(' ') } });
   }
   const beyond = wanted.filter((name) => !passable.has(name));
   if (beyond.length > 0) throw refuseScope(beyond);

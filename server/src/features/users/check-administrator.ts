@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
 import { selectActiveUserRecord } from './user-store.ts';
@@ -15,7 +15,7 @@ export const checkAdministrator = endpoint({
   response: { 200: messageAnswer },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
     const record = await db.first(selectActiveUserRecord, { id });
-    if (record?.orgId !== orgId) throw new RefusedError('notFound');
+    if (record?.orgId !== orgId) throw new ApiError('notFound');
     return { message: 'You are an administrator' };
   },
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { refusals } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/refusals.ts';
 
 describe('POST /users', () => {
   let app: TestApp;
@@ -130,11 +130,11 @@ describe('POST /users', () => {
       return [status, body.error.code, body.message];
     };
     for (const given of [email, email.toUpperCase()]) {
-      expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailTaken.text]);
+      expect(await attempt(given)).toEqual([409, 'CONFLICT', apiErrors.emailTaken.text]);
     }
     await app.deleteUser(person.userId);
     for (const given of [email, email.toUpperCase()]) {
-      expect(await attempt(given)).toEqual([409, 'CONFLICT', refusals.emailOfDeletedUser.text]);
+      expect(await attempt(given)).toEqual([409, 'CONFLICT', apiErrors.emailOfDeletedUser.text]);
     }
   });
 

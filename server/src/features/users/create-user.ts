@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
@@ -32,7 +32,7 @@ export const createUser = endpoint({
     const { added, givenBack } = await write(async (tx) => {
       const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
       const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
-      if (holder) throw new RefusedError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
+      if (holder) throw new ApiError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });
       const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;
       await appendAudit(tx, services, { ...record, changes: changesBetween(null, auditedUser(added)) });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idAnswer } from '../../http/schemas.ts';
 import { emailAnswer } from '../../text/email-address.ts';
@@ -25,7 +25,7 @@ export const getInternalUser = endpoint({
   },
   async handle({ db }, { params: { id } }) {
     const user = await selectAnyUserById(db.read, id);
-    if (!user) throw new RefusedError('notFound');
+    if (!user) throw new ApiError('notFound');
     return {
       _id: user.id,
       fullName: user.full_name,

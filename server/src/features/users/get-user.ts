@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { recordFor, userRecord } from './user.ts';
@@ -17,7 +17,7 @@ export const getUser = endpoint({
   response: { 200: userRecord },
   async handle({ db }, { caller, params: { id } }) {
     const record = await db.first(selectActiveUserRecord, { id });
-    if (record?.orgId !== caller.orgId) throw new RefusedError('notFound');
+    if (record?.orgId !== caller.orgId) throw new ApiError('notFound');
     return recordFor(caller, record);
   },
 });

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { type addressAnswer, storedAddress } from '../../text/plain-text.ts';
 import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
@@ -85,7 +85,7 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): Person
     const after = applyChange(before, change, { nowMs, verifies: true });
     return { what: 'change', before, after, fields: Object.keys(change) };
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
+    if (!(error instanceof ApiError)) throw error;
     return { what: 'refuse', field: 'fullName', message: 'would be too long when composed of first and last name' };
   }
 }

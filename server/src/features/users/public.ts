@@ -3,7 +3,7 @@ import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { selectLocalAddresses } from '../../audit-log/local-addresses.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug, takeNumbers } from '../../db/counters.ts';
@@ -118,11 +118,11 @@ export async function restorePerson(
   services: Services,
   { deleted, by, origin }: { readonly deleted: StoredUser; readonly by: Principal; readonly origin: Origin },
 ): Promise<{ readonly user: StoredUser; readonly revokedTokens: number }> {
-  if (deleted.erased_at !== null) throw new RefusedError('notFound');
+  if (deleted.erased_at !== null) throw new ApiError('notFound');
   const { id: userId, org_id: orgId, email, full_name: fullName } = deleted;
   const nowMs = services.clock.now();
   const isInAdmin = by.kind === 'token' && (await isInDefaultGroup(tx, { orgId, userId, type: 'admin' }));
-  if (isInAdmin) throw new RefusedError('administratorBySession');
+  if (isInAdmin) throw new ApiError('administratorBySession');
   const user = restoredUser(deleted, nowMs);
   await updateUser(tx, user);
   await joinDefaultGroup(tx, { orgId, userId, type: 'everyone' });
@@ -146,7 +146,7 @@ export async function removePerson(
   { user, by, origin }: { readonly user: StoredUser; readonly by: Principal; readonly origin: Origin },
 ): Promise<void> {
   const { id: userId, org_id: orgId, email } = user;
-  if (await isInDefaultGroup(tx, { orgId, userId, type: 'admin' })) throw new RefusedError('administratorNotDeletable');
+  if (await isInDefaultGroup(tx, { orgId, userId, type: 'admin' })) throw new ApiError('administratorNotDeletable');
   const nowMs = services.clock.now();
   await updateUser(tx, deletedUser(user, by.userId, nowMs));
   await leaveAllGroups(tx, userId);
@@ -158,7 +158,7 @@ export async function removePerson(
 /** Returns an active user of an organization with all columns; throws `notFound` for any other id. */
 export async function requirePerson(read: Reader, orgId: string, id: string): Promise<StoredUser> {
   const user = await selectUserById(read, id);
-  if (user?.org_id !== orgId) throw new RefusedError('notFound');
+  if (user?.org_id !== orgId) throw new ApiError('notFound');
   return user;
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { restorePerson } from './public.ts';
@@ -21,8 +21,8 @@ export const restoreUser = endpoint({
     const { orgId } = caller;
     const user = await write(async (tx) => {
       const deleted = await selectAnyUserById(tx, id);
-      if (deleted?.org_id !== orgId) throw new RefusedError('notFound');
-      if (!deleted.is_deleted) throw new RefusedError('userActive');
+      if (deleted?.org_id !== orgId) throw new ApiError('notFound');
+      if (!deleted.is_deleted) throw new ApiError('userActive');
       const { user, revokedTokens } = await restorePerson(tx, services, { deleted, by: caller, origin });
       const changes = { isDeleted: { before: true, after: false } };
       const record = { action: 'user.restored', orgId, actor: caller, subjectId: id, origin, changes } as const;

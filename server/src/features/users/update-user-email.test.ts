@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
-import { refusals } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/refusals.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -76,7 +76,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     for (const caller of [admin, client, await client.token({ scopes: ['user:write'] })]) {
       for (const taken of [moved.email, moved.email.toUpperCase()]) {
         const answer = await change(caller, id, taken);
-        expect([...code(answer), answer.body.message]).toEqual([409, 'CONFLICT', refusals.emailTaken.text]);
+        expect([...code(answer), answer.body.message]).toEqual([409, 'CONFLICT', apiErrors.emailTaken.text]);
       }
     }
     expect((await admin.get(`/users/${id}`)).body.email).toBe(email);

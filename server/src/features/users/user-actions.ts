@@ -1,5 +1,5 @@
 import type { ForCaller } from '../../access/confirmation.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import type { Services } from '../../services.ts';
@@ -41,7 +41,7 @@ export async function edit(services: Services, { caller, write, params: { id }, 
   });
   const work = async (tx: Tx) => {
     const before = await selectUserById(tx, id);
-    if (before?.org_id !== orgId) throw new RefusedError('notFound');
+    if (before?.org_id !== orgId) throw new ApiError('notFound');
     await requireProof(tx, proof);
     const verifies = caller.kind === 'session' && caller.userId !== id;
     const after = applyChange(before, change, { nowMs: services.clock.now(), verifies });
@@ -49,7 +49,7 @@ export async function edit(services: Services, { caller, write, params: { id }, 
     const move = { orgId, emails: [after.email], exceptId: id, by: caller, origin };
     const givenBack = isMoving && verifies ? await giveBackAddresses(tx, services, move) : [];
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
-    if (holder) throw new RefusedError('emailTaken');
+    if (holder) throw new ApiError('emailTaken');
     await changePerson(tx, services, { before, after, by: caller, origin, details: { fields: Object.keys(change) } });
     const issuing = { userId: id, by: caller, isProved: proof !== null };
     const confirmation = isMoving && canMail ? await issueConfirmation(tx, services, issuing) : null;
@@ -57,9 +57,9 @@ export async function edit(services: Services, { caller, write, params: { id }, 
   };
   const done = await write(work).catch(async (error: unknown) => {
     const { email } = change;
-    const canOffer = email !== undefined && canMail && error instanceof RefusedError && error.refusal === 'emailTaken';
+    const canOffer = email !== undefined && canMail && error instanceof ApiError && error.errorName === 'emailTaken';
     const isOffered = canOffer && (await offerAddress(services, { caller, write, userId: id, email }));
-    throw isOffered ? new RefusedError('emailHeldUnverified') : error;
+    throw isOffered ? new ApiError('emailHeldUnverified') : error;
   });
   const { before, after, givenBack, confirmation } = done;
   if (before.email !== after.email) {

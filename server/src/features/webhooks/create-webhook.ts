@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { readSpan } from '../../outbox/event-log.ts';
 import { insertRelay } from '../../outbox/relay/relay-store.ts';
@@ -41,7 +41,7 @@ export const createWebhook = endpoint({
     const made = await write(async (tx) => {
       const nowMs = clock.now();
       if ((await selectWebhooks(tx, nowMs)).length >= webhooksMax) {
-        throw new RefusedError('tooManyWebhooks', { params: { max: webhooksMax } });
+        throw new ApiError('tooManyWebhooks', { params: { max: webhooksMax } });
       }
       const span = await readSpan(tx);
       if (body.after !== undefined) requireAfter(body.after, { ...span, max: span.newest });

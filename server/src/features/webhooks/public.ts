@@ -1,7 +1,7 @@
 import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
-import { RefusedError, refuseInput } from '../../base/errors.ts';
+import { ApiError, refuseInput } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -45,7 +45,7 @@ export async function requireWebhook(
   id: string,
 ): Promise<StoredWebhook> {
   const webhook = await selectWebhook(read, id, clock.now());
-  if (!webhook) throw new RefusedError('notFound');
+  if (!webhook) throw new ApiError('notFound');
   return webhook;
 }
 
@@ -54,7 +54,7 @@ export async function requireWebhook(
  * the token that the webhook ends with. Rule: SCOPE-26.
  */
 export function requireMaker(caller: Principal, { createdByToken }: StoredWebhook): void {
-  if (caller.kind === 'token' && caller.tokenId !== createdByToken) throw new RefusedError('webhookOfOthers');
+  if (caller.kind === 'token' && caller.tokenId !== createdByToken) throw new ApiError('webhookOfOthers');
 }
 
 /** Rejects an address that no message could ever reach, as far as that is known at once. Rule: EVENT-24. */

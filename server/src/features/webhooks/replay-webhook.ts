@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageAnswer } from '../../http/schemas.ts';
@@ -35,7 +35,7 @@ async function askAgain(
   asked: { readonly relay: string; readonly eventId: string },
 ) {
   const event = await readEventById(tx, asked.eventId);
-  if (!event) throw new RefusedError('notFound');
+  if (!event) throw new ApiError('notFound');
   const nowMs = clock.now();
   await upsertDeadLetter(tx, {
     id: newId(),

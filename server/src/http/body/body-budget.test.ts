@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { Scope } from '../../base/scope.ts';
 import { bodyBudgets } from './body-budget.ts';
 
@@ -39,7 +39,7 @@ describe('memory for bodies on their way (HTTP-30)', () => {
     const { known } = bodyBudgets();
     const held = Array.from({ length: 16 }, () => reserve(known, announced(mebibyte), 'a'));
     const refused = () => reserve(known, announced(16_385), 'a');
-    expect(refused).toThrow(RefusedError);
+    expect(refused).toThrow(ApiError);
     expect(() => reserve(known, announced(mebibyte), 'b')).not.toThrow();
     held[0]?.end();
     expect(refused).not.toThrow();
@@ -61,7 +61,7 @@ describe('memory for bodies on their way (HTTP-30)', () => {
   it('a body in chunks may become as large as any', () => {
     const { unknown } = bodyBudgets();
     for (let count = 0; count < 16; count += 1) reserve(unknown, chunked, 'a');
-    expect(() => reserve(unknown, chunked, 'a')).toThrow(RefusedError);
+    expect(() => reserve(unknown, chunked, 'a')).toThrow(ApiError);
   });
 
   it('what is given back can be had again, to the last byte', () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import type { Scope } from '../../base/scope.ts';
 import { Shares } from '../../base/shares.ts';
 
@@ -45,7 +45,7 @@ class BodyBudget {
     if (bytes <= freeBytes) return;
     if (this.#held.of(sender) + bytes > ofOneBytesMax) throw refuseTooMany(ofOneBytesMax, retryAfterSeconds);
     if (this.#held.all + bytes > this.#bytesMax) {
-      throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+      throw new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
     }
     this.#held.take(scope(), sender, bytes);
   }

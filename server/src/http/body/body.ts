@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { isUpload } from '../media.ts';
 import { bodyBytesMax, readJsonBody, refuseSize } from '../request-rules.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
@@ -23,7 +23,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
   return new Promise((resolve, reject) => {
     // An aborted message emits no further events, and would be awaited for ever.
     if (message.destroyed && !message.complete) {
-      reject(message.errored ?? new RefusedError('unreadableRequest'));
+      reject(message.errored ?? new ApiError('unreadableRequest'));
       return;
     }
     const chunks: Buffer[] = [];
@@ -35,12 +35,12 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
       // The rest is discarded.
       message.off('data', onData);
       chunks.length = 0;
-      reject(new RefusedError('bodyTooLarge', { params: { limit }, headers: { connection: 'close' } }));
+      reject(new ApiError('bodyTooLarge', { params: { limit }, headers: { connection: 'close' } }));
     };
     message.on('data', onData);
     message.once('end', () => resolve(Buffer.concat(chunks)));
     message.once('error', reject);
-    message.once('close', () => reject(new RefusedError('unreadableRequest')));
+    message.once('close', () => reject(new ApiError('unreadableRequest')));
   });
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../../test/support/made-forms.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { readUpload } from './upload.ts';
 
 /** The file as text, or the refusal's name and what it says of the file. Anything else is thrown on. */
@@ -9,8 +9,8 @@ async function read(form: Buffer, contentType = formType): Promise<string> {
   try {
     return Buffer.from((await readUpload(contentType, form)) ?? 'nothing').toString('latin1');
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    return error.details ? `${error.status} ${error.details[0]?.message}` : `${error.status} ${error.refusal}`;
+    if (!(error instanceof ApiError)) throw error;
+    return error.details ? `${error.status} ${error.details[0]?.message}` : `${error.status} ${error.errorName}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { boundary, bytesOf, disposition, formEnd, formOf, formType, part } from '../../../test/support/made-forms.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
 
 const fileBytesMax = 1_048_576;
@@ -9,8 +9,8 @@ async function read(form: Buffer, contentType = formType): Promise<string> {
   try {
     return Buffer.from((await readUpload(contentType, form)) ?? 'nothing').toString('latin1');
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    return error.details ? `${error.status} ${error.details[0]?.message}` : `${error.status} ${error.refusal}`;
+    if (!(error instanceof ApiError)) throw error;
+    return error.details ? `${error.status} ${error.details[0]?.message}` : `${error.status} ${error.errorName}`;
   }
 }
 
@@ -100,8 +100,8 @@ describe('the one file of a form (PICTURE-8)', () => {
     ['no boundary at all', bytesOf('PNG'), incomplete],
     ['line feeds for line breaks', bytesOf((part('PNG') + formEnd).replaceAll('\r\n', '\n')), incomplete],
     ['another boundary', bytesOf((part('PNG') + formEnd).replaceAll(boundary, 'other')), incomplete],
-  ])('refused: %s', async (_, form, refusal) => {
-    expect(await read(form)).toBe(refusal);
+  ])('refused: %s', async (_, form, error) => {
+    expect(await read(form)).toBe(error);
   });
 
   it('an empty body is no body, whatever its type', async () => {

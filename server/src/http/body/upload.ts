@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { MIMEType } from 'node:util';
 import { second } from '../../base/clock.ts';
-import { RefusedError, refuseInput } from '../../base/errors.ts';
+import { ApiError, refuseInput } from '../../base/errors.ts';
 
 /** Bytes of an uploaded file. Rule: PICTURE-9. */
 const fileBytesMax = 1_048_576;
@@ -16,7 +16,7 @@ const contentTypeMax = 256;
 const boundaryForm = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/;
 const limits = { fieldSize: 1_024, fileSize: fileBytesMax + 1, headerPairs: 20, headerSize: 16_384 };
 
-function refuseForm(problem: string): RefusedError {
+function refuseForm(problem: string): ApiError {
   return refuseInput({ field: `body.${field}`, message: problem });
 }
 
@@ -38,7 +38,7 @@ function readType(contentType: string): MIMEType | null {
 /** Returns the boundary between the parts of a form. */
 function boundaryOf(contentType: string | undefined): string {
   const type = readType(contentType ?? '');
-  if (type?.essence !== 'multipart/form-data') throw new RefusedError('bodyNotForm');
+  if (type?.essence !== 'multipart/form-data') throw new ApiError('bodyNotForm');
   const boundary = type.params.get('boundary');
   if (boundary === null || !boundaryForm.test(boundary)) throw refuseForm('must be sent in a form with a boundary');
   return boundary;
@@ -114,6 +114,6 @@ export async function readUpload(contentType: string | undefined, form: Buffer):
   if (!part) throw refuseForm('is required');
   if (part.name !== field) throw refuseForm('is required: a file, in a field of this name');
   const bytes = cut ? cut.content : await part.bytes;
-  if (bytes.length > fileBytesMax) throw new RefusedError('fileTooLarge', { params: { limit: fileBytesMax } });
+  if (bytes.length > fileBytesMax) throw new ApiError('fileTooLarge', { params: { limit: fileBytesMax } });
   return bytes;
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { isFormType, readForm } from './url-form.ts';
 
 /** Parses a form, or returns the error text. */
@@ -8,7 +8,7 @@ function read(form: string | Buffer): unknown {
   try {
     return readForm(Buffer.from(form as string));
   } catch (error) {
-    if (error instanceof RefusedError && error.status === 400) return error.message;
+    if (error instanceof ApiError && error.status === 400) return error.message;
     throw error;
   }
 }

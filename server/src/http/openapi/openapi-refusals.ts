@@ -1,9 +1,9 @@
-import { refusals } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/refusals.ts';
 
 type Json = Record<string, unknown>;
 
 /** An error of most endpoints. Rule: ERR-2. */
-export const refusalSchema: Json = {
+export const errorSchema: Json = {
   type: 'object',
   required: ['message', 'error'],
   properties: {
@@ -21,7 +21,7 @@ export const refusalSchema: Json = {
       type: 'object',
       required: ['code', 'message', 'requestId'],
       properties: {
-        code: { type: 'string', enum: [...new Set(Object.values(refusals).map(({ code }) => code))] },
+        code: { type: 'string', enum: [...new Set(Object.values(apiErrors).map(({ code }) => code))] },
         message: { type: 'string' },
         requestId: { type: 'string' },
         details: {
@@ -41,7 +41,7 @@ export const refusalSchema: Json = {
 };
 
 /** An error of an OAuth endpoint (RFC 6749, section 5.2). Rule: ERR-5. */
-export const oauthRefusalSchema: Json = {
+export const oauthErrorSchema: Json = {
   type: 'object',
   required: ['error'],
   properties: { error: { type: 'string' }, error_description: { type: 'string' } },
@@ -49,7 +49,7 @@ export const oauthRefusalSchema: Json = {
 };
 
 /** An error of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
-export const rpcRefusalSchema: Json = {
+export const rpcErrorSchema: Json = {
   type: 'object',
   required: ['jsonrpc', 'id', 'error'],
   properties: {

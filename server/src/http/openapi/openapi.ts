@@ -3,7 +3,7 @@ import type { Policy } from '../../access/policy.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { answerForms, isUpload } from '../media.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
-import { errorMessageAnswer, oauthRefusalSchema, refusalSchema, rpcRefusalSchema } from './openapi-refusals.ts';
+import { errorMessageAnswer, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-refusals.ts';
 
 type Json = Record<string, unknown>;
 
@@ -143,7 +143,7 @@ function answers(endpoint: AnyEndpoint): Json {
   return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedAnswer } : {}) };
 }
 
-function refusalOf({ isOAuth, isMcp }: AnyEndpoint): string {
+function errorOf({ isOAuth, isMcp }: AnyEndpoint): string {
   if (isMcp) return 'RpcError';
   return isOAuth ? 'OAuthError' : 'ApiError';
 }
@@ -188,7 +188,7 @@ function operation(endpoint: AnyEndpoint): Json {
     responses: {
       ...answers(endpoint),
       ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageAnswer])),
-      default: { $ref: `#/components/responses/${refusalOf(endpoint)}` },
+      default: { $ref: `#/components/responses/${errorOf(endpoint)}` },
     },
   };
 }
@@ -218,7 +218,7 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
         client: { type: 'http', scheme: 'basic', description: 'The clientId and clientSecret of a service client' },
         service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
       },
-      schemas: { ApiError: refusalSchema, OAuthError: oauthRefusalSchema, RpcError: rpcRefusalSchema },
+      schemas: { ApiError: errorSchema, OAuthError: oauthErrorSchema, RpcError: rpcErrorSchema },
       responses: {
         OAuthError: refusedAs('OAuthError'),
         ApiError: refusedAs('ApiError'),

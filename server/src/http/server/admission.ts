@@ -3,7 +3,7 @@ import { readBearer } from '../../access/bearer.ts';
 import { admit, type Policy } from '../../access/policy.ts';
 import type { Principal, ServicePrincipal } from '../../access/principal.ts';
 import type { AuthenticateService } from '../../access/scoped-tokens.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 import { type Limits, networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
@@ -23,7 +23,7 @@ declare module 'fastify' {
  */
 export function countBadCredential(limits: Limits, error: unknown, network: string): void {
   // Wrong passwords have a slow-down of their own.
-  const isCounted = error instanceof RefusedError && error.status === 401 && error.refusal !== 'signInRefused';
+  const isCounted = error instanceof ApiError && error.status === 401 && error.errorName !== 'signInRefused';
   if (isCounted) limits.countBadCredential(networkOf(network));
 }
 
@@ -48,7 +48,7 @@ async function proveEither(prove: Authenticators, authorization: string | undefi
   try {
     return await prove.person(authorization);
   } catch (error) {
-    if (!(error instanceof RefusedError && error.refusal === 'tokenInvalid')) throw error;
+    if (!(error instanceof ApiError && error.errorName === 'tokenInvalid')) throw error;
     return prove.service(authorization);
   }
 }
@@ -70,11 +70,11 @@ export function prover(policy: Policy, prove: Authenticators): Prove {
  * Adds the address of the metadata to the error of an agent that is not admitted (RFC 9728, section 5.1). Rule: MCP-3.
  */
 function withMetadata(error: unknown, baseUrl: string): unknown {
-  if (!(error instanceof RefusedError && error.status === 401)) return error;
+  if (!(error instanceof ApiError && error.status === 401)) return error;
   const known = /error="[^"]*"/.exec(error.headers['www-authenticate'] ?? '')?.[0];
   const metadata = `resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/mcp"`;
   const challenge = `Bearer ${metadata}${known === undefined ? '' : `, ${known}`}`;
-  return new RefusedError(error.refusal, { headers: { ...error.headers, 'www-authenticate': challenge } });
+  return new ApiError(error.errorName, { headers: { ...error.headers, 'www-authenticate': challenge } });
 }
 
 /**

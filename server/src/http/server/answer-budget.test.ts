@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../access/principal.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { answerBudgets } from './answer-budget.ts';
 
 const mebibyte = 1_048_576;
@@ -25,7 +25,7 @@ describe('memory for answers that wait for their readers (HTTP-34)', () => {
       reply.send('x'.repeat(Number(request.query.size) * mebibyte));
     });
     app.setErrorHandler((error, _, reply) => {
-      if (!(error instanceof RefusedError)) throw error;
+      if (!(error instanceof ApiError)) throw error;
       reply.code(error.status).headers(error.headers).send('refused');
     });
     url = await app.listen({ host: '127.0.0.1', port: 0 });

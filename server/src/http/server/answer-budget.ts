@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { Shares } from '../../base/shares.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { clientAddress } from '../client-address.ts';
@@ -33,7 +33,7 @@ class AnswerBudget {
     if (this.#held.of(reader) + bytes > this.#ofOneBytesMax)
       throw refuseTooMany(this.#ofOneBytesMax, retryAfterSeconds);
     if (this.#held.all + bytes > this.#bytesMax) {
-      throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+      throw new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
     }
     return this.#held;
   }

@@ -8,7 +8,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
@@ -133,7 +133,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
   const answerCrossOrigin = crossOriginRules(corsOrigins);
   const unrouted = ({ url, params, is404 }: FastifyRequest) => {
     if (is404) return noRoute(url);
-    return hasEmptyParam(url, params) ? new RefusedError('notFound') : undefined;
+    return hasEmptyParam(url, params) ? new ApiError('notFound') : undefined;
   };
   return (request, reply, done) => {
     request.startedMs = performance.now();
@@ -146,7 +146,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
     // A liveness check that got 503 would restart a busy process.
     if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
       request.isTurnedAway = true;
-      done(new RefusedError('overloaded', { headers: { 'retry-after': '1' } }));
+      done(new ApiError('overloaded', { headers: { 'retry-after': '1' } }));
       return;
     }
     checkMessage(request.raw, bodyBytesOf(request));
@@ -196,7 +196,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('isTurnedAway', false);
   app.decorateRequest('scope', null);
   const isTooLate = loadGate(app.server, log, parts.waitMsMax);
-  let noRoute: NoRoute = () => new RefusedError('notFound');
+  let noRoute: NoRoute = () => new ApiError('notFound');
   app.addHook(
     'onRequest',
     firstRules({
@@ -217,7 +217,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addContentTypeParser('*', parseBody);
   app.setErrorHandler(answerError({ log, metrics: services.metrics }));
   app.setNotFoundHandler(() => {
-    throw new RefusedError('notFound');
+    throw new ApiError('notFound');
   });
   app.addHook('onRoute', refuseUndeclared);
   const budgets = bodyBudgets();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Services } from '../../services.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
@@ -53,7 +53,7 @@ function addMetrics(app: FastifyInstance, services: Services): void {
     const isMeantHere = loopbackHost.test(request.headers.host ?? '');
     const isLocal = loopback.test(request.socket.remoteAddress ?? '') && isMeantHere && !isForwarded;
     const { config, metrics } = services;
-    if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new RefusedError('notFound');
+    if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new ApiError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);
     return text;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 
 const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
@@ -44,12 +44,12 @@ function pathOf(url: string): string {
 }
 
 /** A known address with another method is 405 and says which methods it takes. Rule: ERR-19. */
-function refusalFor(methods: readonly string[]): RefusedError {
-  return new RefusedError('methodNotAllowed', { headers: { allow: methods.join(', ') } });
+function errorFor(methods: readonly string[]): ApiError {
+  return new ApiError('methodNotAllowed', { headers: { allow: methods.join(', ') } });
 }
 
 /** Why a request has no route: its address takes other methods, or nothing is there. */
-export type NoRoute = (url: string) => RefusedError;
+export type NoRoute = (url: string) => ApiError;
 
 /**
  * Rejects requests that have no route, with the reason. The router need not have every address once for each method:
@@ -72,7 +72,7 @@ export function refuseOtherMethods(
     const hidden = known.filter((other) => overlap(parts, other.parts) && isPreferred(parts, other.parts));
     const taken = new Set(hidden.flatMap((other) => other.methods).filter((method) => !methods.includes(method)));
     const refuse = () => {
-      throw refusalFor(methods);
+      throw errorFor(methods);
     };
     if (taken.size > 0) {
       app.route({ method: [...taken], url, config: { open: 'refusal' }, onRequest: refuse, handler: refuse });
@@ -82,6 +82,6 @@ export function refuseOtherMethods(
     const asked = pathOf(url).split('/');
     const [first, ...others] = known.filter(({ parts }) => isAt(asked, parts));
     const closest = others.reduce((best, one) => (best && isPreferred(one.parts, best.parts) ? one : best), first);
-    return closest ? refusalFor(closest.methods) : new RefusedError('notFound');
+    return closest ? errorFor(closest.methods) : new ApiError('notFound');
   };
 }

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal, ServicePrincipal } from '../../access/principal.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import { type OpenStream, StreamedText } from '../media.ts';
 import { type Streams, streams } from './streams.ts';
 
@@ -61,7 +61,7 @@ beforeEach(async () => {
     return open.write(text, { request, reply, stillAdmitted: async () => {} });
   });
   app.setErrorHandler((error, _, reply) => {
-    if (!(error instanceof RefusedError)) throw error;
+    if (!(error instanceof ApiError)) throw error;
     reply.code(error.status).headers(error.headers).type('application/json').send({ code: error.code });
   });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

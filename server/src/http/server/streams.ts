@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { RefusedError, refuseTooMany } from '../../base/errors.ts';
+import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { Shares } from '../../base/shares.ts';
 import type { StreamedText } from '../media.ts';
 import { scopeOf } from './request-scope.ts';
@@ -43,7 +43,7 @@ export function streams(log: Logger): Streams {
   function admitReader(reader: string): void {
     if (readers.of(reader) >= openMaxEach) throw refuseTooMany(openMaxEach, retryAfterSeconds);
     if (readers.all < openMax) return;
-    throw new RefusedError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
+    throw new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
   }
 
   return {

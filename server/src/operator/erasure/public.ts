@@ -29,7 +29,7 @@ type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
 };
 
 /** The reason why a user cannot be erased. */
-export type ErasureRefusal = 'noSuchUser' | 'userNotDeleted' | 'userErased';
+export type ErasureError = 'noSuchUser' | 'userNotDeleted' | 'userErased';
 
 /** Outcome of an erasure. */
 export interface Erasure {
@@ -44,7 +44,7 @@ export interface Erasure {
 export async function findErasable(
   read: Reader,
   userId: string,
-): Promise<{ readonly slug: string; readonly orgId: string } | ErasureRefusal> {
+): Promise<{ readonly slug: string; readonly orgId: string } | ErasureError> {
   const user = await selectErasable(read, userId);
   if (!user) return 'noSuchUser';
   if (user.isDeleted === 0) return 'userNotDeleted';
@@ -58,7 +58,7 @@ export async function findErasable(
 export function erasePerson(
   services: OperatorServices,
   { userId, origin }: { readonly userId: string; readonly origin: Origin },
-): Promise<Erasure | ErasureRefusal> {
+): Promise<Erasure | ErasureError> {
   return services.db.transaction(async (tx) => {
     const user = await findErasable(tx, userId);
     if (typeof user === 'string') return user;

@@ -1,6 +1,6 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
-import { RefusedError } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
@@ -117,6 +117,6 @@ export async function revokeImportedToken(
     await revokeToken(tx, services, { tokenId: token.id, orgId, ownerId: null, reason, actor: null, origin });
   } catch (error) {
     // It descends from one that was revoked just before.
-    if (!(error instanceof RefusedError && error.refusal === 'notFound')) throw error;
+    if (!(error instanceof ApiError && error.errorName === 'notFound')) throw error;
   }
 }

@@ -16,7 +16,7 @@ type OperatorServices = Pick<AllServices, 'db' | 'clock' | 'newId'> & {
 };
 
 /** The reason why no link could be made. */
-export type RecoveryRefusal = 'noOrganization' | 'noSuchAdministrator' | 'passwordsOff';
+export type RecoveryError = 'noOrganization' | 'noSuchAdministrator' | 'passwordsOff';
 
 /** A way back in. */
 export interface Recovery {
@@ -46,7 +46,7 @@ export function recoverAdministrator(
     resetSignIn,
     origin,
   }: { readonly email: string | null; readonly resetSignIn: boolean; readonly origin: Origin },
-): Promise<Recovery | RecoveryRefusal> {
+): Promise<Recovery | RecoveryError> {
   return services.db.transaction(async (tx) => {
     const organization = await selectActiveOrganization(tx);
     if (!organization) return 'noOrganization';

@@ -44,7 +44,7 @@ const skippedEvents = 1_000_000;
 /** Why the present store cannot tell what ended since a back-up was made. */
 type JournalFault = 'otherOrganization' | 'otherLog' | 'otherTables';
 /** Why nothing is carried over. */
-export type CarryRefusal = JournalFault | 'noAdministrator';
+export type CarryOverError = JournalFault | 'noAdministrator';
 
 /** State that a restored store took over from the present one. */
 export interface Carried {
@@ -105,7 +105,7 @@ async function faultOf(tx: Tx, schema: number): Promise<JournalFault | null> {
  * again. Rules: CLI-27, CLI-28.
  * @param schema the version that the back-up was made with, before it was migrated
  */
-export async function carryOver(tx: Tx, services: WritingServices, schema: number): Promise<Carried | CarryRefusal> {
+export async function carryOver(tx: Tx, services: WritingServices, schema: number): Promise<Carried | CarryOverError> {
   const fault = await faultOf(tx, schema);
   if (fault) return fault;
   const ended = await selectCarriedOver(tx);
