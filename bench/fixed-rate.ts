@@ -22,10 +22,10 @@ export function send({ port, path, method, headers }: Request, body: Buffer): Pr
   return new Promise((resolve) => {
     const failed = (error: Error) => resolve({ status: error.message, headers: {} });
     const options = { agent, host: '127.0.0.1', port, path, method };
-    const sent = request({ ...options, headers: { ...headers, 'content-length': body.length } }, (answer) => {
-      answer.resume();
-      answer.once('end', () => resolve({ status: String(answer.statusCode), headers: answer.headers }));
-      answer.once('error', failed);
+    const sent = request({ ...options, headers: { ...headers, 'content-length': body.length } }, (response) => {
+      response.resume();
+      response.once('end', () => resolve({ status: String(response.statusCode), headers: response.headers }));
+      response.once('error', failed);
     });
     sent.once('error', failed);
     sent.end(body);
@@ -46,14 +46,14 @@ interface Rate {
 export function actAtRate({ perSecond, good }: Rate, act: (place: number) => Promise<string>): void {
   const startedAt = performance.now();
   const pending: Promise<void>[] = [];
-  const answers: Record<string, number> = {};
+  const responses: Record<string, number> = {};
   const goodMs: number[] = [];
 
   async function actOnce(): Promise<void> {
     const sentAt = performance.now();
-    const answer = await act(pending.length);
-    answers[answer] = (answers[answer] ?? 0) + 1;
-    if (answer === good) goodMs.push(performance.now() - sentAt);
+    const response = await act(pending.length);
+    responses[response] = (responses[response] ?? 0) + 1;
+    if (response === good) goodMs.push(performance.now() - sentAt);
   }
 
   // Counted from the start: a timer of 1/perSecond would fall behind on a machine that has other things to do.
@@ -67,7 +67,7 @@ export function actAtRate({ perSecond, good }: Rate, act: (place: number) => Pro
     const seconds = (performance.now() - startedAt) / 1000;
     await Promise.all(pending);
     const medianMs = goodMs.length === 0 ? null : median(goodMs);
-    const done: WorkDone = { perSecond: pending.length / seconds, answers, medianMs };
+    const done: WorkDone = { perSecond: pending.length / seconds, answers: responses, medianMs };
     console.log(JSON.stringify(done));
     agent.destroy();
   };

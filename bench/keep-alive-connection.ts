@@ -10,14 +10,14 @@ interface Options {
   readonly request: Buffer;
   readonly expectedBody: Buffer;
   onReady(connection: KeepAliveConnection): void;
-  onAnswer(latencyMs: number): void;
+  onResponse(latencyMs: number): void;
   onBroken(error: Error): void;
 }
 
 /**
  * One keep-alive connection with at most one request outstanding, always of the same bytes. `onReady(connection)` is
  * called when the connection is open and after each complete answer: from then on it may `send()`, until it is ended.
- * `onAnswer(latencyMs)` is called for each complete answer. Every status must be 200, and every 64th body must equal
+ * `onResponse(latencyMs)` is called for each complete answer. Every status must be 200, and every 64th body must equal
  * `expectedBody` (as must the first); otherwise, and when the server closes the connection, `onBroken(error)` is called
  * once and nothing further is sent.
  */
@@ -88,7 +88,7 @@ export class KeepAliveConnection {
       throw new Error(`an answer has another body: ${bytes.toString('latin1', bodyStart, bodyStart + 300)}`);
     }
     this.#pending = Buffer.alloc(0);
-    this.#options.onAnswer(performance.now() - this.#sentAt);
+    this.#options.onResponse(performance.now() - this.#sentAt);
     this.#options.onReady(this);
   }
 

@@ -39,10 +39,10 @@ function startWork({ script, orders }: Work): () => Promise<WorkDone> {
   };
 }
 
-function requireWork({ name, good, orders }: Work, { answers, perSecond }: WorkDone): void {
-  const unexpected = Object.keys(answers).find((answer) => ![good, '503'].includes(answer));
+function requireWork({ name, good, orders }: Work, { answers: responses, perSecond }: WorkDone): void {
+  const unexpected = Object.keys(responses).find((response) => ![good, '503'].includes(response));
   if (unexpected !== undefined) throw new Error(`one of the ${name} was answered ${unexpected}`);
-  if (!answers[good]) throw new Error(`not one of the ${name} was answered ${good}`);
+  if (!responses[good]) throw new Error(`not one of the ${name} was answered ${good}`);
   if (perSecond < orders.perSecond * rateShareMin) {
     throw new Error(`only ${perSecond.toFixed(1)} ${name} a second could be sent, not ${orders.perSecond}`);
   }
@@ -66,8 +66,8 @@ const turnText = ({ p50Ms, p99Ms, lateP99Ms = 0, serverCpuShare, serverWaitShare
     `generator late by ${lateP99Ms.toFixed(1)} ms at p99)`,
   ].join(' ');
 
-const workText = ({ name, good }: Work, { answers, medianMs }: WorkDone) =>
-  `${name}: ${answers[good] ?? 0} × ${good}, ${answers['503'] ?? 0} × 503, median ${Math.round(medianMs ?? Number.NaN)} ms`;
+const workText = ({ name, good }: Work, { answers: responses, medianMs }: WorkDone) =>
+  `${name}: ${responses[good] ?? 0} × ${good}, ${responses['503'] ?? 0} × 503, median ${Math.round(medianMs ?? Number.NaN)} ms`;
 
 interface Options {
   readonly id: string;

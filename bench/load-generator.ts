@@ -114,7 +114,7 @@ function run(orders: LoadOrders): Promise<LoadResult> {
       request: requestBytes(orders),
       expectedBody: Buffer.from(orders.expectedBody, 'base64'),
       onReady: (connection: KeepAliveConnection) => (pace === null ? connection.send() : pace.ready(connection)),
-      onAnswer: (latencyMs: number) => window.add(latencyMs),
+      onResponse: (latencyMs: number) => window.add(latencyMs),
       onBroken: reject,
     };
     for (let count = 0; count < orders.connections; count++) connections.push(new KeepAliveConnection(options));

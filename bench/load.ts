@@ -18,10 +18,10 @@ const leadInSeconds = 0.5;
 /** The body that `server` answers to what the generator will ask; throws when the status isn't 200. */
 export async function fetchBody({ name, port, path, headers, payload }: Target): Promise<Buffer> {
   const sent = payload === undefined ? {} : { method: 'POST', body: payload };
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers, ...sent });
-  const body = Buffer.from(await answer.arrayBuffer());
-  if (answer.status !== 200)
-    throw new Error(`${name} answered ${answer.status}: ${body.toString('utf8').slice(0, 300)}`);
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers, ...sent });
+  const body = Buffer.from(await response.arrayBuffer());
+  if (response.status !== 200)
+    throw new Error(`${name} answered ${response.status}: ${body.toString('utf8').slice(0, 300)}`);
   return body;
 }
 

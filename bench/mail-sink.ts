@@ -1,7 +1,7 @@
 // A mail server in a process of its own that takes every mail and forgets it. Prints its port as soon as it listens.
 import { createServer } from 'node:net';
 
-const answers: Readonly<Record<string, string>> = {
+const responses: Readonly<Record<string, string>> = {
   EHLO: '250 sink',
   MAIL: '250 ok',
   RCPT: '250 ok',
@@ -22,7 +22,7 @@ const server = createServer((socket) => {
       if (at === -1) return;
       const command = held.slice(0, 4).toUpperCase();
       held = held.slice(at + mark.length);
-      socket.write(`${inData ? '250 taken' : (answers[command] ?? '250 ok')}\r\n`);
+      socket.write(`${inData ? '250 taken' : (responses[command] ?? '250 ok')}\r\n`);
       inData = !inData && command === 'DATA';
     }
   });

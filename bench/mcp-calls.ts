@@ -38,12 +38,12 @@ function waysOf(server: Target): Readonly<Record<string, Ways<Target>>> {
 }
 
 async function requireSame({ subject, peer }: Ways<Target>): Promise<Ways<Measured>> {
-  const [called, answered] = await Promise.all([fetchBody(subject), fetchBody(peer)]);
+  const [called, responded] = await Promise.all([fetchBody(subject), fetchBody(peer)]);
   const { result } = JSON.parse(called.toString('utf8'));
-  if (JSON.stringify(result.structuredContent) !== answered.toString('utf8')) {
+  if (JSON.stringify(result.structuredContent) !== responded.toString('utf8')) {
     throw new Error(`${subject.name} doesn't answer what ${peer.name} does: ${called.toString('utf8')}`);
   }
-  return { subject: { ...subject, body: called }, peer: { ...peer, body: answered } };
+  return { subject: { ...subject, body: called }, peer: { ...peer, body: responded } };
 }
 
 /**

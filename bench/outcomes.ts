@@ -91,11 +91,12 @@ export function cpuOutcome(row: Row, measured: { readonly microseconds: number }
 
 /** The sum of what the turns' work was answered, by status, and the median of the median times. */
 function workOf(turns: readonly Turn[]) {
-  const answers: Record<string, number> = {};
+  const responses: Record<string, number> = {};
   for (const { loaded } of turns) {
-    for (const [answer, count] of Object.entries(loaded.work.answers)) answers[answer] = (answers[answer] ?? 0) + count;
+    for (const [response, count] of Object.entries(loaded.work.answers))
+      responses[response] = (responses[response] ?? 0) + count;
   }
-  return { answers, medianMs: median(turns.map(({ loaded }) => loaded.work.medianMs ?? Number.NaN)) };
+  return { answers: responses, medianMs: median(turns.map(({ loaded }) => loaded.work.medianMs ?? Number.NaN)) };
 }
 
 /** The outcome of P7 and P8: the median of the rounds' ratios of the p99 during the work to the p99 without. */

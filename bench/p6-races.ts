@@ -37,7 +37,7 @@ async function race(caller: Racer, { tokenId, accessToken }: Raced): Promise<Omi
   const before = await Promise.all(racers);
   const strange = [...before, ...after].filter(({ status }) => !['200', '401'].includes(status));
   if (strange[0]) throw new Error(`a check was answered ${strange[0].status}`);
-  const good = (answers: typeof before) => answers.filter(({ status }) => status === '200').length;
+  const good = (responses: typeof before) => responses.filter(({ status }) => status === '200').length;
   return { late: good(after), early: good(before) };
 }
 

@@ -54,12 +54,12 @@ async function wholeList(server: Listing): Promise<Omit<WholeList, 'others'>> {
   for (let count = 0; count < requests; count++) {
     await sleep(restMs);
     forgetPeak(server.pid);
-    const answer = await timedRequest(server, { path: '/users' });
+    const response = await timedRequest(server, { path: '/users' });
     memoryMb.push((kilobytesOf(server.pid, 'VmHWM') - idleKilobytes) / 1024);
-    firstByteMs.push(answer.firstByteMs);
-    totalMs.push(answer.totalMs);
-    bytes = answer.body.length;
-    const listed = JSON.parse(answer.body.toString()).length;
+    firstByteMs.push(response.firstByteMs);
+    totalMs.push(response.totalMs);
+    bytes = response.body.length;
+    const listed = JSON.parse(response.body.toString()).length;
     if (listed <= users) throw new Error(`GET /users listed ${listed} users, not ${users} and an administrator`);
   }
   return { firstByteMs, totalMs, memoryMb, idleMb: idleKilobytes / 1024, bytes };
@@ -78,16 +78,16 @@ async function otherPaths(server: Caller): Promise<readonly string[]> {
 async function timeOthers(server: Caller): Promise<readonly OtherList[]> {
   const others: OtherList[] = [];
   for (const path of await otherPaths(server)) {
-    const answers: Timed[] = [];
-    for (let count = 0; count < otherRequests; count++) answers.push(await timedRequest(server, { path }));
-    const body = answers[0]?.body.toString() ?? '{}';
+    const responses: Timed[] = [];
+    for (let count = 0; count < otherRequests; count++) responses.push(await timedRequest(server, { path }));
+    const body = responses[0]?.body.toString() ?? '{}';
     const matches = JSON.parse(body).pagination?.totalCount ?? null;
-    const of = (field: 'firstByteMs' | 'totalMs') => median(answers.map((answer) => answer[field]));
+    const of = (field: 'firstByteMs' | 'totalMs') => median(responses.map((response) => response[field]));
     others.push({
       path,
       firstByteMs: of('firstByteMs'),
       totalMs: of('totalMs'),
-      bytes: answers[0]?.body.length ?? 0,
+      bytes: responses[0]?.body.length ?? 0,
       matches,
     });
   }

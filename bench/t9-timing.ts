@@ -42,12 +42,12 @@ function timed({ port, path, headers = {}, body, expected }: Wanted): Promise<Ti
   return new Promise((resolve, reject) => {
     const sentAt = performance.now();
     const options = { agent, host: '127.0.0.1', port, path: `/api/v1${path}`, method };
-    const sent = request({ ...options, headers: { ...headers, ...type } }, (answer) => {
-      answer.resume();
-      answer.once('error', reject);
-      answer.once('end', () => {
-        if (answer.statusCode === expected) resolve({ ms: performance.now() - sentAt, headers: answer.headers });
-        else reject(new Error(`${path} was answered ${answer.statusCode}, not ${expected}`));
+    const sent = request({ ...options, headers: { ...headers, ...type } }, (response) => {
+      response.resume();
+      response.once('error', reject);
+      response.once('end', () => {
+        if (response.statusCode === expected) resolve({ ms: performance.now() - sentAt, headers: response.headers });
+        else reject(new Error(`${path} was answered ${response.statusCode}, not ${expected}`));
       });
     });
     sent.once('error', reject);

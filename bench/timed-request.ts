@@ -35,18 +35,18 @@ export function timedRequest(caller: Caller, { method = 'GET', path, json }: Wan
   const type = payload === undefined ? {} : { 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {
     const sentAt = performance.now();
-    const sent = request(`${api}${path}`, { agent, method, headers: { ...headers, ...type } }, (answer) => {
+    const sent = request(`${api}${path}`, { agent, method, headers: { ...headers, ...type } }, (response) => {
       const chunks: Buffer[] = [];
       let firstByteMs = Number.NaN;
-      answer.on('data', (chunk: Buffer) => {
+      response.on('data', (chunk: Buffer) => {
         if (chunks.length === 0) firstByteMs = performance.now() - sentAt;
         chunks.push(chunk);
       });
-      answer.once('error', reject);
-      answer.once('end', () => {
+      response.once('error', reject);
+      response.once('end', () => {
         const totalMs = performance.now() - sentAt;
         const body = Buffer.concat(chunks);
-        const { statusCode = 0 } = answer;
+        const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) resolve({ body, firstByteMs, totalMs });
         else reject(new Error(`${method} ${path} was answered ${statusCode}: ${body.toString('utf8', 0, 300)}`));
       });

@@ -108,37 +108,37 @@ export class Actor<S extends Called = Called> {
     const change = this.#next();
     const sentMs = nowMs();
     this.open = { ...change, sentMs };
-    let answer: Answer;
+    let response: Answer;
     try {
-      answer = await this.#send(change);
+      response = await this.#send(change);
     } catch {
       return null;
     }
-    if (this.#options.mayFail && answer.status === 503) return null;
+    if (this.#options.mayFail && response.status === 503) return null;
     this.open = null;
     const answeredMs = nowMs();
-    if (answer.status >= 300) {
+    if (response.status >= 300) {
       this.#options.history.complain(
-        `${change.does} was answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`,
+        `${change.does} was answered ${response.status}: ${JSON.stringify(response.body).slice(0, 200)}`,
       );
     } else {
-      this.#note(change, answer.body, { sentMs, answeredMs });
+      this.#note(change, response.body, { sentMs, answeredMs });
     }
     return answeredMs - sentMs;
   }
 
-  #note(change: Change, answer: Json, times: Times): void {
+  #note(change: Change, response: Json, times: Times): void {
     const { history } = this.#options;
     const { does, body } = change;
     if (does === 'group') {
       history.groups.push({ name: String(body['name']) });
     } else if (does === 'token') {
-      history.tokens.push({ token: answer.token.accessToken, ...times });
+      history.tokens.push({ token: response.token.accessToken, ...times });
     } else if (does === 'organization') {
-      const payload = { orgId: answer.data?._id ?? answer._id, registeredName: body['registeredName'] };
+      const payload = { orgId: response.data?._id ?? response._id, registeredName: body['registeredName'] };
       history.add({ key: 'organization', event: { eventType: 'orgUpdated', payload }, ...times });
     } else {
-      const record: User = does === 'delete' ? change.user : answer;
+      const record: User = does === 'delete' ? change.user : response;
       history.add({ key: record._id, event: eventOf(does, record), ...times });
       const known = this.#users.get(record._id);
       this.#users.set(record._id, { ...known, ...record, isDeleted: does === 'delete' });

@@ -50,10 +50,10 @@ export class Callers {
       const failed = (error: NodeJS.ErrnoException) => done(error.code ?? error.message);
       const own = { authorization: `Bearer ${token}`, ...type };
       const options = { agent: this.#agent, method, headers: { ...own, ...headers } };
-      const asked = request(`${service.api}${path}`, options, (answer) => {
-        answer.resume();
-        answer.once('error', failed);
-        answer.once('end', () => done(String(answer.statusCode), answer.headers['retry-after']));
+      const asked = request(`${service.api}${path}`, options, (response) => {
+        response.resume();
+        response.once('error', failed);
+        response.once('end', () => done(String(response.statusCode), response.headers['retry-after']));
       });
       asked.once('error', failed);
       asked.end(sent);

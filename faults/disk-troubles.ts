@@ -157,10 +157,10 @@ function ask(agent: Agent, service: Service, { path, token }: { path: string; to
   return new Promise((resolve) => {
     const headers = { authorization: `Bearer ${token}` };
     const failed = (error: NodeJS.ErrnoException) => resolve(error.code);
-    const sent = request(`${service.url}${path}`, { agent, headers }, (answer) => {
-      answer.resume();
-      answer.once('end', () => resolve(answer.statusCode));
-      answer.once('error', failed);
+    const sent = request(`${service.url}${path}`, { agent, headers }, (response) => {
+      response.resume();
+      response.once('end', () => resolve(response.statusCode));
+      response.once('error', failed);
     });
     sent.once('error', failed);
     sent.end();

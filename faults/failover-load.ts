@@ -40,13 +40,13 @@ class Seen implements Called {
       load.calls.push({ node: service.name, isRead: method === 'GET', status, sentMs, endMs, tookMs: endMs - sentMs });
     };
     try {
-      const answer = await service.call(method, path, options);
-      note(answer.status);
-      if (answer.status === 503 && answer.headers.get('retry-after') === null)
+      const response = await service.call(method, path, options);
+      note(response.status);
+      if (response.status === 503 && response.headers.get('retry-after') === null)
         load.blame('a 503 does not say when to try again');
-      if (answer.status === 429 || (answer.status >= 500 && answer.status !== 503))
-        load.blame(`${method} ${path} was answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 200)}`);
-      return answer;
+      if (response.status === 429 || (response.status >= 500 && response.status !== 503))
+        load.blame(`${method} ${path} was answered ${response.status}: ${JSON.stringify(response.body).slice(0, 200)}`);
+      return response;
     } catch (error) {
       note(0);
       load.blame(`${method} ${path} got no answer on node ${service.name}: ${messageOf(error)}`);
@@ -55,9 +55,9 @@ class Seen implements Called {
   }
 
   async ask(method: string, path: string, options?: CallOptions): Promise<Answer> {
-    const answer = await this.call(method, path, options);
-    if (isGood(answer.status)) return answer;
-    throw new Error(`${method} ${path} was answered ${answer.status}`);
+    const response = await this.call(method, path, options);
+    if (isGood(response.status)) return response;
+    throw new Error(`${method} ${path} was answered ${response.status}`);
   }
 }
 
@@ -166,9 +166,9 @@ export class Load {
     made += 1;
     const token = this.#token;
     const body = { name: `failover ${made}`, expiryDays: 'never', scopes: ['org:read'] };
-    const answer = await node.call('POST', '/personal-access-tokens', { token, body });
-    if (!isGood(answer.status)) return;
-    const { id, accessToken } = answer.body.token;
+    const response = await node.call('POST', '/personal-access-tokens', { token, body });
+    if (!isGood(response.status)) return;
+    const { id, accessToken } = response.body.token;
     await Promise.all(this.nodes.map((one) => this.#check(one, accessToken)));
     const { status } = await node.call('DELETE', `/personal-access-tokens/${id}`, { token });
     if (status === 503) return;

@@ -16,7 +16,7 @@ import { Service } from './service.ts';
 import { encryptionKey } from './stores.ts';
 
 /** What any answer may take, and what the check of a token may; a little more than the service promises itself. */
-const answerMsMax = 5_500;
+const responseMsMax = 5_500;
 const checkMsMax = 3_500;
 const recoveryMsMax = 5_000;
 
@@ -71,7 +71,7 @@ function judgeTimes(load: Load) {
     Math.max(0, ...load.calls.filter((call) => call.isRead === isRead).map(({ tookMs }) => Math.round(tookMs)));
   const [checkMs, changeMs] = [slowest(true), slowest(false)];
   if (checkMs > checkMsMax) load.blame(`the check of a token took ${checkMs} ms`);
-  if (changeMs > answerMsMax) load.blame(`the answer to a change took ${changeMs} ms`);
+  if (changeMs > responseMsMax) load.blame(`the answer to a change took ${changeMs} ms`);
   return { checkMs, changeMs };
 }
 

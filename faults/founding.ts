@@ -16,10 +16,10 @@ export async function killFounding({ kills, entry, tell }: Kills) {
     const folder = temporaryFolder();
     const service = new Service({ entry, dataDir: join(folder, 'data') });
     await service.start();
-    const answer = service.call('POST', '/org', { body: organization }).catch(() => null);
+    const response = service.call('POST', '/org', { body: organization }).catch(() => null);
     await sleep(randomInt(20, 300));
     await service.kill();
-    const wasAnswered = (await answer)?.status === 200;
+    const wasAnswered = (await response)?.status === 200;
     await service.start();
     const { body } = await service.ask('GET', '/org/exists');
     if (wasAnswered && !body.exists) faults.push(`kill ${kill}: an organization is gone`);

@@ -57,23 +57,23 @@ const aims: Readonly<Record<Aim, (given: Aimed) => Promise<void>>> = {
   /** At any moment. */
   any: () => sleep(randomInt(5, 400)),
   /** The moment an answer is there. */
-  answer: async ({ answers }) => {
-    const wanted = answers() + randomInt(1, 30);
-    await until('answers come', () => answers() >= wanted);
+  answer: async ({ answers: responses }) => {
+    const wanted = responses() + randomInt(1, 30);
+    await until('answers come', () => responses() >= wanted);
   },
   /** At any moment, and once more while the next one starts and begins to send what is waiting. */
   start: () => sleep(randomInt(5, 400)),
   /** While the broker is down: what was committed since is not published. */
-  down: async ({ broker, answers }) => {
+  down: async ({ broker, answers: responses }) => {
     await broker.stop();
-    const wanted = answers() + randomInt(1, 20);
-    await until('answers come', () => answers() >= wanted);
+    const wanted = responses() + randomInt(1, 20);
+    await until('answers come', () => responses() >= wanted);
   },
   /** While the broker stands still: what is on the way may be published, and is not marked. */
-  still: async ({ broker, answers }) => {
+  still: async ({ broker, answers: responses }) => {
     await broker.pause();
-    const wanted = answers() + randomInt(1, 20);
-    await until('answers come', () => answers() >= wanted);
+    const wanted = responses() + randomInt(1, 20);
+    await until('answers come', () => responses() >= wanted);
     await sleep(randomInt(60));
   },
   /** The moment an event arrives at the broker, before its arrival is marked. */
@@ -189,12 +189,12 @@ async function begin({ Kind, entry, store: name = 'sqlite' }: Load): Promise<Run
 /** Kills the service once under load, at the moment that is aimed at, and makes the broker as good as before. */
 async function killOnce({ service, broker, store, actors }: Running, aim: Aim): Promise<void> {
   const over = new AbortController();
-  let answers = 0;
+  let responses = 0;
   const working = actors.map(async (actor) => {
-    while (!over.signal.aborted && (await actor.act()) !== null) answers += 1;
+    while (!over.signal.aborted && (await actor.act()) !== null) responses += 1;
   });
   const kill = () => service.signal('SIGKILL');
-  await aims[aim]({ broker, answers: () => answers, kill, heldMs: store.heldMs });
+  await aims[aim]({ broker, answers: () => responses, kill, heldMs: store.heldMs });
   await service.kill();
   over.abort();
   await Promise.all(working);

@@ -17,7 +17,7 @@ const streams = ['entity-events', 'audit-events'];
 /** Makes so many changes over so long; answers how long each took, and how many got no answer. */
 async function changeFor(actors: readonly Actor[], { changes, seconds }: { changes: number; seconds: number }) {
   const tookMs: number[] = [];
-  let unanswered = 0;
+  let withoutResponse = 0;
   const idle = [...actors];
   const waiting: ((actor: Actor) => void)[] = [];
   const nextIdle = () =>
@@ -26,7 +26,7 @@ async function changeFor(actors: readonly Actor[], { changes, seconds }: { chang
     });
   const changeOnce = async (actor: Actor) => {
     const ms = await actor.act();
-    if (ms === null) unanswered += 1;
+    if (ms === null) withoutResponse += 1;
     else tookMs.push(ms);
     const take = waiting.shift();
     if (take) take(actor);
@@ -41,7 +41,7 @@ async function changeFor(actors: readonly Actor[], { changes, seconds }: { chang
     pending.push(changeOnce(actor));
   }
   await Promise.all(pending);
-  return { tookMs, unanswered };
+  return { tookMs, unanswered: withoutResponse };
 }
 
 type Trouble = 'down' | 'slow' | 'full' | 'empty';
@@ -94,7 +94,7 @@ async function endure(trouble: Trouble, { Kind, entry, seconds, changes }: Endur
   const well = await changeFor(actors, { changes: 30, seconds: 1 });
   await drained(service, token);
   const mend = await troubles[trouble](broker);
-  const { tookMs, unanswered } = await changeFor(actors, { changes, seconds });
+  const { tookMs, unanswered: withoutResponse } = await changeFor(actors, { changes, seconds });
   const behind = Math.max(...(await service.behind(token)));
   await mend();
   const mendedMs = performance.now();
@@ -112,7 +112,7 @@ async function endure(trouble: Trouble, { Kind, entry, seconds, changes }: Endur
   const p99Ms = percentile(tookMs, 0.99);
   const msMax = Math.max(p99.msMax, p99.ratioMax * percentile(well.tookMs, 0.99));
   const late = p99Ms > msMax ? [`p99 of the answers was ${Math.round(p99Ms)} ms, and may be ${Math.round(msMax)}`] : [];
-  const silent = unanswered > 0 ? [`${unanswered} requests got no answer`] : [];
+  const silent = withoutResponse > 0 ? [`${withoutResponse} requests got no answer`] : [];
   const idle = behind < changes / 4 ? [`only ${behind} events were waiting: the broker had no trouble`] : [];
   return {
     ...judged,

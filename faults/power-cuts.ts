@@ -77,11 +77,13 @@ interface Cutting {
 
 /** Where power is cut, in order: right after answers, while the log is taken over into the store, and anywhere. */
 function cutPoints(operations: readonly Operation[], history: History, { cuts, random }: Cutting) {
-  const answered = history.entries.map((entry) => entry.answeredMs);
-  const afterAnswer = answered.map((ms) => operations.findIndex(({ atMs }) => atMs >= ms)).filter((at) => at > 0);
+  const responded = history.entries.map((entry) => entry.answeredMs);
+  const afterResponseSent = responded
+    .map((ms) => operations.findIndex(({ atMs }) => atMs >= ms))
+    .filter((at) => at > 0);
   const takenOver = operations.flatMap(({ path, kind }, at) => (kind === 'write' && path.endsWith('.db') ? [at] : []));
   const anywhere = operations.map((_, at) => at);
-  const pools = [afterAnswer, anywhere, takenOver.length > 0 ? takenOver : anywhere];
+  const pools = [afterResponseSent, anywhere, takenOver.length > 0 ? takenOver : anywhere];
   const points = Array.from({ length: cuts }, (_, number) => {
     const pool = pools[number % pools.length] ?? anywhere;
     // The three ways to leave what was not synced take turns, whatever the place.

@@ -65,37 +65,37 @@ export class Witness {
     const person = this.#people.findLast(({ status }) => status < 300);
     if (turn === 1 || !person) return this.#makePerson(`witness-${made}@example.com`, `Witness ${made}`);
     const job = `Job ${made}`;
-    const answer = await this.#ask('PATCH', `/users/${person.id}/designation`, { designation: job });
-    if (answer === null) return false;
-    this.#note(this.changes, answer, (status) => status < 300);
-    if (answer.status < 300) person.job = job;
-    return answer.status < 300;
+    const response = await this.#ask('PATCH', `/users/${person.id}/designation`, { designation: job });
+    if (response === null) return false;
+    this.#note(this.changes, response, (status) => status < 300);
+    if (response.status < 300) person.job = job;
+    return response.status < 300;
   }
 
   async #makePerson(email: string, fullName: string): Promise<boolean> {
-    const answer = await this.#ask('POST', '/users', { email, fullName });
-    if (answer === null) return false;
-    this.#note(this.changes, answer, (status) => status < 300);
-    this.#people.push({ email, fullName, status: answer.status, id: answer.body._id });
-    return answer.status < 300;
+    const response = await this.#ask('POST', '/users', { email, fullName });
+    if (response === null) return false;
+    this.#note(this.changes, response, (status) => status < 300);
+    this.#people.push({ email, fullName, status: response.status, id: response.body._id });
+    return response.status < 300;
   }
 
   async #makeToken(name: string): Promise<boolean> {
-    const answer = await this.#ask('POST', '/personal-access-tokens', { name, expiryDays: 'never' });
-    if (answer === null) return false;
-    this.#note(this.changes, answer, (status) => status < 300);
-    this.#tokens.push({ name, status: answer.status, token: answer.body.token?.accessToken });
-    return answer.status < 300;
+    const response = await this.#ask('POST', '/personal-access-tokens', { name, expiryDays: 'never' });
+    if (response === null) return false;
+    this.#note(this.changes, response, (status) => status < 300);
+    this.#tokens.push({ name, status: response.status, token: response.body.token?.accessToken });
+    return response.status < 300;
   }
 
   /** Reads, and checks a good and a bad token. */
   async read({ mayFail = false }: Reading = {}): Promise<void> {
     const good = (status: number) => status === 200 || (mayFail && status === 503);
     for (const path of ['/org', '/users?page=1', '/personal-access-tokens']) {
-      const answer = await this.#ask('GET', path);
-      if (answer === null) continue;
-      this.#note(this.reads, answer, (status) => status === 200);
-      if (!good(answer.status)) this.#blame(`GET ${path} was answered ${answer.status}`);
+      const response = await this.#ask('GET', path);
+      if (response === null) continue;
+      this.#note(this.reads, response, (status) => status === 200);
+      if (!good(response.status)) this.#blame(`GET ${path} was answered ${response.status}`);
     }
     const { status } = await this.service.call('GET', '/org', { token: 'lkpat_eyJ.not.real' });
     if (status !== 401 && !(mayFail && status === 503)) this.#blame(`a bad token was answered ${status}`);

@@ -71,10 +71,10 @@ export class ApiClient {
 
   /** Calls `path`. Throws unless the status is 2xx. */
   async ask(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-    const answer = await this.call(method, path, options);
-    if (answer.status >= 200 && answer.status < 300) return answer;
-    const said = JSON.stringify(answer.body).slice(0, 300);
-    throw new Error(`${method} ${path} was answered ${answer.status}: ${said}`);
+    const response = await this.call(method, path, options);
+    if (response.status >= 200 && response.status < 300) return response;
+    const said = JSON.stringify(response.body).slice(0, 300);
+    throw new Error(`${method} ${path} was answered ${response.status}: ${said}`);
   }
 
   /** Begins to sign in; returns the value of `x-session-token`. */

@@ -5,7 +5,7 @@ import { runProgram } from './program.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** Output of a command line. */
-interface Answering {
+interface Output {
   readonly print: (text: string) => void;
   readonly printError: (text: string) => void;
 }
@@ -35,7 +35,7 @@ async function told(error: unknown, wantsJson: boolean): Promise<string> {
 export async function runCommandLine(
   args: readonly string[],
   surroundings: Surroundings,
-  { print, printError }: Answering,
+  { print, printError }: Output,
 ): Promise<number> {
   // Read from the raw words: a command line that cannot be parsed gets a JSON error, too.
   const wantsJson = args.includes('--json');

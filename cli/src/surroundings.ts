@@ -21,7 +21,7 @@ export interface Surroundings {
 
 const hasTerminal = () => process.stdin.isTTY && process.stderr.isTTY;
 
-async function answerTo(prompt: Interface, question: string): Promise<string | null> {
+async function responseTo(prompt: Interface, question: string): Promise<string | null> {
   // The end of the input is a reply, too.
   const closed = new Promise<null>((resolve) => {
     prompt.once('close', () => resolve(null));
@@ -35,7 +35,7 @@ async function answerTo(prompt: Interface, question: string): Promise<string | n
 
 async function ask(question: string): Promise<string | null> {
   if (!hasTerminal()) return null;
-  return answerTo(createInterface({ input: process.stdin, output: process.stderr }), question);
+  return responseTo(createInterface({ input: process.stdin, output: process.stderr }), question);
 }
 
 async function askSecret(question: string): Promise<string | null> {
@@ -45,7 +45,7 @@ async function askSecret(question: string): Promise<string | null> {
   const prompt = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);
   try {
-    return await answerTo(prompt, '');
+    return await responseTo(prompt, '');
   } finally {
     process.stderr.write('\n');
   }

@@ -7,7 +7,7 @@ import type { Json } from '../../server/test/support/test-app.ts';
 const error = { message: 'Not found', error: { code: 'NOT_FOUND', message: 'Not found', requestId: 'x' } };
 
 /** Responses by the first part of the path, which a test puts before the real one. */
-const answers: Readonly<Record<string, (response: ServerResponse) => void>> = {
+const responses: Readonly<Record<string, (response: ServerResponse) => void>> = {
   html: (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Hello'),
   'html-404': (response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<p>Not found'),
   json: (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"resource_name":"Other"}'),
@@ -53,16 +53,16 @@ export class FakeInstance {
     const path = request.url ?? '';
     this.seen.push({ path, authorization: request.headers.authorization });
     const [, first = ''] = path.split('/');
-    const answer = answers[first];
-    if (answer) return answer(response);
+    const reply = responses[first];
+    if (reply) return reply(response);
     if (request.method !== 'POST') {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"resource_name":"Latchkey"}');
       return;
     }
     const message: Json = await json(request);
-    const answered = { jsonrpc: '2.0', id: message.id, result: {} };
+    const responded = { jsonrpc: '2.0', id: message.id, result: {} };
     if (message.id === 'latchkey') {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered));
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(responded));
       return;
     }
     const held: HeldRequest = { message, headers: request.headers, response, isGone: false };

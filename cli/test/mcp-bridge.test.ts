@@ -25,7 +25,7 @@ const arrived = (isIt: (message: Json) => boolean): Promise<HeldRequest> =>
   vi.waitUntil(() => instance.held.find(({ message }) => isIt(message)), { timeout: 15_000 });
 const request = (id: string | number) => arrived((message) => message.id === id);
 
-function answer({ message, response }: HeldRequest, result: Json): void {
+function reply({ message, response }: HeldRequest, result: Json): void {
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }));
 }
@@ -48,13 +48,13 @@ describe('latchkey mcp, between a client and an instance', () => {
       params: { name: 'whoami', arguments: { deep: [{ ä: null }] } },
     });
     expect(second.headers.authorization).toBe(`Bearer ${token}`);
-    answer(third, { order: 1 });
+    reply(third, { order: 1 });
     await bridge.answer(3);
     const event = (message: Json) => `event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`;
     second.response.writeHead(200, { 'content-type': 'text/event-stream' });
     second.response.write(event({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } }));
     await vi.waitUntil(() => bridge.messages.some(({ method }) => method === 'notifications/progress'));
-    answer(first, { order: 2 });
+    reply(first, { order: 2 });
     await bridge.answer(1);
     second.response.end(event({ id: 'two', result: { order: 3 } }));
     await bridge.answer('two');
@@ -66,7 +66,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     bridge.request(1, 'initialize', { protocolVersion: '2025-06-18' });
     const first = await request(1);
     expect(first.headers['mcp-protocol-version']).toBeUndefined();
-    answer(first, { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: {} });
+    reply(first, { protocolVersion: '2025-03-26', capabilities: {}, serverInfo: {} });
     await bridge.answer(1);
     bridge.write({ jsonrpc: '2.0', method: 'notifications/initialized' });
     const told = await arrived(({ method }) => method === 'notifications/initialized');
@@ -80,7 +80,7 @@ describe('latchkey mcp, between a client and an instance', () => {
       'mcp-method': 'tools/call',
       'mcp-name': `=?base64?${Buffer.from('grüße').toString('base64')}?=`,
     });
-    answer(second, {});
+    reply(second, {});
     await bridge.answer(2);
     expect(await bridge.finish()).toEqual({ code: 0, signal: null, stderr: '' });
     // The stream that older clients open would be of no use.
@@ -127,7 +127,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     bridge.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
     await vi.waitUntil(() => first.isGone, { timeout: 15_000 });
     expect(second.isGone).toBe(false);
-    answer(second, {});
+    reply(second, {});
     await bridge.answer(2);
     expect(await bridge.finish()).toEqual({ code: 0, signal: null, stderr: '' });
     expect(bridge.messages.map(({ id }) => id)).toEqual([2]);
@@ -146,7 +146,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     await request('never');
     const ends = [patient.finish().then(() => 'patient')];
     bridge.child.stdin.end();
-    answer(first, { late: true });
+    reply(first, { late: true });
     ends.push(bridge.end().then(() => 'ours'));
     expect(await Promise.race(ends)).toBe('ours');
     expect(await bridge.end()).toEqual({ code: 0, signal: null, stderr: '' });
@@ -167,7 +167,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     bridge.request(1, 'tools/list');
     const first = await request(1);
     bridge.child.stdout.destroy();
-    answer(first, {});
+    reply(first, {});
     expect(await bridge.end()).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -175,7 +175,7 @@ describe('latchkey mcp, between a client and an instance', () => {
     bridge.write({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
     refuse(await arrived(({ method }) => method === 'notifications/roots/list_changed'), 500, '');
     bridge.request(1, 'ping');
-    answer(await request(1), {});
+    reply(await request(1), {});
     await bridge.answer(1);
     expect(await bridge.finish()).toMatchObject({ code: 0, stderr: `latchkey: ${instance.url} answers 500\n` });
     expect(bridge.lines).toHaveLength(1);

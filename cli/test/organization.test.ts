@@ -127,9 +127,9 @@ async function expectOnlyNewSignIn(
   ]);
   expect(await tryLink(server, old.link)).toBe(410);
   const { accessToken } = await server.signIn();
-  const answer = await server.call('GET', '/org', { token: accessToken });
-  expect(answer).toMatchObject({ status: 200, body: { slug: 'org-1001', isDeleted: false } });
-  expect(answer.body).not.toHaveProperty('deletedByUser');
+  const response = await server.call('GET', '/org', { token: accessToken });
+  expect(response).toMatchObject({ status: 200, body: { slug: 'org-1001', isDeleted: false } });
+  expect(response.body).not.toHaveProperty('deletedByUser');
   const made = await server.call('POST', '/personal-access-tokens', { token: accessToken, body: { name: 'new' } });
   expect((await server.call('GET', '/org', { token: made.body.token.accessToken })).status).toBe(200);
 }

@@ -30,9 +30,9 @@ export async function done(
   { token, body }: { readonly token?: string | undefined; readonly body?: unknown },
 ): Promise<Json> {
   const [method = '', path = ''] = route.split(' ');
-  const { status, body: answer } = await server.call(method, path, { token, body });
-  if (status >= 300) throw new Error(`${route}: ${status} ${JSON.stringify(answer)}`);
-  return answer;
+  const { status, body: response } = await server.call(method, path, { token, body });
+  if (status >= 300) throw new Error(`${route}: ${status} ${JSON.stringify(response)}`);
+  return response;
 }
 
 /** Signs a user in; returns status and body. */

@@ -56,7 +56,7 @@ function queryOf(/** @type {URLSearchParams} */ searchParams) {
   return { page: number('page', 1), limit: number('limit', 25), search: searchParams.get('search') ?? '' };
 }
 
-async function answerTo(
+async function responseTo(
   /** @type {import('node:http').IncomingMessage} */ request,
   /** @type {Parts} */ { directory, verify },
 ) {
@@ -89,8 +89,8 @@ async function respond(
   /** @type {Parts} */ parts,
 ) {
   try {
-    const { status = 200, ...answer } = await answerTo(request, parts);
-    send(response, Number(status), { status: 'success', message: 'Done', ...answer });
+    const { status = 200, ...reply } = await responseTo(request, parts);
+    send(response, Number(status), { status: 'success', message: 'Done', ...reply });
   } catch (error) {
     send(response, error instanceof ErrorDefinition ? error.status : 500, {
       status: 'error',

@@ -33,8 +33,10 @@ export const auditSignErasures = command({
           .slice(0, shownMax)
           .map(({ sequence, occurredAt, userId }) => `record ${sequence}, ${toTimestamp(occurredAt)}, user ${userId}`);
         const more = signable.length > shownMax ? [`and ${signable.length - shownMax} more`] : [];
-        const answer = await surroundings.ask([...lines, ...more, 'Type yes if you erased all of these: '].join('\n'));
-        if (answer?.trim() !== 'yes')
+        const response = await surroundings.ask(
+          [...lines, ...more, 'Type yes if you erased all of these: '].join('\n'),
+        );
+        if (response?.trim() !== 'yes')
           throw new CommandError('refused', 'Nothing was signed: confirm it with --yes, or at a terminal');
       }
       const sequences = signable.map(({ sequence }) => sequence);

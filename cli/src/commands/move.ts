@@ -40,9 +40,9 @@ async function goBack({ ask }: Surroundings, dataDir: string, yes: boolean): Pro
   if (!isMoved(dataDir)) throw new CommandError('refused', `The store in ${dataDir} was not moved: it is in use`);
   const warning = 'Writes since the move are not in the embedded store, revocations included';
   if (!yes) {
-    const answer = await ask(`${warning}. No server may run on the database any more. Type back to use it again: `);
-    if (answer === null) throw new CommandError('refused', `${warning}: confirm it with --yes, or at a terminal`);
-    if (answer.trim() !== 'back') throw new CommandError('refused', 'That is not back: nothing was changed');
+    const response = await ask(`${warning}. No server may run on the database any more. Type back to use it again: `);
+    if (response === null) throw new CommandError('refused', `${warning}: confirm it with --yes, or at a terminal`);
+    if (response.trim() !== 'back') throw new CommandError('refused', 'That is not back: nothing was changed');
   }
   unmarkMoved(dataDir);
   const words = `The store in ${dataDir} is used again, as it was at the move. Unset DATABASE_URL and start the server.`;

@@ -4,11 +4,11 @@ import { flag, storeOptions } from '../options.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
-  const answer = await ask(`Purging cannot be undone. Type ${slug} to purge it: `);
-  if (answer === null) {
+  const response = await ask(`Purging cannot be undone. Type ${slug} to purge it: `);
+  if (response === null) {
     throw new CommandError('refused', 'Purging cannot be undone: confirm it with --yes, or at a terminal');
   }
-  if (answer.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was purged`);
+  if (response.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was purged`);
 }
 
 /** Rules: CLI-3, CLI-9. */

@@ -4,11 +4,11 @@ import { flag, neededText, storeOptions } from '../options.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
-  const answer = await ask(`Erasing cannot be undone. Type ${slug} to erase the data of this user: `);
-  if (answer === null) {
+  const response = await ask(`Erasing cannot be undone. Type ${slug} to erase the data of this user: `);
+  if (response === null) {
     throw new CommandError('refused', 'Erasing cannot be undone: confirm it with --yes, or at a terminal');
   }
-  if (answer.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was erased`);
+  if (response.trim() !== slug) throw new CommandError('refused', `That is not ${slug}: nothing was erased`);
 }
 
 /** Rules: AUDIT-14, AUDIT-20. */

@@ -4,7 +4,7 @@ import type { Config } from '../../../server/src/config/config.ts';
 import { isHeld } from '../../../server/src/db/files/store-check.ts';
 import { type Finding, failed, fine, warning } from './check.ts';
 
-const answerMsMax = 3 * second;
+const responseMsMax = 3 * second;
 const bytesMax = 10_000;
 
 /** Response of a server about its state. */
@@ -24,14 +24,14 @@ function nearAddress({ host, port }: Config): string | null {
 async function ask(address: string): Promise<Said | null> {
   try {
     const askedMs = systemClock.now();
-    const options = { redirect: 'manual', signal: AbortSignal.timeout(answerMsMax) } as const;
+    const options = { redirect: 'manual', signal: AbortSignal.timeout(responseMsMax) } as const;
     const response = await fetch(`${address}/health/live`, options);
     const text = await response.text();
     const halfWayMs = (askedMs + systemClock.now()) / 2;
     const said = text.length > bytesMax ? null : /"timestamp":"([^"]+)"/.exec(text)?.[1];
     const theirMs = Date.parse(said ?? '');
     if (response.status !== 200 || Number.isNaN(theirMs)) return null;
-    const ready = await fetch(`${address}/health/ready`, { ...options, signal: AbortSignal.timeout(answerMsMax) });
+    const ready = await fetch(`${address}/health/ready`, { ...options, signal: AbortSignal.timeout(responseMsMax) });
     await ready.body?.cancel();
     return { isReady: ready.status === 200, aheadMs: theirMs - halfWayMs };
   } catch {

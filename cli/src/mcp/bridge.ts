@@ -28,7 +28,7 @@ interface Pending {
   readonly done: Promise<void>;
 }
 
-type Deliver = (answer: JSONRPCMessage) => void;
+type Deliver = (response: JSONRPCMessage) => void;
 
 /** Milliseconds that the end of the input waits for pending responses. */
 const drainMsMax = 5_000;
@@ -104,18 +104,18 @@ class Bridge {
   async #answer(message: JSONRPCRequest, controller: AbortController): Promise<void> {
     const { id, method } = message;
     const { signal } = controller;
-    let isAnswered = false;
-    const deliver = (answer: JSONRPCMessage) => {
+    let isResponded = false;
+    const deliver = (response: JSONRPCMessage) => {
       if (signal.aborted) return;
-      if (isJSONRPCResultResponse(answer) || isJSONRPCErrorResponse(answer)) isAnswered = true;
-      if (method === 'initialize' && isJSONRPCResultResponse(answer)) {
-        const { protocolVersion } = answer.result;
+      if (isJSONRPCResultResponse(response) || isJSONRPCErrorResponse(response)) isResponded = true;
+      if (method === 'initialize' && isJSONRPCResultResponse(response)) {
+        const { protocolVersion } = response.result;
         if (typeof protocolVersion === 'string') this.#protocolVersion = protocolVersion;
       }
-      this.#send(answer);
+      this.#send(response);
     };
     const fail = (error: RpcError) => {
-      if (!(signal.aborted || isAnswered)) this.#send({ jsonrpc: '2.0', id, error });
+      if (!(signal.aborted || isResponded)) this.#send({ jsonrpc: '2.0', id, error });
     };
     try {
       await this.#exchange(message, controller, deliver);

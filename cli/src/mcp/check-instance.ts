@@ -80,7 +80,7 @@ function explainError(base: string, { response: { status }, body }: Told): Comma
 export async function checkInstance({ base, metadata, endpoint }: InstanceAddress, token: Secret): Promise<void> {
   const told = await ask(base, metadata, { headers: { accept: 'application/json' } });
   if (!(told.response.ok && metadataForm.safeParse(told.body).success)) throw explainStranger(base, told);
-  const answer = await ask(base, endpoint, {
+  const response = await ask(base, endpoint, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token.expose()}`,
@@ -89,5 +89,5 @@ export async function checkInstance({ base, metadata, endpoint }: InstanceAddres
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 'latchkey', method: 'ping' }),
   });
-  if (!answer.response.ok) throw explainError(base, answer);
+  if (!response.response.ok) throw explainError(base, response);
 }

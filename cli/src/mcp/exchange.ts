@@ -17,7 +17,7 @@ interface Exchange {
   /** Aborts the exchange. */
   readonly signal: AbortSignal;
   /** Called for each message of the response, in order. */
-  readonly deliver: (answer: JSONRPCMessage) => void;
+  readonly deliver: (response: JSONRPCMessage) => void;
 }
 
 /** An error as JSON-RPC tells it. */

@@ -62,10 +62,10 @@ function ask(worker: Worker, question: unknown): Promise<readonly Estimate[]> {
     const timer = setTimeout(late, waitMsMax);
     const end = () => {
       clearTimeout(timer);
-      worker.off('message', answered).off('error', failed);
+      worker.off('message', responded).off('error', failed);
       worker.unref();
     };
-    const answered = (estimates: readonly Estimate[]) => {
+    const responded = (estimates: readonly Estimate[]) => {
       end();
       resolve(estimates);
     };
@@ -73,7 +73,7 @@ function ask(worker: Worker, question: unknown): Promise<readonly Estimate[]> {
       end();
       reject(error);
     };
-    worker.once('message', answered).once('error', failed);
+    worker.once('message', responded).once('error', failed);
     worker.ref();
     worker.postMessage(question);
   });

@@ -48,9 +48,9 @@ describe('what is done behind requests', () => {
     async (ms) => {
       const happened: string[] = [];
       behind.run('something', async () => void happened.push('work'), ms);
-      const answer = setImmediate().then(() => happened.push('answer'));
+      const response = setImmediate().then(() => happened.push('answer'));
       happened.push('handler');
-      await answer;
+      await response;
       // What has not begun is waited for all the same.
       await behind.close();
       expect(happened).toEqual(['handler', 'answer', 'work']);

@@ -24,7 +24,7 @@ export interface Background {
 }
 
 /** Responses are written at the end of their turn; work that waits for two turns comes after them. */
-async function answersOut(): Promise<void> {
+async function responsesSent(): Promise<void> {
   await setImmediate();
   await setImmediate();
 }
@@ -44,7 +44,7 @@ export function background(log: Logger): Background {
         log.warn({ what }, 'work after responses rejected: the queue is full');
         return;
       }
-      const begun = answersOut().then(() => (spreadMs === 0 ? undefined : pause(randomInt(spreadMs))));
+      const begun = responsesSent().then(() => (spreadMs === 0 ? undefined : pause(randomInt(spreadMs))));
       const done = begun
         .then(() => limit(work))
         .catch((error: unknown) => log.error({ err: error, what }, 'work after a response failed'))

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
-import type { ConnectorAnswer } from './connector.ts';
-import { refuseAnswer } from './connector-refusals.ts';
+import type { ConnectorResponse } from './connector.ts';
+import { refuseResponse } from './connector-refusals.ts';
 
 /** Of a response with a body that is used. */
 const bodyBytesMax = 10 * 1_048_576;
@@ -24,14 +24,14 @@ function headersOf(raw: readonly Buffer[]): Map<string, string> {
  */
 export class Attempt implements Dispatcher.DispatchHandlers {
   /** Rejects with a ApiError, or with the error of the connection. */
-  readonly answer: Promise<ConnectorAnswer>;
+  readonly response: Promise<ConnectorResponse>;
   /** Fulfilled when the pool has let go of the request; never rejects. */
   readonly released: Promise<void>;
   /** It had a connection. */
   hasConnected = false;
   /** Part of a response has arrived. */
   hasStarted = false;
-  #resolve: (answer: ConnectorAnswer) => void = () => {};
+  #resolve: (response: ConnectorResponse) => void = () => {};
   #reject: (error: Error) => void = () => {};
   #release: () => void = () => {};
   #abort: (error: Error) => void = () => {};
@@ -43,7 +43,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
 
   /** @param signal its reason, a ApiError, ends the attempt */
   constructor(signal: AbortSignal) {
-    this.answer = new Promise((resolve, reject) => {
+    this.response = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
     });
@@ -90,7 +90,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
       return true;
     }
     const encoding = headers.get('content-encoding') ?? 'identity';
-    if (encoding.trim().toLowerCase() !== 'identity') this.#end(refuseAnswer('its response has a content encoding'));
+    if (encoding.trim().toLowerCase() !== 'identity') this.#end(refuseResponse('its response has a content encoding'));
     else if (Number(headers.get('content-length') ?? 0) > bodyBytesMax) this.#endTooLarge();
     return true;
   }
@@ -103,7 +103,7 @@ export class Attempt implements Dispatcher.DispatchHandlers {
   }
 
   #endTooLarge(): void {
-    this.#end(refuseAnswer(`its response has more than ${bodyBytesMax} bytes`));
+    this.#end(refuseResponse(`its response has more than ${bodyBytesMax} bytes`));
   }
 
   onComplete(): void {

@@ -1,13 +1,13 @@
 import type { Write } from '../access/confirmation.ts';
 import type { Principal } from '../access/principal.ts';
-import type { Forwarded, PassedAnswer } from '../http/endpoint.ts';
+import type { Forwarded, PassedResponse } from '../http/endpoint.ts';
 import type { Services } from '../services.ts';
-import type { ConnectorAnswer, ConnectorRequest } from './connector.ts';
+import type { ConnectorRequest, ConnectorResponse } from './connector.ts';
 
 /** An operation as the connector backend has it. */
 interface Operation extends Pick<ConnectorRequest, 'path' | 'query' | 'body'> {
   /** Converts the backend's response to ours, or throws. */
-  readonly pass: (answer: ConnectorAnswer) => PassedAnswer;
+  readonly pass: (response: ConnectorResponse) => PassedResponse;
 }
 
 /** An operation of the backend; one that changes something comes with what the endpoint writes with. */
@@ -31,7 +31,7 @@ export async function backendOrOwn<T>(
   { connector, caller, forwarded }: Asking,
   { pass, write, ...operation }: BackendOperation,
   own: () => Promise<T>,
-): Promise<T | PassedAnswer> {
+): Promise<T | PassedResponse> {
   if (!connector) return own();
   await write?.(async () => {});
   return pass(await connector.exchange({ ...operation, ...forwarded, sender: caller.userId }));

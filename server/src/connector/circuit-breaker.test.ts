@@ -3,7 +3,7 @@ import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../base/clock.ts';
 import { ApiError } from '../base/errors.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
-import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
+import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
 
 /** A breaker, and the work that was given to it: each piece ends when the test says so. */
 function rig() {
@@ -40,7 +40,7 @@ it('opens with the fifth failure in a row', async () => {
   for (let count = 0; count < 4; count += 1) await end(lost);
   await end(null);
   for (let count = 0; count < 4; count += 1) await end(refuseTimeout('slow'));
-  await end(refuseAnswer('bad'));
+  await end(refuseResponse('bad'));
   for (let count = 0; count < 5; count += 1) await end(lost);
   expect(begun).toHaveLength(15);
   expect(await run()).toBe('connectorUnavailable');

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, type ApiErrorName } from '../base/errors.ts';
 import { apiErrors } from '../base/refusals.ts';
-import type { PassedAnswer } from '../http/endpoint.ts';
+import type { PassedResponse } from '../http/endpoint.ts';
 import { passList, passOperation } from './connector-answers.ts';
 
-function answer(status: number, body: string | Buffer = '') {
+function response(status: number, body: string | Buffer = '') {
   return { status, contentType: undefined, body: Buffer.from(body) };
 }
 
 /** Status and body that are passed, or the refusal. */
-function outcome(pass: () => PassedAnswer): [number, string] | ApiErrorName {
+function outcome(pass: () => PassedResponse): [number, string] | ApiErrorName {
   try {
     const { status, body } = pass();
     return [status, body.toString()];
@@ -44,7 +44,7 @@ const otherStatuses = [100, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 40
 
 describe('lists', () => {
   const users = (status: number, body?: string | Buffer) =>
-    outcome(() => passList(answer(status, body), 'connectorUsersFailed'));
+    outcome(() => passList(response(status, body), 'connectorUsersFailed'));
 
   it.each(jsons)('200 with %j is passed on byte for byte (TEAM-1, TEAM-2)', (json) => {
     expect(users(200, json)).toEqual([200, json]);
@@ -56,7 +56,7 @@ describe('lists', () => {
 
   it.each(otherStatuses)('%i is 400 with the specified text (TEAM-9, TEAM-10)', (status) => {
     expect(users(status, '{}')).toBe('connectorUsersFailed');
-    const teams = outcome(() => passList(answer(status, '{}'), 'connectorTeamsFailed'));
+    const teams = outcome(() => passList(response(status, '{}'), 'connectorTeamsFailed'));
     expect(teams).toBe('connectorTeamsFailed');
     expect(apiErrors.connectorUsersFailed).toEqual({ status: 400, code: 'BAD_REQUEST', text: 'Failed to get users' });
     expect(apiErrors.connectorTeamsFailed).toMatchObject({ status: 400, text: 'Failed to get user teams' });
@@ -68,7 +68,7 @@ describe('lists', () => {
 });
 
 describe('operations on a team (TEAM-12)', () => {
-  const team = (status: number, body?: string | Buffer) => outcome(() => passOperation(answer(status, body)));
+  const team = (status: number, body?: string | Buffer) => outcome(() => passOperation(response(status, body)));
 
   it.each([200, 201, 202, 203, 204, 206, 299])('%i is passed on with its status, with JSON or empty', (status) => {
     for (const body of [...jsons, '']) expect(team(status, body)).toEqual([status, body]);

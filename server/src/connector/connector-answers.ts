@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { ApiError, type ApiErrorName } from '../base/errors.ts';
-import { PassedAnswer } from '../http/endpoint.ts';
-import type { ConnectorAnswer } from './connector.ts';
-import { refuseAnswer } from './connector-refusals.ts';
+import { PassedResponse } from '../http/endpoint.ts';
+import type { ConnectorResponse } from './connector.ts';
+import { refuseResponse } from './connector-refusals.ts';
 
 /** Statuses for wrong requests, as our own errors. */
 const passedErrors: Readonly<Record<number, ApiErrorName>> = {
@@ -69,12 +69,12 @@ function isJson(body: Buffer): boolean {
  * (502) for a 200 that is not JSON. Rules: TEAM-9 to TEAM-11.
  */
 export function passList(
-  { status, body }: ConnectorAnswer,
+  { status, body }: ConnectorResponse,
   failed: 'connectorUsersFailed' | 'connectorTeamsFailed',
-): PassedAnswer {
+): PassedResponse {
   if (status !== 200) throw new ApiError(failed, { cause: `it answered ${status}` });
-  if (!isJson(body)) throw refuseAnswer('its response is not JSON');
-  return new PassedAnswer(status, body);
+  if (!isJson(body)) throw refuseResponse('its response is not JSON');
+  return new PassedResponse(status, body);
 }
 
 /**
@@ -82,10 +82,10 @@ export function passList(
  * 400, 403, 404 and 409 as errors of our own, and throws `connectorBadAnswer` (502) for everything else, 401 included:
  * our caller's session is valid. Rule: TEAM-12.
  */
-export function passOperation({ status, body }: ConnectorAnswer): PassedAnswer {
+export function passOperation({ status, body }: ConnectorResponse): PassedResponse {
   const kept = passedErrors[status];
   if (kept) throw new ApiError(kept);
-  if (status < 200 || status > 299) throw refuseAnswer(`it answered ${status}`);
-  if (body.length > 0 && !isJson(body)) throw refuseAnswer('its response is not JSON');
-  return new PassedAnswer(status, body);
+  if (status < 200 || status > 299) throw refuseResponse(`it answered ${status}`);
+  if (body.length > 0 && !isJson(body)) throw refuseResponse('its response is not JSON');
+  return new PassedResponse(status, body);
 }

@@ -10,7 +10,7 @@ export function refuseUnavailable(cause: string, waitMs = retryAfterMs): ApiErro
 }
 
 /** Returns the error for a response that is none of those that a connector backend gives. */
-export function refuseAnswer(cause: string): ApiError {
+export function refuseResponse(cause: string): ApiError {
   return new ApiError('connectorBadAnswer', { cause });
 }
 

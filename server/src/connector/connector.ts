@@ -21,7 +21,7 @@ export interface ConnectorRequest {
  * Response of the connector backend, whatever its status. The body is at most 10 MB, and empty unless the status is
  * 2xx.
  */
-export interface ConnectorAnswer {
+export interface ConnectorResponse {
   readonly status: number;
   readonly contentType: string | undefined;
   readonly body: Buffer;
@@ -34,7 +34,7 @@ export interface Connector {
    * the backend cannot be reached or too many requests wait for it, `connectorTimeout` (504) when it is too slow,
    * `connectorBadAnswer` (502) for a response over 10 MB or an incomplete one. Rules: TEAM-5 to TEAM-8, TEAM-11.
    */
-  exchange(request: ConnectorRequest): Promise<ConnectorAnswer>;
+  exchange(request: ConnectorRequest): Promise<ConnectorResponse>;
   /** Ends all connections. */
   close(): Promise<void>;
   /**

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../../test/support/fake-backend.ts';
+import { type Behaviour, FakeBackend, responding, responseBytes, silent } from '../../test/support/fake-backend.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { Secret } from '../base/secret.ts';
 import { loadConfig } from '../config/load-config.ts';
@@ -25,8 +25,8 @@ function open(url: string | null): void {
 }
 
 beforeEach(async () => {
-  one = await FakeBackend.start(answering(200, '"one"'));
-  two = await FakeBackend.start(answering(200, '"two"'));
+  one = await FakeBackend.start(responding(200, '"one"'));
+  two = await FakeBackend.start(responding(200, '"two"'));
   open(one.url);
 });
 afterEach(async () => {
@@ -54,7 +54,7 @@ function waiting(): { readonly behave: Behaviour; answer(body: string): void } {
   return {
     behave: (socket) => void sockets.push(socket),
     answer: (body) => {
-      for (const socket of sockets.splice(0)) socket.write(answerBytes(200, body));
+      for (const socket of sockets.splice(0)) socket.write(responseBytes(200, body));
     },
   };
 }
@@ -115,7 +115,7 @@ describe('liveConnector (CONFIG-13, CONFIG-26)', () => {
     });
     one.behave = (socket, received) => {
       tries += 1;
-      if (tries > 1) return answering(200, '"one, at last"')(socket, received);
+      if (tries > 1) return responding(200, '"one, at last"')(socket, received);
       socket.on('close', reset);
       socket.resetAndDestroy();
     };

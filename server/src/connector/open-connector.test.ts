@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { answerBytes, answering, FakeBackend, silent } from '../../test/support/fake-backend.ts';
+import { FakeBackend, responding, responseBytes, silent } from '../../test/support/fake-backend.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../base/clock.ts';
 import { ApiError } from '../base/errors.ts';
@@ -48,7 +48,7 @@ function exchange(given: Partial<ConnectorRequest> = {}) {
 /** Returns the error of an exchange that does not succeed. */
 async function apiError(given: Partial<ConnectorRequest> = {}) {
   const outcome = await exchange(given).then(
-    (answer) => `answered ${answer.status}`,
+    (response) => `answered ${response.status}`,
     (error: unknown) => error,
   );
   if (!(outcome instanceof ApiError)) throw new Error(`not refused: ${String(outcome)}`);
@@ -60,7 +60,7 @@ async function apiError(given: Partial<ConnectorRequest> = {}) {
 const turn = () => setImmediate();
 
 const unavailable = { name: 'connectorUnavailable', status: 503 };
-const badAnswer = { name: 'connectorBadAnswer', status: 502 };
+const badResponse = { name: 'connectorBadAnswer', status: 502 };
 const tooSlow = { name: 'connectorTimeout', status: 504 };
 
 describe('what is sent (TEAM-4 to TEAM-6)', () => {
@@ -142,7 +142,7 @@ describe('what is sent (TEAM-4 to TEAM-6)', () => {
 
 describe('what is taken for an answer', () => {
   it('is status, type and body', async () => {
-    backend.behave = answering(201, '{"a":1}', ['Content-Type: text/html']);
+    backend.behave = responding(201, '{"a":1}', ['Content-Type: text/html']);
     expect(await exchange()).toEqual({ status: 201, contentType: 'text/html', body: Buffer.from('{"a":1}') });
     backend.behave = (socket) => void socket.write('HTTP/1.1 204 None\r\n\r\n');
     expect(await exchange()).toEqual({ status: 204, contentType: undefined, body: Buffer.alloc(0) });
@@ -151,14 +151,14 @@ describe('what is taken for an answer', () => {
   it('comes after informational ones', async () => {
     backend.behave = (socket) => {
       socket.write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
-      socket.write(answerBytes(200, '{"a":1}'));
+      socket.write(responseBytes(200, '{"a":1}'));
     };
     expect(await exchange()).toMatchObject({ status: 200, body: Buffer.from('{"a":1}') });
   });
 
   it.each([301, 302, 303, 307, 308])('%i: a redirect is an answer like any other (TEAM-8)', async (status) => {
     const elsewhere = await FakeBackend.start();
-    backend.behave = answering(status, '{"secret":1}', [`location: ${elsewhere.url}/`]);
+    backend.behave = responding(status, '{"secret":1}', [`location: ${elsewhere.url}/`]);
     expect(await exchange()).toEqual({ status, contentType: undefined, body: Buffer.alloc(0) });
     expect([elsewhere.connections, backend.requests.length]).toEqual([0, 1]);
     await elsewhere.stop();
@@ -172,7 +172,7 @@ describe('what is taken for an answer', () => {
   });
 
   it('keeps the connection after a short no', async () => {
-    backend.behave = answering(404, 'x'.repeat(1_000));
+    backend.behave = responding(404, 'x'.repeat(1_000));
     await exchange();
     await turn();
     await exchange();
@@ -197,20 +197,20 @@ describe('what is taken for an answer', () => {
 
 describe('502: bad answers (TEAM-11)', () => {
   it('10 MB are taken, a byte more is not, announced or not', async () => {
-    backend.behave = answering(200, Buffer.alloc(10 * megabyte, ' '));
+    backend.behave = responding(200, Buffer.alloc(10 * megabyte, ' '));
     expect((await exchange()).body).toHaveLength(10 * megabyte);
-    backend.behave = answering(200, Buffer.alloc(10 * megabyte + 1, ' '));
-    expect(await apiError()).toMatchObject(badAnswer);
+    backend.behave = responding(200, Buffer.alloc(10 * megabyte + 1, ' '));
+    expect(await apiError()).toMatchObject(badResponse);
     backend.behave = (socket) => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
       socket.end(Buffer.alloc(10 * megabyte + 1, ' '));
     };
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
   });
 
   it('a gigabyte is refused by its announcement, and an endless body after 10 MB', async () => {
     backend.behave = (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${2 ** 30}\r\n\r\n`);
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
     let sent = 0;
     const chunk = Buffer.alloc(megabyte, ' ');
     backend.behave = (socket) => {
@@ -224,7 +224,7 @@ describe('502: bad answers (TEAM-11)', () => {
       };
       more();
     };
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     expect(sent).toBeLessThan(40 * megabyte);
   });
@@ -232,10 +232,10 @@ describe('502: bad answers (TEAM-11)', () => {
   it('a compressed bomb is not even read, let alone inflated', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * megabyte, '0'));
     for (const encoding of ['gzip', 'GZIP', 'identity, gzip', 'br', 'deflate', 'zstd', 'x']) {
-      backend.behave = answering(200, bomb, [`Content-Encoding: ${encoding}`]);
-      expect(await apiError()).toMatchObject(badAnswer);
+      backend.behave = responding(200, bomb, [`Content-Encoding: ${encoding}`]);
+      expect(await apiError()).toMatchObject(badResponse);
     }
-    backend.behave = answering(200, '{}', ['content-encoding: identity']);
+    backend.behave = responding(200, '{}', ['content-encoding: identity']);
     expect((await exchange()).status).toBe(200);
   });
 
@@ -249,7 +249,7 @@ describe('502: bad answers (TEAM-11)', () => {
     ['a bad chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'],
   ])('%s', async (_, bytes) => {
     backend.behave = (socket) => void socket.write(bytes);
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
     expect(backend.requests).toHaveLength(1);
   });
 
@@ -261,9 +261,9 @@ describe('502: bad answers (TEAM-11)', () => {
     ['between its chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n'],
   ])('one that breaks off %s, closed or reset, is not asked for again', async (_, bytes) => {
     backend.behave = (socket) => void socket.end(bytes);
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
     backend.behave = (socket) => void socket.write(bytes, () => void turn().then(() => socket.resetAndDestroy()));
-    expect(await apiError()).toMatchObject(badAnswer);
+    expect(await apiError()).toMatchObject(badResponse);
     expect(backend.requests).toHaveLength(2);
   });
 });
@@ -279,7 +279,7 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
       expect((await exchange({ method })).status).toBe(200);
       backend.behave = (socket) => void socket.resetAndDestroy();
       expect(await apiError({ method })).toMatchObject(unavailable);
-      backend.behave = answering(200);
+      backend.behave = responding(200);
     }
     expect(backend.requests).toHaveLength(6);
   });
@@ -293,7 +293,7 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
     expect(backend.requests).toHaveLength(3);
     backend.requests.length = 0;
     backend.behave = (socket, request) =>
-      backend.requests.length < 3 ? behave(socket) : answering(200)(socket, request);
+      backend.requests.length < 3 ? behave(socket) : responding(200)(socket, request);
     expect((await exchange()).status).toBe(200);
     expect(backend.requests).toHaveLength(3);
   });
@@ -301,9 +301,9 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
   it('a GET reaches a backend that comes up between two tries', async () => {
     const { port } = backend;
     await backend.stop();
-    const answer = exchange();
+    const response = exchange();
     await vi.waitFor(() => backend.listen(port));
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
   });
 
   it('TLS towards who speaks none', async () => {
@@ -326,7 +326,7 @@ describe('503 and retries (TEAM-8, TEAM-11)', () => {
     await turn();
     // As above, but the end crosses the request on its way.
     const used = new Set(backend.sockets);
-    backend.behave = (socket, request) => (used.has(socket) ? void socket.destroy() : answering(200)(socket, request));
+    backend.behave = (socket, request) => (used.has(socket) ? void socket.destroy() : responding(200)(socket, request));
     expect((await exchange()).status).toBe(200);
     expect([backend.connections, backend.requests.length]).toEqual([3, 4]);
   });
@@ -381,10 +381,10 @@ describe('many at once (R5, TEAM-30)', () => {
     );
     await vi.waitFor(() => expect(backend.requests).toHaveLength(32));
     expect(backend.connections).toBe(32);
-    backend.behave = answering(200);
-    for (const socket of backend.sockets) socket.write(answerBytes(200, '{}'));
-    const answers = await Promise.all(held);
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 96 }, () => 200));
+    backend.behave = responding(200);
+    for (const socket of backend.sockets) socket.write(responseBytes(200, '{}'));
+    const responses = await Promise.all(held);
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 96 }, () => 200));
     expect(backend.connections).toBe(32);
     expect(backend.requests).toHaveLength(96);
   });
@@ -395,9 +395,9 @@ describe('many at once (R5, TEAM-30)', () => {
     for (const one of held) one.catch(() => {});
     await vi.waitFor(() => expect(backend.requests).toHaveLength(8));
     expect(await apiError({ sender: 'ann' })).toEqual({ name: 'tooManyRequests', status: 429, retryAfter: '1' });
-    backend.behave = answering(200);
+    backend.behave = responding(200);
     expect((await exchange({ sender: 'bob' })).status).toBe(200);
-    for (const socket of backend.sockets) socket.write(answerBytes(200, '{}'));
+    for (const socket of backend.sockets) socket.write(responseBytes(200, '{}'));
     await Promise.all(held);
     await vi.waitFor(async () => expect((await exchange({ sender: 'ann' })).status).toBe(200));
   });
@@ -415,7 +415,7 @@ describe('many at once (R5, TEAM-30)', () => {
     // These have no reader any more.
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     clock.advance(6 * second);
-    backend.behave = answering(200);
+    backend.behave = responding(200);
     expect((await exchange()).status).toBe(200);
     const many = await Promise.all(Array.from({ length: 96 }, () => exchange()));
     expect(new Set(many.map(({ status }) => status))).toEqual(new Set([200]));
@@ -436,7 +436,7 @@ describe('the circuit breaker (TEAM-30)', () => {
 
   it('takes any answer, a bad one too, for a sign of life', async () => {
     const lost = (socket: Socket) => void socket.resetAndDestroy();
-    for (const alive of [answering(500), (socket: Socket) => void socket.end('nonsense')]) {
+    for (const alive of [responding(500), (socket: Socket) => void socket.end('nonsense')]) {
       backend.behave = lost;
       for (let count = 0; count < 4; count += 1) await apiError({ method: 'POST' });
       backend.behave = alive;
@@ -444,7 +444,7 @@ describe('the circuit breaker (TEAM-30)', () => {
     }
     backend.behave = lost;
     for (let count = 0; count < 4; count += 1) await apiError({ method: 'POST' });
-    backend.behave = answering(200);
+    backend.behave = responding(200);
     expect((await exchange()).status).toBe(200);
   });
 
@@ -461,9 +461,9 @@ describe('the circuit breaker (TEAM-30)', () => {
     expect(await fail()).toEqual({ ...unavailable, retryAfter: '5' });
     expect(backend.requests).toHaveLength(6);
     clock.advance(5 * second);
-    backend.behave = answering(404);
+    backend.behave = responding(404);
     expect((await exchange()).status).toBe(404);
-    backend.behave = answering(200);
+    backend.behave = responding(200);
     expect((await exchange()).status).toBe(200);
   });
 });

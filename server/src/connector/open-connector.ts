@@ -6,8 +6,8 @@ import { Scope } from '../base/scope.ts';
 import { Shares } from '../base/shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
-import type { Connector, ConnectorAnswer, ConnectorRequest } from './connector.ts';
-import { refuseAnswer, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
+import type { Connector, ConnectorRequest, ConnectorResponse } from './connector.ts';
+import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
 import { LastingPool } from './lasting-pool.ts';
 
 const exchangeMsMax = 10 * second;
@@ -47,8 +47,8 @@ function errorFor(error: unknown, hasStarted: boolean): unknown {
   if (error instanceof ApiError || code === 'UND_ERR_INVALID_ARG') return error;
   const cause = `${code} ${error instanceof Error ? error.message : ''}`.trim();
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return refuseTimeout(cause);
-  const isAnswer = hasStarted || code.startsWith('HPE_');
-  return isAnswer ? refuseAnswer(cause) : refuseUnavailable(cause);
+  const isResponse = hasStarted || code.startsWith('HPE_');
+  return isResponse ? refuseResponse(cause) : refuseUnavailable(cause);
 }
 
 /** The path of an operation, which no id in it can leave. */
@@ -91,13 +91,13 @@ interface Sending {
 }
 
 /** Sends a request, a GET again where the connection fails before any part of a response arrived. Rule: TEAM-8. */
-async function send({ pool, options, signal, attempts }: Sending): Promise<ConnectorAnswer> {
+async function send({ pool, options, signal, attempts }: Sending): Promise<ConnectorResponse> {
   for (let count = 0; ; count += 1) {
     const attempt = new Attempt(signal);
     attempts.push(attempt);
     pool.dispatch(options, attempt);
     try {
-      return await attempt.answer;
+      return await attempt.response;
     } catch (error) {
       const pauseMs = pausesMs[count];
       const mayTryAgain = options.method === 'GET' && !attempt.hasStarted && connectionLost.has(codeOf(error));
@@ -131,7 +131,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
   const breaker = circuitBreaker(clock);
   const senders = new Shares('connector exchanges');
 
-  async function exchange(request: ConnectorRequest): Promise<ConnectorAnswer> {
+  async function exchange(request: ConnectorRequest): Promise<ConnectorResponse> {
     const options = optionsFor(basePath, request);
     const controller = new AbortController();
     const attempts: Attempt[] = [];

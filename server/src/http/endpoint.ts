@@ -8,7 +8,7 @@ import type { Secret } from '../base/secret.ts';
 import type { Act } from '../limits/limits.ts';
 import type { AllServices, Services } from '../services.ts';
 import type { IfWriting, ServicesOf } from './writing.ts';
-import type { WrittenAnswer } from './written-answer.ts';
+import type { WrittenResponse } from './written-answer.ts';
 
 /** The methods that endpoints have. */
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -79,7 +79,7 @@ interface HandlerInput<S extends Shape> {
 
 type Body<S extends Shape> = z.input<S['response'][keyof S['response']]>;
 /** An array may also come in batches. */
-type Answer<B> = B | (B extends readonly (infer T)[] ? StreamedList<T> : never);
+type ResponseValue<B> = B | (B extends readonly (infer T)[] ? StreamedList<T> : never);
 
 /** Declaration of the tool of an operation. Hints that are absent follow from the method. Rules: MCP-5, MCP-11. */
 export interface ToolDeclaration {
@@ -94,7 +94,7 @@ export interface ToolDeclaration {
   /** Parameters of the query that hold several values with commas between, and what those are: as arguments they are lists. */
   readonly lists?: Readonly<Record<string, string>>;
   /** The one of several forms of the response that goes with that query. */
-  readonly answer?: z.ZodObject;
+  readonly response?: z.ZodObject;
   readonly readOnly?: boolean;
   readonly destructive?: boolean;
   readonly idempotent?: boolean;
@@ -109,15 +109,15 @@ interface Description {
   readonly summary: string;
   /**
    * A backend may serve the operation with the caller's own credential: the handler gets `forwarded`, and may return a
-   * `PassedAnswer` of any 2xx status.
+   * `PassedResponse` of any 2xx status.
    */
   readonly forwardsCredential?: true | undefined;
   /** Response headers that are part of the contract, with descriptions. */
-  readonly answerHeaders?: Readonly<Record<string, string>>;
+  readonly responseHeaders?: Readonly<Record<string, string>>;
   /** The operation as a tool of agents: the same checks, the same input, the same response. Rules: MCP-5, MCP-9. */
   readonly tool?: ToolDeclaration;
   /**
-   * An endpoint of the Model Context Protocol: it returns `WrittenAnswer`s, and errors in the form of JSON-RPC. Rule:
+   * An endpoint of the Model Context Protocol: it returns `WrittenResponse`s, and errors in the form of JSON-RPC. Rule:
    * ERR-5.
    */
   readonly isMcp?: true;
@@ -148,14 +148,16 @@ interface Description {
 }
 
 /** An endpoint that forwards a credential may also pass on the response. */
-type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends [never] ? never : PassedAnswer;
+type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends [never] ? never : PassedResponse;
 
 type Spec<S extends Shape> = Description &
   S & {
     handle(
       services: ServicesOf<S['policy']>,
       input: HandlerInput<S>,
-    ): Promise<Answer<Body<S>> | RecordWithStreamedList<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenAnswer>;
+    ): Promise<
+      ResponseValue<Body<S>> | RecordWithStreamedList<unknown> | WithHeaders<Body<S>> | PassedFor<S> | WrittenResponse
+    >;
   };
 
 /** An endpoint without its types, for the router, the documentation and the tests. */
@@ -178,7 +180,7 @@ export class WithHeaders<B> {
  * The success response of a backend, passed on with its status and its bytes: JSON, or nothing at all. Only endpoints
  * that declare `forwardsCredential` may return it.
  */
-export class PassedAnswer {
+export class PassedResponse {
   readonly status: number;
   readonly body: Buffer;
 

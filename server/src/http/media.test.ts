@@ -1,41 +1,41 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { answerForms, bytesAnswer, isUpload, uploadedFile } from './media.ts';
+import { bytesResponse, isUpload, responseForms, uploadedFile } from './media.ts';
 
 const words = z.object({ errorMessage: z.string() });
 
 describe('forms of an answer', () => {
   it('JSON of a schema', () => {
-    expect(answerForms(words)).toEqual({ mediaTypes: [], json: words });
+    expect(responseForms(words)).toEqual({ mediaTypes: [], json: words });
     const either = z.union([z.array(z.string()), words]);
-    expect(answerForms(either)).toEqual({ mediaTypes: [], json: either });
+    expect(responseForms(either)).toEqual({ mediaTypes: [], json: either });
   });
 
   it('bytes of a media type', () => {
-    expect(answerForms(bytesAnswer('image/jpeg'))).toEqual({ mediaTypes: ['image/jpeg'], json: undefined });
+    expect(responseForms(bytesResponse('image/jpeg'))).toEqual({ mediaTypes: ['image/jpeg'], json: undefined });
   });
 
   it('either, in whatever order they are declared', () => {
-    const picture = bytesAnswer('image/jpeg');
+    const picture = bytesResponse('image/jpeg');
     for (const either of [z.union([picture, words]), z.union([words, picture])]) {
-      expect(answerForms(either)).toEqual({ mediaTypes: ['image/jpeg'], json: words });
+      expect(responseForms(either)).toEqual({ mediaTypes: ['image/jpeg'], json: words });
     }
   });
 
   it('nothing', () => {
-    expect(answerForms(z.undefined())).toEqual({ mediaTypes: [], json: undefined });
+    expect(responseForms(z.undefined())).toEqual({ mediaTypes: [], json: undefined });
   });
 
   it('a schema is of bytes because it was made so, not by what it takes', () => {
     const similar = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
-    expect(answerForms(similar)).toEqual({ mediaTypes: [], json: similar });
-    expect(answerForms(bytesAnswer('image/png')).mediaTypes).toEqual(['image/png']);
+    expect(responseForms(similar)).toEqual({ mediaTypes: [], json: similar });
+    expect(responseForms(bytesResponse('image/png')).mediaTypes).toEqual(['image/png']);
   });
 });
 
 describe('an uploaded file', () => {
   it('is told from other bodies', () => {
-    expect([uploadedFile(), words, bytesAnswer('image/jpeg'), undefined].map(isUpload)).toEqual([
+    expect([uploadedFile(), words, bytesResponse('image/jpeg'), undefined].map(isUpload)).toEqual([
       true,
       false,
       false,

@@ -4,7 +4,7 @@ const mediaTypes = new WeakMap<z.core.$ZodType, readonly string[]>();
 const uploads = new WeakSet<z.core.$ZodType>();
 
 /** Declares a response of bytes of a media type, such as `image/jpeg`, sent unchanged. */
-export function bytesAnswer(mediaType: string) {
+export function bytesResponse(mediaType: string) {
   const schema = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
   mediaTypes.set(schema, [mediaType]);
   return schema;
@@ -33,7 +33,7 @@ export class StreamedText {
 }
 
 /** Declares a response of text of one of these media types, such as `text/csv`, written piece by piece. */
-export function streamAnswer(...types: readonly string[]) {
+export function streamResponse(...types: readonly string[]) {
   const schema = z.custom<StreamedText>((given) => given instanceof StreamedText);
   mediaTypes.set(schema, types);
   return schema;
@@ -55,13 +55,13 @@ export function isUpload(schema: z.ZodType | undefined): boolean {
 }
 
 /** Forms of a response: bytes or text of a media type, JSON of a schema, or either. */
-interface AnswerForms {
+interface ResponseForms {
   readonly mediaTypes: readonly string[];
   readonly json: z.ZodType | undefined;
 }
 
 /** Returns the forms of a declared response. */
-export function answerForms(schema: z.ZodType): AnswerForms {
+export function responseForms(schema: z.ZodType): ResponseForms {
   if (schema instanceof z.ZodUndefined) return { mediaTypes: [], json: undefined };
   const own = mediaTypes.get(schema);
   if (own !== undefined) return { mediaTypes: own, json: undefined };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { id, idAnswer, jsonSchema, needed, queryNumber, timestamp } from './schemas.ts';
+import { id, idResponse, jsonSchema, needed, queryNumber, timestamp } from './schemas.ts';
 
 describe('an id (HTTP-19, HTTP-20)', () => {
   it('is taken in either case, as lower case', () => {
@@ -49,7 +49,7 @@ describe('a whole number in the query (HTTP-21)', () => {
 
 describe('JSON Schema', () => {
   it('has ids and moments with their form', () => {
-    expect(jsonSchema(idAnswer, 'output')).toEqual({ type: 'string', pattern: '^[a-f0-9]{24}$' });
+    expect(jsonSchema(idResponse, 'output')).toEqual({ type: 'string', pattern: '^[a-f0-9]{24}$' });
     expect(jsonSchema(timestamp, 'output')).toEqual({ type: 'string', format: 'date-time' });
   });
 

@@ -35,7 +35,7 @@ export const ids = idList(1);
 export const idsOrNone = idList(0);
 
 /** An id in a response. */
-export const idAnswer = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
+export const idResponse = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
 
 /** A time in a response: ISO 8601 in UTC with milliseconds. Rule: ERR-7. */
 export const timestamp = z.string().meta({ format: 'date-time' });
@@ -79,7 +79,7 @@ export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) 
 }
 
 /** The response of operations that only confirm success. */
-export const messageAnswer = z.object({ message: z.string() });
+export const messageResponse = z.object({ message: z.string() });
 
 const neededInput = new WeakSet<z.core.$ZodType>();
 

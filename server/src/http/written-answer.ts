@@ -1,5 +1,5 @@
 /** A complete response: its status, its headers and its body, where an empty one means none. */
-export class WrittenAnswer {
+export class WrittenResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

@@ -44,11 +44,11 @@ describe('two pictures at a time, off the event loop (PICTURE-17)', () => {
   });
 
   it('anyone who would be the 33rd to wait is told to come again, and the line empties', async () => {
-    const answers = await Promise.allSettled(
+    const responses = await Promise.allSettled(
       Array.from({ length: 40 }, (_, place) => pictures.compress(photo, senderOf(place))),
     );
-    const refused = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []));
-    expect(answers.slice(0, 34).every(({ status }) => status === 'fulfilled')).toBe(true);
+    const refused = responses.flatMap((response) => (response.status === 'rejected' ? [response.reason] : []));
+    expect(responses.slice(0, 34).every(({ status }) => status === 'fulfilled')).toBe(true);
     expect(refused).toHaveLength(6);
     for (const reason of refused) expect(reason).toMatchObject(overloaded);
     expect((await pictures.compress(photo, 'ada')).length).toBeLessThan(102_400);

@@ -201,9 +201,9 @@ describe('an account as a whole', () => {
       [known, true],
       [unknown, false],
     ] as const) {
-      const answers = [...(await wrongTimes(4, () => '10.0.0.1', { isKnown })), ...(await wrongTimes(16, elsewhere))];
-      answers.push(...(await wrongTimes(2, () => '203.0.113.9')));
-      expect(answers.map(({ headers }) => headers['ratelimit-limit'])).toEqual(['20', '20']);
+      const responses = [...(await wrongTimes(4, () => '10.0.0.1', { isKnown })), ...(await wrongTimes(16, elsewhere))];
+      responses.push(...(await wrongTimes(2, () => '203.0.113.9')));
+      expect(responses.map(({ headers }) => headers['ratelimit-limit'])).toEqual(['20', '20']);
       expect((await wrong('10.0.0.1', { isKnown }))?.headers['ratelimit-limit']).toBe('20');
     }
   });

@@ -1,7 +1,7 @@
 import type { Policy } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Origin } from '../base/origin.ts';
-import type { WrittenAnswer } from '../http/written-answer.ts';
+import type { WrittenResponse } from '../http/written-answer.ts';
 
 /** Caller of tools, and the parts of the request that calls them. */
 export interface AgentCall {
@@ -39,6 +39,6 @@ export interface McpService {
   /** Everything there is, tools and others. */
   readonly endpoints: readonly Operation[];
   /** Answers one request. It keeps no state between requests. */
-  answer(request: McpRequest): Promise<WrittenAnswer>;
+  respond(request: McpRequest): Promise<WrittenResponse>;
   close(): Promise<void>;
 }

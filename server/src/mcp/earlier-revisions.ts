@@ -8,8 +8,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { ApiError } from '../base/errors.ts';
-import { WrittenAnswer } from '../http/written-answer.ts';
-import { rpcAnswer, rpcError } from './rpc-answers.ts';
+import { WrittenResponse } from '../http/written-answer.ts';
+import { rpcError, rpcResponse } from './rpc-answers.ts';
 import { resultText, type ToolResult } from './tool-call.ts';
 
 /** Server that answers one message once it is connected. */
@@ -62,7 +62,7 @@ function refusedText({ id }: JSONRPCRequest, { message, code }: ApiError): strin
 }
 
 /** Answers one message over its own transport: nothing is shared with other messages, whatever ids they have. */
-function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
+function respondToOne(server: Server, request: JSONRPCRequest): Promise<object> {
   return new Promise((resolve, reject) => {
     const way: Transport = {
       start: async () => {},
@@ -80,7 +80,7 @@ function answerOne(server: Server, request: JSONRPCRequest): Promise<object> {
  * Answers the most frequent message without a server in between, which would cost as much as the rest of the call.
  * Returns JSON.
  */
-async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<string> {
+async function respondToCall({ id, params }: JSONRPCRequest, callTool: Serving['callTool']): Promise<string> {
   const end = `"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
   try {
     return `{"result":${resultText(await callTool(params))},${end}`;
@@ -90,9 +90,9 @@ async function answerCall({ id, params }: JSONRPCRequest, callTool: Serving['cal
   }
 }
 
-async function answerText(request: JSONRPCRequest, { newServer, callTool }: Serving): Promise<string> {
-  if (request.method === 'tools/call') return answerCall(request, callTool);
-  return JSON.stringify(await answerOne(newServer(), request));
+async function responseToText(request: JSONRPCRequest, { newServer, callTool }: Serving): Promise<string> {
+  if (request.method === 'tools/call') return respondToCall(request, callTool);
+  return JSON.stringify(await respondToOne(newServer(), request));
 }
 
 /** Milliseconds that the calls of a batch may take together. */
@@ -125,7 +125,7 @@ class BatchAnswers {
 
   async add(request: JSONRPCRequest, serving: Serving): Promise<void> {
     const begunMs = performance.now();
-    const text = await answerText(request, serving);
+    const text = await responseToText(request, serving);
     this.#tookMs += performance.now() - begunMs;
     const hasRoom = text.length <= this.#left || text.length <= shortTextMax;
     this.texts.push(hasRoom ? text : notCarriedOut(request, tooLarge));
@@ -137,34 +137,37 @@ class BatchAnswers {
  * Answers messages one after another. Each is admitted anew: those before it took time, and may have ended its credential.
  * Rules: MCP-16, MCP-17, SESSION-12.
  */
-async function answerInTurn(
+async function respondInOrder(
   requests: readonly JSONRPCRequest[],
   serving: Serving,
   msMax: number,
 ): Promise<readonly string[]> {
-  const answers = new BatchAnswers(msMax);
+  const responses = new BatchAnswers(msMax);
   // Whoever left while the batch was read is known to have left after this.
   if (requests.length > 1) await setImmediate();
   for (const [place, request] of requests.entries()) {
-    const objection = answers.objection();
+    const objection = responses.objection();
     if (objection !== null) {
-      answers.texts.push(notCarriedOut(request, objection));
+      responses.texts.push(notCarriedOut(request, objection));
       continue;
     }
     try {
       const present = place === 0 ? serving : await serving.admitAnew();
       if (present.hasLeft()) return [];
-      await answers.add(request, present);
+      await responses.add(request, present);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      return [...answers.texts, ...requests.slice(place).map((unanswered) => refusedText(unanswered, error))];
+      return [
+        ...responses.texts,
+        ...requests.slice(place).map((withoutResponse) => refusedText(withoutResponse, error)),
+      ];
     }
   }
-  return answers.texts;
+  return responses.texts;
 }
 
 /** Returns the objection to serving these messages at all. */
-function objectionTo(messages: readonly JSONRPCMessage[], version: string | undefined): WrittenAnswer | null {
+function objectionTo(messages: readonly JSONRPCMessage[], version: string | undefined): WrittenResponse | null {
   const { InvalidRequest } = ProtocolErrorCode;
   if (messages.length > batchMax) {
     return rpcError(400, { code: InvalidRequest, message: `A batch has at most ${batchMax} messages` });
@@ -193,15 +196,15 @@ function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
  * @param version what the header `mcp-protocol-version` says
  * @param msMax how long the calls of a batch may take together; what is right unless it is given
  */
-export async function answerEarlier(
+export async function respondEarlier(
   body: JSONRPCMessage | readonly JSONRPCMessage[],
   version: string | undefined,
   { msMax = batchMsMax, ...serving }: Serving & { readonly msMax?: number },
-): Promise<WrittenAnswer> {
+): Promise<WrittenResponse> {
   const messages = isBatch(body) ? body : [body];
   const objection = objectionTo(messages, version);
   if (objection) return objection;
-  const text = (await answerInTurn(messages.filter(isRequest), serving, msMax)).join(',');
-  if (text === '') return new WrittenAnswer(202, {}, '');
-  return rpcAnswer(200, isBatch(body) ? `[${text}]` : text);
+  const text = (await respondInOrder(messages.filter(isRequest), serving, msMax)).join(',');
+  if (text === '') return new WrittenResponse(202, {}, '');
+  return rpcResponse(200, isBatch(body) ? `[${text}]` : text);
 }

@@ -8,11 +8,11 @@ import {
 import type { Logger } from 'pino';
 import type { AnyEndpoint } from '../http/endpoint.ts';
 import { inputReader, type ReadInput } from '../http/input.ts';
-import { WrittenAnswer } from '../http/written-answer.ts';
+import { WrittenResponse } from '../http/written-answer.ts';
 import type { AllServices } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
 import { type AgentCall, type McpHeaders, type McpService, readHeaders } from './agents.ts';
-import { answerEarlier, isEarlierCall } from './earlier-revisions.ts';
+import { isEarlierCall, respondEarlier } from './earlier-revisions.ts';
 import { idOf, rpcError } from './rpc-answers.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
@@ -34,7 +34,7 @@ const acceptedTypes = ['application/json', 'text/event-stream'] as const;
 const subscriptionsMax = 1;
 
 /** Returns the objection to processing the message at all. Rule: MCP-4. */
-function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenAnswer | null {
+function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenResponse | null {
   const accepted = accept.toLowerCase();
   if (!acceptedTypes.every((type) => accepted.includes(type))) {
     const text = `Not Acceptable: Client must accept both ${acceptedTypes.join(' and ')}`;
@@ -68,9 +68,9 @@ function webRequest(url: string, given: McpHeaders): Request {
   return new Request(url, { method: 'POST', headers });
 }
 
-async function writtenAnswer(response: Response): Promise<WrittenAnswer> {
+async function writtenResponse(response: Response): Promise<WrittenResponse> {
   const type = response.headers.get('content-type');
-  return new WrittenAnswer(response.status, type === null ? {} : { 'content-type': type }, await response.text());
+  return new WrittenResponse(response.status, type === null ? {} : { 'content-type': type }, await response.text());
 }
 
 /** Makes the service of the protocol out of the endpoints that are tools. */
@@ -97,9 +97,9 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
   });
 
   /** Answers a message of an earlier revision; a batch costs its caller a read. */
-  function answerOlder(call: AgentCall, message: JSONRPCMessage | readonly JSONRPCMessage[], version?: string) {
+  function respondOlder(call: AgentCall, message: JSONRPCMessage | readonly JSONRPCMessage[], version?: string) {
     if (Array.isArray(message)) services().limits.countRead(call.caller);
-    return answerEarlier(message, version, serve(call));
+    return respondEarlier(message, version, serve(call));
   }
 
   const newest = createMcpHandler(
@@ -113,23 +113,23 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
     },
   );
 
-  async function answerNewest(call: AgentCall, headers: McpHeaders, message: unknown): Promise<WrittenAnswer> {
+  async function respondNewest(call: AgentCall, headers: McpHeaders, message: unknown): Promise<WrittenResponse> {
     const authInfo = { token: '', clientId: '', scopes: [], extra: { call } };
     const request = webRequest(`${services().config.baseUrl}/mcp`, headers);
-    return writtenAnswer(await newest.fetch(request, { parsedBody: message, authInfo }));
+    return writtenResponse(await newest.fetch(request, { parsedBody: message, authInfo }));
   }
 
   return {
     endpoints,
-    answer: async ({ call, headers, message }) => {
+    respond: async ({ call, headers, message }) => {
       const objection = objectionOf(headers, message);
       if (objection) return objection;
       const version = headers['mcp-protocol-version'];
-      if (isEarlierCall(message, version)) return answerOlder(call, message, version);
+      if (isEarlierCall(message, version)) return respondOlder(call, message, version);
       const found = classifyInboundRequest({ httpMethod: 'POST', body: message, ...classifiedBy(headers) });
-      if (found.kind === 'legacy') return answerOlder(call, readable(message), version);
+      if (found.kind === 'legacy') return respondOlder(call, readable(message), version);
       if (found.kind === 'reject') return rpcError(found.httpStatus, found, idOf(message));
-      return answerNewest(call, headers, message);
+      return respondNewest(call, headers, message);
     },
     close: () => newest.close(),
   };

@@ -1,8 +1,8 @@
-import { WrittenAnswer } from '../http/written-answer.ts';
+import { WrittenResponse } from '../http/written-answer.ts';
 
 /** Returns a response with a message, or some of them, as JSON. */
-export function rpcAnswer(status: number, text: string): WrittenAnswer {
-  return new WrittenAnswer(status, { 'content-type': 'application/json; charset=utf-8' }, text);
+export function rpcResponse(status: number, text: string): WrittenResponse {
+  return new WrittenResponse(status, { 'content-type': 'application/json; charset=utf-8' }, text);
 }
 
 /** An error of JSON-RPC 2.0. */
@@ -24,7 +24,7 @@ export function rpcError(
   status: number,
   { code, message, data }: RpcError,
   id: string | number | null = null,
-): WrittenAnswer {
+): WrittenResponse {
   const error = { code, message, ...(data === undefined ? {} : { data }) };
-  return rpcAnswer(status, JSON.stringify({ jsonrpc: '2.0', id, error }));
+  return rpcResponse(status, JSON.stringify({ jsonrpc: '2.0', id, error }));
 }

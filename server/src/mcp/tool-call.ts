@@ -4,7 +4,7 @@ import { admit } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import { type ApiError, refuseInput } from '../base/errors.ts';
 import { rowsCharged, spending } from '../http/budgets.ts';
-import { PassedAnswer, RecordWithStreamedList, WithHeaders } from '../http/endpoint.ts';
+import { PassedResponse, RecordWithStreamedList, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
 import { describeFault } from '../http/server/answers.ts';
 import type { AllServices } from '../services.ts';
@@ -121,16 +121,16 @@ async function withItems(
   return { ...record, [field]: items };
 }
 
-function unwrapped(answer: unknown): unknown {
-  if (answer instanceof WithHeaders) return answer.body;
-  if (!(answer instanceof PassedAnswer)) return answer;
-  return answer.body.length === 0 ? {} : JSON.parse(answer.body.toString());
+function unwrapped(response: unknown): unknown {
+  if (response instanceof WithHeaders) return response.body;
+  if (!(response instanceof PassedResponse)) return response;
+  return response.body.length === 0 ? {} : JSON.parse(response.body.toString());
 }
 
-function toResult({ answer, isList, endpoint }: Tool, given: unknown): ToolResult {
+function toResult({ response, isList, endpoint }: Tool, given: unknown): ToolResult {
   const value = unwrapped(given);
   // A backend's response has its own fields; ours contain only declared ones.
-  const written = given instanceof PassedAnswer && endpoint.forwardsCredential ? value : answer.parse(value ?? {});
+  const written = given instanceof PassedResponse && endpoint.forwardsCredential ? value : response.parse(value ?? {});
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is no object becomes one here
   const structuredContent = (isList ? { items: written } : written) as Record<string, unknown>;
   const text = JSON.stringify(structuredContent);
@@ -185,9 +185,9 @@ export async function callTool(
     const input = readInput(tool)(raw);
     const carry = spending(endpoint, services);
     const work = () => endpoint.handle(services, input);
-    const answer = await (carry ? carry(call.caller, work) : work());
-    const isLong = answer instanceof RecordWithStreamedList;
-    const whole = isLong ? await withItems(answer, rowsCharged(services.limits, call.caller)) : answer;
+    const response = await (carry ? carry(call.caller, work) : work());
+    const isLong = response instanceof RecordWithStreamedList;
+    const whole = isLong ? await withItems(response, rowsCharged(services.limits, call.caller)) : response;
     // Each step over a long list takes some time: others get their turn between them.
     if (isLong) await setImmediate();
     const result = whole === null ? tooLarge : toResult(tool, whole);

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Policy } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import { type AnyEndpoint, addressOf, type ToolDeclaration } from '../http/endpoint.ts';
-import { answerForms } from '../http/media.ts';
+import { responseForms } from '../http/media.ts';
 import { jsonSchema } from '../http/schemas.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ export interface Tool {
   /** The operation takes no body where no argument belongs to it. */
   readonly bodyIsOptional: boolean;
   /** Schema of the response; a response that is no object becomes its member `items`. */
-  readonly answer: z.ZodType;
+  readonly response: z.ZodType;
   readonly isList: boolean;
 }
 
@@ -92,16 +92,16 @@ function inputOf({ policy, ...endpoint }: AnyEndpoint, { lists = {} }: ToolDecla
   };
 }
 
-function answerOf({ response, method, path }: AnyEndpoint, { answer }: ToolDeclaration): z.ZodType {
-  if (answer) return answer;
+function responseOf({ response, method, path }: AnyEndpoint, { response: reply }: ToolDeclaration): z.ZodType {
+  if (reply) return reply;
   const schema = Object.entries(response).find(([status]) => status !== '204')?.[1];
-  const json = schema && answerForms(schema).json;
+  const json = schema && responseForms(schema).json;
   if (!json) throw new Error(`${method} ${path} is a tool and answers no JSON`);
   return json;
 }
 
-function outputOf(answer: z.ZodType): { schema: Tool['definition']['outputSchema']; isList: boolean } {
-  const made = jsonSchema(answer, 'output');
+function outputOf(response: z.ZodType): { schema: Tool['definition']['outputSchema']; isList: boolean } {
+  const made = jsonSchema(response, 'output');
   if (made['type'] === 'object') return { schema: { ...made, type: 'object' }, isList: false };
   return { schema: { type: 'object', properties: { items: made }, required: ['items'] }, isList: true };
 }
@@ -120,15 +120,15 @@ function makeTool(endpoint: AnyEndpoint, declaration: ToolDeclaration): Tool {
   const { name, title, description = `${endpoint.summary}.` } = declaration;
   const { method, policy } = endpoint;
   const { schema: inputSchema, ...input } = inputOf(endpoint, declaration);
-  const answer = answerOf(endpoint, declaration);
-  const { schema: outputSchema, isList } = outputOf(answer);
+  const response = responseOf(endpoint, declaration);
+  const { schema: outputSchema, isList } = outputOf(response);
   const readOnly = declaration.readOnly ?? method === 'GET';
   return {
     name,
     endpoint,
     declaration,
     ...input,
-    answer,
+    response,
     isList,
     definition: {
       name,

@@ -23,15 +23,18 @@ async function send(
  */
 export function boundedFetch(networks: readonly string[] | undefined) {
   return async (url: string, options: CustomFetchOptions): Promise<Response> => {
-    const answer = await send(url, options, networks);
+    const response = await send(url, options, networks);
     const parts: Uint8Array[] = [];
     let size = 0;
-    const incoming: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = answer.body ?? [];
+    const incoming: AsyncIterable<Uint8Array> | Iterable<Uint8Array> = response.body ?? [];
     for await (const part of incoming) {
       size += part.byteLength;
       if (size > bytesMax) throw new OidcError('the response is larger than a megabyte');
       parts.push(part);
     }
-    return new Response(size === 0 ? null : Buffer.concat(parts), { status: answer.status, headers: answer.headers });
+    return new Response(size === 0 ? null : Buffer.concat(parts), {
+      status: response.status,
+      headers: response.headers,
+    });
   };
 }

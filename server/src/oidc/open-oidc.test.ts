@@ -210,8 +210,8 @@ describe('the client of a provider of OpenID Connect', () => {
       ['a redirect', [302, '', { location: outside }]],
       ['another redirect', [307, '', { location: outside }]],
       ['204', [204, '']],
-    ])('refuses %s in our own words', async (_, answer) => {
-      provider.faults = { ...atUserinfo, at: { [place]: says(...answer) } };
+    ])('refuses %s in our own words', async (_, response) => {
+      provider.faults = { ...atUserinfo, at: { [place]: says(...response) } };
       const said = await failure();
       expect(said).toEqual(expect.any(String));
       expect(said).not.toBe('nothing was wrong');
@@ -235,8 +235,8 @@ describe('the client of a provider of OpenID Connect', () => {
     it.each([
       ['says nothing', saysNothing],
       ['drips', drips(50)],
-    ])('waits no longer than it may where the provider %s', async (_, answer) => {
-      provider.faults = { ...atUserinfo, at: { [place]: answer } };
+    ])('waits no longer than it may where the provider %s', async (_, response) => {
+      provider.faults = { ...atUserinfo, at: { [place]: response } };
       expect(await failure()).toContain('timed out');
     });
 

@@ -31,9 +31,9 @@ export async function guardedFetch(url: string, options: FetchOptions, networks:
   });
   try {
     const { signal, ...others } = options;
-    const answer = await fetch(url, { ...others, dispatcher: agent, ...(signal ? { signal } : {}) });
-    const { status, body } = answer;
-    return new Response(body as ReadableStream | null, { status, headers: [...answer.headers] });
+    const response = await fetch(url, { ...others, dispatcher: agent, ...(signal ? { signal } : {}) });
+    const { status, body } = response;
+    return new Response(body as ReadableStream | null, { status, headers: [...response.headers] });
   } catch (error) {
     if (isForbidden(error)) throw new ForbiddenAddressError();
     throw inside.isInside() ? new InsideError(error) : error;

@@ -14,7 +14,7 @@ async function lookUp(hostname: string, check: AddressCheck, resolve: Resolve): 
 /** Looks names up for a connection; fails with ForbiddenAddressError where an address may not be connected to. */
 export function guardedLookup(check: AddressCheck, resolve: Resolve = resolveBySystem): LookupFunction {
   return (hostname, options, callback) => {
-    async function answer(): Promise<void> {
+    async function response(): Promise<void> {
       let addresses: readonly LookupAddress[];
       try {
         addresses = await lookUp(hostname, check, resolve);
@@ -27,6 +27,6 @@ export function guardedLookup(check: AddressCheck, resolve: Resolve = resolveByS
       else if (options.all) callback(null, [...addresses]);
       else callback(null, first.address, first.family);
     }
-    void answer();
+    void response();
   };
 }

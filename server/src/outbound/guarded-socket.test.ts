@@ -35,8 +35,8 @@ describe('guardedSocket (CONFIG-40)', () => {
   }
 
   const resolving =
-    (...answers: string[]): Resolve =>
-    async () => [{ address: answers.shift() ?? '192.0.2.1', family: 4 }];
+    (...responses: string[]): Resolve =>
+    async () => [{ address: responses.shift() ?? '192.0.2.1', family: 4 }];
 
   it.each([['127.0.0.1'], ['::1'], ['::ffff:127.0.0.1'], ['10.0.0.1'], ['169.254.169.254'], ['localhost']])(
     'does not connect to %s',

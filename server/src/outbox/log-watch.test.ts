@@ -67,8 +67,8 @@ describe('the watch of the event log', () => {
   it('gives up when the time is over, by a clock that no one sets', async () => {
     const monotonic = new MonotonicClock();
     let result: boolean | null = null;
-    const over = watch.wait({ until: () => false, msMax: 10 * second, signal: never }).then((answer) => {
-      result = answer;
+    const over = watch.wait({ until: () => false, msMax: 10 * second, signal: never }).then((response) => {
+      result = response;
     });
     app.clock.advance(60 * second);
     await watch.wait({ until: () => false, msMax: 150, signal: never });

@@ -35,7 +35,7 @@ export function openAgents(parts: McpParts): McpService {
   };
   return {
     endpoints: parts.endpoints,
-    answer: (request) => (opened ? opened.answer(request) : open().then((service) => service.answer(request))),
+    respond: (request) => (opened ? opened.respond(request) : open().then((service) => service.respond(request))),
     close: async () => opened?.close(),
   };
 }

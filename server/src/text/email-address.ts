@@ -65,7 +65,7 @@ export const emailAddress = z
   .meta({ ...form, examples: ['grace@example.com'] });
 
 /** An e-mail address in a response. */
-export const emailAnswer = z.string().meta(form);
+export const emailResponse = z.string().meta(form);
 
 /** The domain part of a normalized address. */
 export function domainOf(email: string): string {

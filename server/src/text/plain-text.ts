@@ -86,20 +86,20 @@ export function storedAddress(given: z.output<typeof address> | null | undefined
   return given ? JSON.stringify(given) : null;
 }
 
-const lineAnswer = z.string().optional();
+const lineResponse = z.string().optional();
 
 /** A postal address in a response. */
-export const addressAnswer = z.object({
-  addressLine1: lineAnswer,
-  city: lineAnswer,
-  state: lineAnswer,
-  country: lineAnswer,
-  postCode: lineAnswer,
+export const addressResponse = z.object({
+  addressLine1: lineResponse,
+  city: lineResponse,
+  state: lineResponse,
+  country: lineResponse,
+  postCode: lineResponse,
 });
 
 /** A postal address as it goes out, of the JSON that is stored; `undefined` without one. */
-export function toAddress(stored: string | null): z.output<typeof addressAnswer> | undefined {
+export function toAddress(stored: string | null): z.output<typeof addressResponse> | undefined {
   if (stored === null) return undefined;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is stored has passed `address`
-  return JSON.parse(stored) as z.output<typeof addressAnswer>;
+  return JSON.parse(stored) as z.output<typeof addressResponse>;
 }

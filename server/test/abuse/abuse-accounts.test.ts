@@ -6,7 +6,7 @@ import { type GoodRequest, goodBody, jsonRoutes, newPassword, sendWith, type Wor
 import { MailServer } from '../support/mail-server.ts';
 import { rowsOf, secondConnection } from '../support/second-connection.ts';
 import { neutral } from '../support/sign-in.ts';
-import { type Answer, type Client, type Json, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const evilId = 'e'.repeat(24);
 const memberEmail = 'grace@example.com';
@@ -214,7 +214,7 @@ describe('A3: ids on every route that has one', () => {
   const bad = ['a'.repeat(23), 'a'.repeat(25), 'a'.repeat(600), '%00', `${'a'.repeat(24)}%00`, `${'a'.repeat(23)}g`];
   const worse = ['..%2f..%2fusers', encodeURIComponent('１'.repeat(24)), `%20${'a'.repeat(24)}`, "'%20OR%201=1--"];
   /** Calls with the id in each place that takes one; what stands in the others is there. */
-  const call = async (name: string, client: Client, id: string): Promise<Answer[]> => {
+  const call = async (name: string, client: Client, id: string): Promise<TestResponse[]> => {
     const [method = '', path = ''] = name.split(' ');
     const body = await goodBody(name, world);
     const { sessions } = (await member.get('/userAccount/sessions')).body;
@@ -227,10 +227,14 @@ describe('A3: ids on every route that has one', () => {
   it.each(withId)('400 for who may, and nothing learned by who may not: %s (HTTP-4, HTTP-19)', async (name, policy) => {
     const entitled = policy.who === 'service' ? app.service() : admin;
     for (const id of [...bad, ...worse]) {
-      const answers = [await call(name, entitled, id), await call(name, app.nobody, id), await call(name, member, id)];
+      const responses = [
+        await call(name, entitled, id),
+        await call(name, app.nobody, id),
+        await call(name, member, id),
+      ];
       const refused = policy.who === 'service' ? 401 : 403;
       const isOpenToMembers = policy.who === 'member' || 'adminFirst' in policy;
-      const statuses = answers.map((some) => some.map(({ status }) => status));
+      const statuses = responses.map((some) => some.map(({ status }) => status));
       const expected = [400, 401, isOpenToMembers ? 400 : refused];
       expect([id, ...statuses]).toEqual([id, ...expected.map((status) => statuses[0]?.map(() => status))]);
     }
@@ -251,11 +255,11 @@ describe('A3: ids on every route that has one', () => {
       // The first of the sessions is the administrator's own.
       const person = name.includes('/userAccount/sessions/') ? member : admin;
       const client = policy.who === 'service' ? app.service() : person;
-      const answers: Answer[] = [];
+      const responses: TestResponse[] = [];
       for (const id of ids)
-        answers.push(...(await call(name, client, id)), ...(await call(name, client, id.toUpperCase())));
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
-      expect(new Set(answers.map((answer) => JSON.stringify(neutral(answer)))).size).toBe(1);
+        responses.push(...(await call(name, client, id)), ...(await call(name, client, id.toUpperCase())));
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([404]));
+      expect(new Set(responses.map((response) => JSON.stringify(neutral(response)))).size).toBe(1);
     },
   );
 });

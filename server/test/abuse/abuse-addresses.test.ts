@@ -99,8 +99,8 @@ describe('A4: no spelling of an address gets past its check', () => {
       const path = addressOf(route).replace(/:\w+/, anId);
       const credential = policy.who === 'service' ? serviceToken : member.credential;
       const headers = ['Host: x', `Authorization: Bearer ${credential}`];
-      const { answers } = await sendRaw(app, requestText(`${method} ${spell(path)} HTTP/1.1`, headers));
-      const status = answers[0]?.status ?? 0;
+      const { answers: responses } = await sendRaw(app, requestText(`${method} ${spell(path)} HTTP/1.1`, headers));
+      const status = responses[0]?.status ?? 0;
       // The two token-administration endpoints answer 400 to callers who are no administrators.
       expect([method, path, [400, 403, 404, 405].includes(status)]).toEqual([method, path, true]);
     }
@@ -126,8 +126,8 @@ describe('A4: no spelling of an address gets past its check', () => {
     }
     // The same name, spelled with escapes.
     const headers = ['Host: x', `Authorization: Bearer ${member.credential}`];
-    const { answers } = await sendRaw(app, requestText('GET /api/v1/users/%64p HTTP/1.1', headers));
-    expect(answers[0]?.body).toEqual({ errorMessage: 'User picture not found' });
+    const { answers: responses } = await sendRaw(app, requestText('GET /api/v1/users/%64p HTTP/1.1', headers));
+    expect(responses[0]?.body).toEqual({ errorMessage: 'User picture not found' });
   });
 
   it.each(['//adminCheck', '//restore', '//email', '/internal/', '/internal//', '//'])(
@@ -144,9 +144,9 @@ describe('A4: no spelling of an address gets past its check', () => {
 
   it.each(['HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'SEARCH', 'QUERY'])('%s', async (method) => {
     for (const [, path] of addressed) {
-      const { answers } = await sendRaw(app, requestText(`${method} ${path} HTTP/1.1`));
-      const told = answers.map(({ status, text }) => (status === 204 ? text : [401, 405].includes(status)));
-      expect([['', true].includes(told[0] ?? false), answers.length]).toEqual([true, 1]);
+      const { answers: responses } = await sendRaw(app, requestText(`${method} ${path} HTTP/1.1`));
+      const told = responses.map(({ status, text }) => (status === 204 ? text : [401, 405].includes(status)));
+      expect([['', true].includes(told[0] ?? false), responses.length]).toEqual([true, 1]);
     }
   });
 

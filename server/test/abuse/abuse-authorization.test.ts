@@ -73,11 +73,11 @@ describe('abuse of authorization', () => {
       const forms = ['file', 'wrong'].flatMap((name) => [form(name, onePixel()), form(name, Buffer.alloc(0))]);
       const uploads = isUpload(body) ? forms.map((one) => ({ path: address, options: { form: one } })) : [];
       const called = [...tries, ...uploads].map(({ path, options }) => member.call(method, `/${path}`, options));
-      const answers = (await Promise.all(called)).map(neutral);
+      const responses = (await Promise.all(called)).map(neutral);
       const status = 'adminFirst' in policy && policy.adminFirst ? 400 : 403;
       const message = 'Admin access required';
       const error = { status, body: { message, error: { code: 'ADMIN_REQUIRED', message } } };
-      expect(answers).toEqual(answers.map(() => error));
+      expect(responses).toEqual(responses.map(() => error));
       expect(wholeStore(app)).toEqual(before);
     });
 
@@ -237,7 +237,7 @@ describe('abuse of authorization', () => {
       ['SQL', encodeURIComponent("' OR 1=1 --")],
       ['spaces', `%20${hex(24)}`],
     ])('400: %s (HTTP-19)', async (_, id) => {
-      const answers = [
+      const responses = [
         await admin.get(`/users/${id}`),
         await admin.delete(`/personal-access-tokens/${id}`),
         await admin.delete(`/personal-access-tokens/admin/${id}`),
@@ -251,8 +251,8 @@ describe('abuse of authorization', () => {
         await admin.get(`/users?groupIds=${id}`),
         await app.service().get(`/users/internal/${id}`),
       ];
-      expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual(
-        answers.map(() => [400, 'VALIDATION_ERROR']),
+      expect(responses.map(({ status, body }) => [status, body.error.code])).toEqual(
+        responses.map(() => [400, 'VALIDATION_ERROR']),
       );
       const unknown = [await app.nobody.get(`/users/${id}`), await app.nobody.delete(`/personal-access-tokens/${id}`)];
       expect(unknown.map(({ status }) => status)).toEqual([401, 401]);
@@ -267,11 +267,11 @@ describe('abuse of authorization', () => {
       const users = await Promise.all(
         [leaving.userId, gone.userId, hex(24), ...others].map((id) => member.get(`/users/${id}`)),
       );
-      expect(new Set(users.map((answer) => JSON.stringify(neutral(answer)))).size).toBe(1);
+      expect(new Set(users.map((response) => JSON.stringify(neutral(response)))).size).toBe(1);
       const { tokenId } = await admin.token();
       const ids = [tokenId, member.userId, hex(24), ...others];
       const tokens = await Promise.all(ids.map((id) => member.delete(`/personal-access-tokens/${id}`)));
-      expect(new Set(tokens.map((answer) => JSON.stringify(neutral(answer)))).size).toBe(1);
+      expect(new Set(tokens.map((response) => JSON.stringify(neutral(response)))).size).toBe(1);
       expect([users[0]?.status, tokens[0]?.status]).toEqual([404, 404]);
     });
   });

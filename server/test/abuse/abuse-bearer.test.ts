@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bareJwt } from '../support/jwt.ts';
-import { type Answer, type Client, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -18,11 +18,11 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 const get = (authorization: string) => app.nobody.get('/org', { headers: { authorization } });
-const outcome = ({ status, body }: Answer) => `${status} ${status === 200 ? '' : body.error.code}`.trim();
+const outcome = ({ status, body }: TestResponse) => `${status} ${status === 200 ? '' : body.error.code}`.trim();
 
 describe('T6: the display prefix', () => {
   /** Everything of an answer that may tell one request from another, but the date. */
-  const whole = ({ status, headers, text }: Answer) => ({
+  const whole = ({ status, headers, text }: TestResponse) => ({
     status,
     text,
     headers: [...headers].filter(([name]) => name !== 'date'),
@@ -44,12 +44,12 @@ describe('T6: the display prefix', () => {
     'with, without and with an earlier prefix: %s %s answers byte for byte alike (PAT-25, PAT-26)',
     async (method, path, body) => {
       const headers = { 'x-request-id': 'the-same' };
-      const answers: Answer[] = [];
+      const responses: TestResponse[] = [];
       for (const credential of [shown, bare, `acme_${bare}`, `lkpat_2025_${bare}`]) {
-        answers.push(await app.with(credential).call(method, path, { body, headers }));
+        responses.push(await app.with(credential).call(method, path, { body, headers }));
       }
-      for (const answer of answers) expect(whole(answer)).toEqual(whole(answers[0] ?? answer));
-      expect(answers[0]?.status).not.toBe(401);
+      for (const response of responses) expect(whole(response)).toEqual(whole(responses[0] ?? response));
+      expect(responses[0]?.status).not.toBe(401);
     },
   );
 
@@ -73,9 +73,9 @@ describe('T6: the display prefix', () => {
     ['alone, without its underscore', () => 'lkpat'],
     ['and the token’s id', () => `lkpat_${token.tokenId}`],
   ])('401: the prefix %s (PAT-26, AUTH-20)', async (_, credential) => {
-    const answer = await app.with(credential()).get('/org');
-    expect(answer.status).toBe(401);
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /);
+    const response = await app.with(credential()).get('/org');
+    expect(response.status).toBe(401);
+    expect(response.headers.get('www-authenticate')).toMatch(/^Bearer /);
   });
 
   it('a changed PAT_PREFIX strands no token where the earlier one is accepted, and is 401 where not (PAT-26, CONFIG-8)', async () => {
@@ -127,16 +127,16 @@ describe('T7: the form of the header', () => {
     ['9 kB', () => `Bearer ${'x'.repeat(9_000)}`, 'TOKEN_INVALID'],
     ['9 kB that end in the token', () => `Bearer ${'x'.repeat(9_000)}${bare}`, 'TOKEN_INVALID'],
   ])('401: %s (AUTH-19, AUTH-20, ERR-14)', async (_, header, code) => {
-    const answer = await get(header());
-    expect(outcome(answer)).toBe(`401 ${code}`);
-    const challenge = answer.headers.get('www-authenticate') ?? '';
+    const response = await get(header());
+    expect(outcome(response)).toBe(`401 ${code}`);
+    const challenge = response.headers.get('www-authenticate') ?? '';
     expect(challenge).toMatch(/^Bearer realm="latchkey"/);
     expect(challenge.includes('error="invalid_token"')).toBe(code !== 'UNAUTHORIZED');
   });
 
   it('401: a token anywhere but in the header: query, body, cookie, other headers (AUTH-1)', async () => {
     const { nobody } = app;
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       nobody.get(`/org?access_token=${shown}`),
       nobody.get(`/org?token=${bare}&authorization=Bearer%20${bare}`),
       nobody.get('/org', { headers: { cookie: `access_token=${bare}; token=${bare}; authorization=Bearer ${bare}` } }),
@@ -144,7 +144,7 @@ describe('T7: the form of the header', () => {
       nobody.get('/org', { headers: { 'proxy-authorization': `Bearer ${bare}`, 'x-authorization': `Bearer ${bare}` } }),
       nobody.post('/personal-access-tokens', { name: 'x', access_token: shown, authorization: `Bearer ${shown}` }),
     ]);
-    expect(answers.map(outcome)).toEqual(answers.map(() => '401 UNAUTHORIZED'));
+    expect(responses.map(outcome)).toEqual(responses.map(() => '401 UNAUTHORIZED'));
   });
 
   it('401: identity claimed by headers counts for nothing (AUTH-1)', async () => {

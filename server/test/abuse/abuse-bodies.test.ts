@@ -31,11 +31,11 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
   async function hold(count: number, bytes: Buffer): Promise<number[]> {
     const connections = Array.from({ length: count }, () => new RawConnection(app));
     open.push(...connections);
-    const answered = connections.map(async (connection) => {
-      const { answers } = await connection.send(bytes).until((outcome) => outcome.answers.length > 0, 2_000);
-      return answers[0]?.status ?? 0;
+    const responded = connections.map(async (connection) => {
+      const { answers: responses } = await connection.send(bytes).until((outcome) => outcome.answers.length > 0, 2_000);
+      return responses[0]?.status ?? 0;
     });
-    return Promise.all(answered);
+    return Promise.all(responded);
   }
 
   const bearer = (client: Client) => [`Authorization: Bearer ${client.credential}`];

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { second } from '../../src/base/clock.ts';
-import { answerBytes, answering, type Behaviour, FakeBackend, silent } from '../support/fake-backend.ts';
+import { type Behaviour, FakeBackend, responding, responseBytes, silent } from '../support/fake-backend.ts';
 import { bareJwt } from '../support/jwt.ts';
 import { requestText, sendRaw } from '../support/raw-http.ts';
-import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const teamId = 'a'.repeat(24);
 const megabyte = 1_048_576;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterEach(() => {
   // Whatever failed before, the backend is asked again.
   app.clock.advance(6 * second);
-  backend.behave = answering(200);
+  backend.behave = responding(200);
   backend.requests.length = 0;
 });
 afterAll(async () => {
@@ -108,11 +108,11 @@ describe('C1: what reaches the backend', () => {
     const line = 'GET /api/v1/users/graph/list HTTP/1.1';
     const headers = ['Host: x', `Authorization: bearer  ${token.credential}`, 'X-Request-Id: r'];
     for (const connection of ['authorization', 'x-request-id, client-name', 'close, X-Is-Admin', 'upgrade']) {
-      const { answers } = await sendRaw(
+      const { answers: responses } = await sendRaw(
         app,
         requestText(line, [...headers, `Connection: ${connection}`, 'X-Is-Admin: 1']),
       );
-      expect(answers[0]?.status).toBe(200);
+      expect(responses[0]?.status).toBe(200);
       expect(sent().headers).toEqual(expectedHeaders(token.credential ?? '', { requestId: 'r' }));
     }
   });
@@ -120,10 +120,10 @@ describe('C1: what reaches the backend', () => {
   it.each(['', 'a b', 'a,b', 'x'.repeat(65), 'ü', 'a/b', '"a"'])(
     'a client-name %j is not passed on (TEAM-6)',
     async (name) => {
-      const answer = await token.get('/users/graph/list', {
+      const response = await token.get('/users/graph/list', {
         headers: { 'client-name': Buffer.from(name).toString('latin1'), 'x-request-id': 'r' },
       });
-      expect(answer.status).toBe(200);
+      expect(response.status).toBe(200);
       expect(sent().headers).toEqual(expectedHeaders(token.credential ?? '', { requestId: 'r' }));
     },
   );
@@ -181,11 +181,11 @@ describe('C1: what reaches the backend', () => {
       ['GET', `/teams/${id}/users`],
     ] as const) {
       const line = `${method} /api/v1${path} HTTP/1.1`;
-      const { answers } = await sendRaw(
+      const { answers: responses } = await sendRaw(
         app,
         requestText(line, ['Host: x', `Authorization: Bearer ${token.credential}`]),
       );
-      expect([400, 404, 405]).toContain(answers[0]?.status);
+      expect([400, 404, 405]).toContain(responses[0]?.status);
     }
     expect(backend.requests).toEqual([]);
   });
@@ -202,18 +202,18 @@ describe('what comes back', () => {
   it('is passed on with its status, its bytes as they are, and none of its headers (TEAM-12)', async () => {
     const text = '{ "team":{"id":7}, "extra":null }\n';
     for (const status of [200, 201, 202, 206]) {
-      backend.behave = answering(status, text, [
+      backend.behave = responding(status, text, [
         'content-type: text/html',
         'set-cookie: a=b',
         'x-powered-by: y',
         'etag: z',
       ]);
-      const answer = await token.post('/teams', { name: 'x' });
-      expect([answer.status, answer.text]).toEqual([status, text]);
-      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      expect(answer.headers.get('content-length')).toBe(String(text.length));
-      expect(answer.headers.get('cache-control')).toBe('no-store');
-      for (const name of ['set-cookie', 'x-powered-by', 'etag']) expect(answer.headers.has(name)).toBe(false);
+      const response = await token.post('/teams', { name: 'x' });
+      expect([response.status, response.text]).toEqual([status, text]);
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(response.headers.get('content-length')).toBe(String(text.length));
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      for (const name of ['set-cookie', 'x-powered-by', 'etag']) expect(response.headers.has(name)).toBe(false);
     }
   });
 
@@ -221,13 +221,13 @@ describe('what comes back', () => {
     backend.behave = (socket) => void socket.write('HTTP/1.1 204 None\r\n\r\n');
     const none = await token.delete(`/teams/${teamId}`);
     expect([none.status, none.text, none.headers.get('content-type')]).toEqual([204, '', null]);
-    backend.behave = answering(202, '');
+    backend.behave = responding(202, '');
     const empty = await token.delete(`/teams/${teamId}`);
     expect([empty.status, empty.text, empty.headers.get('content-length')]).toEqual([202, '', '0']);
   });
 
   it('to HEAD is a head', async () => {
-    backend.behave = answering(200, '{"users":[]}');
+    backend.behave = responding(200, '{"users":[]}');
     const { status, text, headers } = await token.call('HEAD', '/users/graph/list');
     expect([status, text, headers.get('content-length')]).toEqual([200, '', '12']);
     expect(sent().line).toContain('GET ');
@@ -235,7 +235,7 @@ describe('what comes back', () => {
 });
 
 /** Returns the response of the caller, and the log lines of it. */
-async function outcome(call: () => Promise<Answer>) {
+async function outcome(call: () => Promise<TestResponse>) {
   app.logLines.length = 0;
   const { status, body } = await call();
   const lines: Json[] = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 40);
@@ -254,7 +254,7 @@ describe('C2: a backend that answers badly', () => {
     ['/teams/user/teams', 'Failed to get user teams'],
   ])('400: %s, whatever it says but 200 (TEAM-9, TEAM-10)', async (path, message) => {
     for (const status of [201, 204, 302, 400, 401, 403, 404, 429, 500, 503]) {
-      backend.behave = status === 204 ? (socket) => void socket.write('HTTP/1.1 204 None\r\n\r\n') : answering(status);
+      backend.behave = status === 204 ? (socket) => void socket.write('HTTP/1.1 204 None\r\n\r\n') : responding(status);
       const told = await list(path);
       expect(told).toEqual({ status: 400, code: 'BAD_REQUEST', message, cause: `it answered ${status}` });
     }
@@ -271,13 +271,13 @@ describe('C2: a backend that answers badly', () => {
     [500, 'UPSTREAM_BAD_ANSWER', 502],
     [503, 'UPSTREAM_BAD_ANSWER', 502],
   ])('%i to an operation on a team is %s (TEAM-12, ERR-26)', async (status, code, told) => {
-    backend.behave = answering(status, '{"message":"SELECT * FROM teams","stack":"at x.js"}', [
+    backend.behave = responding(status, '{"message":"SELECT * FROM teams","stack":"at x.js"}', [
       'www-authenticate: Basic',
     ]);
-    const answer = await token.put(`/teams/${teamId}`, { name: 'x' });
-    expect([answer.status, answer.body.error.code]).toEqual([told, code]);
-    expect(answer.text).not.toMatch(/SELECT|stack/);
-    expect(answer.headers.has('www-authenticate')).toBe(false);
+    const response = await token.put(`/teams/${teamId}`, { name: 'x' });
+    expect([response.status, response.body.error.code]).toEqual([told, code]);
+    expect(response.text).not.toMatch(/SELECT|stack/);
+    expect(response.headers.has('www-authenticate')).toBe(false);
     const { cause } = await operation();
     expect(cause).toBe(told === 502 ? `it answered ${status}` : undefined);
   });
@@ -285,7 +285,7 @@ describe('C2: a backend that answers badly', () => {
   it('a redirect leads nowhere (TEAM-8)', async () => {
     const elsewhere = await FakeBackend.start();
     for (const status of [301, 302, 303, 307, 308]) {
-      backend.behave = answering(status, '', [`location: ${elsewhere.url}/steal`]);
+      backend.behave = responding(status, '', [`location: ${elsewhere.url}/steal`]);
       expect([(await list()).status, (await operation()).status]).toEqual([400, 502]);
     }
     expect([elsewhere.connections, backend.requests.length]).toEqual([0, 10]);
@@ -293,10 +293,10 @@ describe('C2: a backend that answers badly', () => {
   });
 
   const bad: [string, Behaviour][] = [
-    ['HTML', answering(200, '<html>Sign in</html>', ['content-type: text/html'])],
+    ['HTML', responding(200, '<html>Sign in</html>', ['content-type: text/html'])],
     ['a gigabyte, announced', (socket) => void socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${2 ** 30}\r\n\r\n`)],
-    ['10 MB and a byte', answering(200, Buffer.alloc(10 * megabyte + 1, ' '))],
-    ['a compressed bomb', answering(200, gzipSync(Buffer.alloc(64 * megabyte)), ['content-encoding: gzip'])],
+    ['10 MB and a byte', responding(200, Buffer.alloc(10 * megabyte + 1, ' '))],
+    ['a compressed bomb', responding(200, gzipSync(Buffer.alloc(64 * megabyte)), ['content-encoding: gzip'])],
     ['a reset after the headers', (socket) => reset(socket, 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"a"')],
     ['another protocol', (socket) => void socket.end('220 smtp.example.com ESMTP\r\n')],
   ];
@@ -314,8 +314,8 @@ describe('C2: a backend that answers badly', () => {
 
   it('503: a reset before anything came; a GET is sent three times, a PUT once (TEAM-8, ERR-27)', async () => {
     backend.behave = (socket) => void socket.resetAndDestroy();
-    const answer = await token.get('/users/graph/list');
-    expect([answer.status, answer.body.error.code, answer.headers.get('retry-after')]).toEqual([
+    const response = await token.get('/users/graph/list');
+    expect([response.status, response.body.error.code, response.headers.get('retry-after')]).toEqual([
       503,
       'UNAVAILABLE',
       '5',
@@ -364,23 +364,23 @@ describe('R5: a backend that hangs', () => {
       socket.once('close', () => clearInterval(drops));
     };
     backend.behave = (socket, request) => (backend.requests.length % 2 ? silent : drip)(socket, request);
-    let answered = 0;
+    let responded = 0;
     const calls = Array.from({ length: 200 }, async () => {
       const { status, headers } = await token.get('/users/graph/list');
-      answered += 1;
+      responded += 1;
       return [status, headers.get('retry-after')];
     });
-    await vi.waitFor(() => expect([answered, backend.requests.length]).toEqual([192, 8]), { timeout: 8 * second });
+    await vi.waitFor(() => expect([responded, backend.requests.length]).toEqual([192, 8]), { timeout: 8 * second });
     for (let count = 0; count < 50; count += 1) expect((await token.get('/users')).status).toBe(200);
     expect((await token.post('/personal-access-tokens', { name: 'meanwhile' })).status).toBe(201);
     expect((await app.nobody.get('//health/ready')).status).toBe(200);
-    expect([answered, backend.asked.size]).toEqual([192, 8]);
+    expect([responded, backend.asked.size]).toEqual([192, 8]);
     const told = (await Promise.all(calls)).map(([status, retryAfter]) => `${status} ${retryAfter}`);
     expect(told.filter((one) => one === '429 1')).toHaveLength(192);
     expect(told.filter((one) => one === '504 null')).toHaveLength(8);
     await vi.waitFor(() => expect(backend.asked.size).toBe(0));
     app.clock.advance(5 * second);
-    backend.behave = (socket) => void socket.write(answerBytes(200, '{}'));
+    backend.behave = (socket) => void socket.write(responseBytes(200, '{}'));
     expect((await token.get('/users/graph/list')).status).toBe(200);
   });
 });

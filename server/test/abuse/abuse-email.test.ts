@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const email = 'kate.fisk@example.com';
 
@@ -67,7 +67,7 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
   afterAll(() => app.close());
 
   /** All requests that would give the address to another user. */
-  const ways = (given: string): Promise<Answer>[] => {
+  const ways = (given: string): Promise<TestResponse>[] => {
     count += 1;
     return [
       admin.post('/users', { fullName: `New ${count}`, email: given }),
@@ -79,8 +79,8 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
     const rows = await app.services.db.read.selectFrom('users').orderBy('id').select(['id', 'email']).execute();
     return rows.map((row) => row.email);
   };
-  const statuses = async (answers: readonly Promise<Answer>[]) =>
-    (await Promise.all(answers)).map(({ status }) => status);
+  const statuses = async (responses: readonly Promise<TestResponse>[]) =>
+    (await Promise.all(responses)).map(({ status }) => status);
 
   describe.each(['active', 'deleted'])('anyone who has it is %s', (state) => {
     beforeAll(async () => {
@@ -107,11 +107,11 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
 
   it.each(same)('200: of the holder it stays the address, %s', async (_, given) => {
     const path = `/users/${holder._id}`;
-    for (const answer of [
+    for (const response of [
       await admin.patch(`${path}/email`, { email: given }),
       await admin.put(path, { email: given }),
     ]) {
-      expect([answer.status, answer.body.email]).toEqual([200, email]);
+      expect([response.status, response.body.email]).toEqual([200, email]);
     }
   });
 

@@ -80,8 +80,8 @@ describe('A6: forwarded headers from someone who is not a trusted proxy', () => 
     for (let attempt = 0; attempt < 7; attempt += 1) {
       const headers = { 'x-forwarded-for': `203.0.113.${attempt}`, 'x-real-ip': `203.0.113.${attempt}` };
       const email = 'ada@example.com';
-      const answer = await attemptSignIn(it1.app, { email, password: `${password}!`, headers });
-      statuses.push(answer.status);
+      const response = await attemptSignIn(it1.app, { email, password: `${password}!`, headers });
+      statuses.push(response.status);
     }
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
   });

@@ -71,23 +71,23 @@ describe('abuse of HTTP itself', () => {
     ];
 
     it.each(forms)('400 and closed, and what follows is not read: %s', async (_, bytes) => {
-      const { answers, closed } = await send(bytes, 2);
-      expect([answers.map(({ status }) => status), closed]).toEqual([[400], true]);
-      expect(answers[0]?.body.error).toMatchObject({ code: 'BAD_REQUEST', message: answers[0]?.body.message });
+      const { answers: responses, closed } = await send(bytes, 2);
+      expect([responses.map(({ status }) => status), closed]).toEqual([[400], true]);
+      expect(responses[0]?.body.error).toMatchObject({ code: 'BAD_REQUEST', message: responses[0]?.body.message });
       expect(await names(), 'nothing of it was carried out').toEqual(['Ada Lovelace']);
     });
 
     it('pipelined requests are answered one for one, in order', async () => {
       const first = requestText(open);
       const second = requestText('GET /nowhere HTTP/1.1');
-      const { answers } = await send(first + second + first, 3);
-      expect(answers.map(({ status }) => status)).toEqual([200, 404, 200]);
+      const { answers: responses } = await send(first + second + first, 3);
+      expect(responses.map(({ status }) => status)).toEqual([200, 404, 200]);
     });
 
     it('each pipelined request needs its own credential', async () => {
       const known = requestText('GET /api/v1/users HTTP/1.1', headers());
-      const { answers } = await send(known + requestText('GET /api/v1/users HTTP/1.1'), 2);
-      expect(answers.map(({ status }) => status)).toEqual([200, 401]);
+      const { answers: responses } = await send(known + requestText('GET /api/v1/users HTTP/1.1'), 2);
+      expect(responses.map(({ status }) => status)).toEqual([200, 401]);
     });
 
     it('a refused body is not taken for the next request', async () => {
@@ -97,8 +97,8 @@ describe('abuse of HTTP itself', () => {
         ['Host: x', 'Content-Type: application/json', `Content-Length: ${inner.length}`],
         inner,
       );
-      const { answers } = await send(outer + requestText('GET /nowhere HTTP/1.1'), 2);
-      expect(answers.map(({ status }) => status)).toEqual([401, 404]);
+      const { answers: responses } = await send(outer + requestText('GET /nowhere HTTP/1.1'), 2);
+      expect(responses.map(({ status }) => status)).toEqual([401, 404]);
     });
   });
 
@@ -110,29 +110,34 @@ describe('abuse of HTTP itself', () => {
 
     it('201: exactly 1 MB', async () => {
       const body = padded(bodyBytesMax, 'full');
-      const { answers } = await send(requestText(create, headers(`Content-Length: ${body.length}`), body));
-      expect(answers.map(({ status }) => status)).toEqual([201]);
+      const { answers: responses } = await send(requestText(create, headers(`Content-Length: ${body.length}`), body));
+      expect(responses.map(({ status }) => status)).toEqual([201]);
     });
 
     it('413: one byte more, announced', async () => {
       const body = padded(bodyBytesMax + 1, 'over');
-      const { answers } = await send(requestText(create, headers(`Content-Length: ${body.length}`), body));
-      expect(answers.map(({ status, body: told }) => [status, told.error.code])).toEqual([[413, 'PAYLOAD_TOO_LARGE']]);
+      const { answers: responses } = await send(requestText(create, headers(`Content-Length: ${body.length}`), body));
+      expect(responses.map(({ status, body: told }) => [status, told.error.code])).toEqual([
+        [413, 'PAYLOAD_TOO_LARGE'],
+      ]);
     });
 
     it.each([bodyBytesMax + 1, Number.MAX_SAFE_INTEGER])(
       '413 without a credential: %i bytes announced',
       async (length) => {
-        const { answers } = await send(requestText(create, ['Host: x', `Content-Length: ${length}`]));
-        expect(answers.map(({ status }) => status)).toEqual([413]);
+        const { answers: responses } = await send(requestText(create, ['Host: x', `Content-Length: ${length}`]));
+        expect(responses.map(({ status }) => status)).toEqual([413]);
       },
     );
 
     it('413: one byte more, in chunks', async () => {
       const body = padded(bodyBytesMax + 1, 'over');
       const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-      const { answers, closed } = await send(requestText(create, headers('Transfer-Encoding: chunked'), chunks), 2);
-      expect([answers.map(({ status }) => status), closed]).toEqual([[413], true]);
+      const { answers: responses, closed } = await send(
+        requestText(create, headers('Transfer-Encoding: chunked'), chunks),
+        2,
+      );
+      expect([responses.map(({ status }) => status), closed]).toEqual([[413], true]);
     });
 
     it('413 and closed: chunks without end', async () => {
@@ -146,9 +151,9 @@ describe('abuse of HTTP itself', () => {
         sent += 1;
         await connection.until(({ closed }) => closed, 1);
       }
-      const { answers } = connection.outcome;
+      const { answers: responses } = connection.outcome;
       connection.destroy();
-      expect(answers.map(({ status }) => status)).toEqual([413]);
+      expect(responses.map(({ status }) => status)).toEqual([413]);
       expect(sent).toBeLessThan(1_000);
     });
 

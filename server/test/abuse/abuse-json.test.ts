@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, organization, password, TestApp } from '../support/test-app.ts';
+import { type Client, organization, password, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const json = { 'content-type': 'application/json' };
 let taken = 0;
@@ -24,14 +24,14 @@ describe('abuse of JSON', () => {
   });
   afterAll(() => app.close());
 
-  const post = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json): Promise<Answer> =>
+  const post = (raw: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = json): Promise<TestResponse> =>
     admin.call('POST', '/users', { raw, headers });
 
   const invalid = [400, 'VALIDATION_ERROR', true];
 
   /** Status and code, and whether something was said about what is wrong. */
-  async function outcome(answer: Promise<Answer>): Promise<unknown[]> {
-    const { status, body } = await answer;
+  async function outcome(response: Promise<TestResponse>): Promise<unknown[]> {
+    const { status, body } = await response;
     return [status, body.error?.code, (body.error?.details?.length ?? 0) > 0];
   }
 

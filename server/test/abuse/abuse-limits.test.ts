@@ -1,29 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { secondConnection } from '../support/second-connection.ts';
-import { type Answer, type Client, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const perMinute = 300;
-const statusesOf = (answers: readonly Answer[]) => {
+const statusesOf = (responses: readonly TestResponse[]) => {
   const counts: Record<number, number> = {};
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1;
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 };
 
 /** Makes many calls, a few at a time. */
-async function calls(count: number, call: (place: number) => Promise<Answer>): Promise<Answer[]> {
-  const answers: Answer[] = [];
+async function calls(count: number, call: (place: number) => Promise<TestResponse>): Promise<TestResponse[]> {
+  const responses: TestResponse[] = [];
   let next = 0;
   const worker = async () => {
     while (next < count) {
       next += 1;
-      answers.push(await call(next));
+      responses.push(await call(next));
     }
   };
   await Promise.all(Array.from({ length: 10 }, worker));
-  return answers;
+  return responses;
 }
 
-function expectLimited({ status, headers, body }: Answer): void {
+function expectLimited({ status, headers, body }: TestResponse): void {
   expect([status, body.error.code]).toEqual([429, 'RATE_LIMITED']);
   const seconds = Number(headers.get('retry-after'));
   expect(seconds).toBeGreaterThan(0);
@@ -50,7 +50,7 @@ describe('T8: bad credentials by the hundred', () => {
     expect(statusesOf(await calls(perMinute, bad))).toEqual({ 401: perMinute });
     const beyond = await calls(50, bad);
     expect(statusesOf(beyond)).toEqual({ 429: 50 });
-    for (const answer of beyond) expectLimited(answer);
+    for (const response of beyond) expectLimited(response);
     expect((await app.nobody.get('/org')).status).toBe(429);
     const good = await calls(200, (place) => (place % 2 === 0 ? token : admin).get('/org'));
     expect(statusesOf(good)).toEqual({ 200: 200 });
@@ -91,9 +91,9 @@ describe('K12: minting by the hundred', () => {
     const wrong = await calls(20, () => admin.post('/personal-access-tokens', { name: '' }));
     expect(statusesOf(wrong)).toEqual({ 400: 20 });
     const mint = (place: number) => (place % 2 === 0 ? first : admin).post('/personal-access-tokens', asked);
-    const answers = await calls(perMinute - 1 + 25, mint);
-    expect(statusesOf(answers)).toEqual({ 201: perMinute - 1, 429: 25 });
-    for (const answer of answers.filter(({ status }) => status === 429)) expectLimited(answer);
+    const responses = await calls(perMinute - 1 + 25, mint);
+    expect(statusesOf(responses)).toEqual({ 201: perMinute - 1, 429: 25 });
+    for (const response of responses.filter(({ status }) => status === 429)) expectLimited(response);
     const connection = secondConnection(app);
     const made = connection.prepare('SELECT count(*) FROM personal_access_tokens').pluck().get();
     connection.close();

@@ -109,8 +109,8 @@ describe('the secret of a link (T3, N8)', () => {
 
   it('sets the password of its owner, whomever the body names; both kinds work after all that (INVITE-12, LINK-1)', async () => {
     const named = { userId: admin.userId, _id: admin.userId, email: 'ada@example.com', orgId: 'f'.repeat(24) };
-    const answer = await app.with(reset).post(resetRoute, { password: chosen, ...named });
-    expect(answer.status).toBe(200);
+    const response = await app.with(reset).post(resetRoute, { password: chosen, ...named });
+    expect(response.status).toBe(200);
     expect([await opens(app, email, chosen), await opens(app, 'ada@example.com', password)]).toEqual([true, true]);
     app.clock.advance(48 * hour - 1);
     expect((await resetWith(app, invitation)).status).toBe(200);

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MailServer } from '../support/mail-server.ts';
 import { except, RawMailServer } from '../support/raw-mail-server.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const path = '/settings/smtp';
 const emails = Array.from({ length: 40 }, (_, place) => `guest-${place}@example.com`);
@@ -40,15 +40,17 @@ const set = async (port: number) => {
 };
 
 /** Begins an invitation that stands still as soon as the old server has its first four mails. */
-async function begin(prefix: string): Promise<{ wanted: string[]; isDone: () => boolean; answer: Promise<Answer> }> {
+async function begin(
+  prefix: string,
+): Promise<{ wanted: string[]; isDone: () => boolean; answer: Promise<TestResponse> }> {
   await set(old.port);
   const wanted = emails.map((email) => `${prefix}-${email}`);
   let done = false;
-  const answer = admin.post('/users/bulk/invite', { emails: wanted }).finally(() => {
+  const response = admin.post('/users/bulk/invite', { emails: wanted }).finally(() => {
     done = true;
   });
   await vi.waitUntil(() => held.length === 4, { timeout: 10_000 });
-  return { wanted, isDone: () => done, answer };
+  return { wanted, isDone: () => done, answer: response };
 }
 
 function goOn(): void {
@@ -60,7 +62,7 @@ const asked = () => old.lines.flatMap((line) => /^RCPT TO:<(.+?)>/.exec(line)?.[
 
 describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
   it('by PUT: what runs goes on with the old server, what comes later has the new one, and the old one is left', async () => {
-    const { wanted, isDone, answer } = await begin('put');
+    const { wanted, isDone, answer: response } = await begin('put');
     await set(next.port);
     expect((await admin.post(`${path}/test`)).status).toBe(200);
     expect((await admin.post('/users/bulk/invite', { emails: ['later@example.com'] })).status).toBe(200);
@@ -68,14 +70,14 @@ describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
     await next.until(() => next.mails.length === 3, 'a mail to recover a password');
     expect([isDone(), old.sockets.size, asked().length]).toEqual([false, 4, 4]);
     goOn();
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     expect(asked().toSorted()).toEqual(wanted.toSorted());
     await vi.waitUntil(() => old.sockets.size === 0);
     expect(next.mails.map(({ to }) => to.join())).toEqual(['ada@example.com', 'later@example.com', 'ada@example.com']);
   });
 
   it('by DELETE: what runs goes on, what comes later is refused, and the old server is left', async () => {
-    const { wanted, isDone, answer } = await begin('delete');
+    const { wanted, isDone, answer: response } = await begin('delete');
     expect((await admin.delete(path)).status).toBe(200);
     for (const call of [admin.post('/users/bulk/invite', { emails: ['x@example.com'] }), admin.post(`${path}/test`)]) {
       const { status, body } = await call;
@@ -83,7 +85,7 @@ describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
     }
     expect([isDone(), asked().length]).toEqual([false, 4]);
     goOn();
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     expect(asked().toSorted()).toEqual(wanted.toSorted());
     // No mail is sent any more, so that nothing replaces the mailer: its connections end when they are idle.
     await vi.waitUntil(() => old.sockets.size === 0, { timeout: 10_000 });
@@ -91,7 +93,7 @@ describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
 
   it('by PUT, ten times: each invitation has the server that it began with, wholly', async () => {
     const servers = await Promise.all(Array.from({ length: 10 }, () => MailServer.start()));
-    const running: Promise<Answer>[] = [];
+    const running: Promise<TestResponse>[] = [];
     for (const [place, server] of servers.entries()) {
       server.faults = { delayMs: 5 };
       await set(server.port);

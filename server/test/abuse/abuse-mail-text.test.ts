@@ -136,9 +136,9 @@ describe('M1: a stored address that leads to another mailbox (MAIL-3)', () => {
   /** By hand: an answer that tells of such an address is none of those that are documented. */
   async function resend(userId: string): Promise<readonly unknown[]> {
     const headers = { authorization: `Bearer ${admin.credential}` };
-    const answer = await fetch(`${app.url}/api/v1/users/${userId}/resend-invite`, { method: 'POST', headers });
-    const { failed } = (await answer.json()) as Json;
-    return [answer.status, failed];
+    const response = await fetch(`${app.url}/api/v1/users/${userId}/resend-invite`, { method: 'POST', headers });
+    const { failed } = (await response.json()) as Json;
+    return [response.status, failed];
   }
 
   it.each(addresses)('502: %j gets no one mail, and is told as failed (INVITE-14)', async (address) => {
@@ -181,11 +181,11 @@ describe('M1: the address that a request names', () => {
       'Content-Type: application/json',
       `Content-Length: ${body.length}`,
     ];
-    const { answers } = await sendRaw(
+    const { answers: responses } = await sendRaw(
       app,
       requestText('POST /api/v1/userAccount/password/forgot HTTP/1.1', headers, body),
     );
-    expect(answers[0]?.status).toBe(200);
+    expect(responses[0]?.status).toBe(200);
     const mail = await server.mailTo('ada@example.com');
     expect(linkIn(mail)).toMatch(/^https:\/\/id\.example\.com\/reset-password#token=/);
     expect(mail.raw).not.toContain('evil.example');

@@ -3,7 +3,7 @@ import { second } from '../../src/base/clock.ts';
 import { makeInvitations, sendInvitations } from '../../src/features/invitations/public.ts';
 import { type MailFaults, MailServer } from '../support/mail-server.ts';
 import { drip, except, RawMailServer } from '../support/raw-mail-server.ts';
-import { type Answer, type Client, type Json, organization, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, organization, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const inviteFailed = 'The invite mail could not be sent. Please check the SMTP configuration';
 const forgotten = expect.stringMatching(/^If this e-mail address has an account/);
@@ -64,7 +64,7 @@ async function allCalls() {
   const [again, forgetful, moving] = [await newcomer(), await newcomer(), await newcomer()];
   const emails = fresh(3);
   const [moved = ''] = fresh(1);
-  const calls: Record<string, () => Promise<Answer>> = {
+  const calls: Record<string, () => Promise<TestResponse>> = {
     invite: () => invite(emails),
     resend: () => admin.post(`/users/${again.id}/resend-invite`),
     test: () => admin.post('/settings/smtp/test'),
@@ -82,7 +82,7 @@ async function allCalls() {
 }
 
 /** Makes calls all at once; what each was answered. */
-async function answers(calls: Record<string, () => Promise<Answer>>): Promise<Json> {
+async function responses(calls: Record<string, () => Promise<TestResponse>>): Promise<Json> {
   const told = Object.entries(calls).map(async ([name, call]) => {
     const { status, body } = await call();
     return [name, [status, body.message, body.failed]];
@@ -119,7 +119,7 @@ describe('M2: a mail server that', () => {
       const { calls, expected, emails, due } = await allCalls();
       await misbehave();
       app.logLines.length = 0;
-      expect(await answers(calls)).toEqual(expected);
+      expect(await responses(calls)).toEqual(expected);
       // Mails that no request waits for have failed too, before anything is repaired: a link, and a notice to either
       // address.
       await vi.waitUntil(() => app.logLines.filter((line) => line.includes('a mail did not go out')).length === 3);
@@ -128,7 +128,7 @@ describe('M2: a mail server that', () => {
       await restart('none');
       server.clear();
       const { move: _moved, ...repeated } = calls;
-      const mended: Json[] = Object.values(await answers(repeated));
+      const mended: Json[] = Object.values(await responses(repeated));
       expect(mended.map(([status]) => status)).toEqual([200, 200, 200, 200]);
       await server.until(() => server.mails.length >= due.length, 'a mail for everybody');
       expect(reached().toSorted()).toEqual(due.toSorted());
@@ -169,8 +169,8 @@ describe('M2: a mail server that', () => {
     const [dripping, hanging] = [await allCalls(), await allCalls()];
     let ended = 0;
     const begin = ({ calls }: typeof dripping) => {
-      const { invite: list, resend, test, ...behind } = calls as Record<string, () => Promise<Answer>>;
-      const waiting = answers({ invite: list, resend, test } as typeof calls).finally(() => {
+      const { invite: list, resend, test, ...behind } = calls as Record<string, () => Promise<TestResponse>>;
+      const waiting = responses({ invite: list, resend, test } as typeof calls).finally(() => {
         ended += 1;
       });
       return { waiting, behind };
@@ -186,7 +186,7 @@ describe('M2: a mail server that', () => {
 
     // What waits for no mail is answered with the server as it is. Once: more mails than go out at a time behind requests
     // would wait for those that hang.
-    const told = await answers(others.behind);
+    const told = await responses(others.behind);
     expect([told.forgot[0], told.move[0]]).toEqual([200, 200]);
     const reader = await admin.token({ scopes: ['user:read'] });
     for (let times = 0; times < 50; times += 1) expect((await reader.get('/users?page=1')).status).toBe(200);

@@ -72,10 +72,10 @@ describe('settings of administrators that lead inside (CONFIG-40)', () => {
     const { status, text } = await admin.put(`/settings/${kind}`, kinds[kind]('127.0.0.1', port));
     expect(status, text).toBe(200);
     allow(networks);
-    const answer = await admin.post(`/settings/${kind}/test`);
-    expect(answer.status).toBe(502);
+    const response = await admin.post(`/settings/${kind}/test`);
+    expect(response.status).toBe(502);
     allow('127.0.0.0/8');
-    return answer.body.message;
+    return response.body.message;
   }
 
   describe.each(['oidc', 'smtp'] as const)('%s', (kind) => {

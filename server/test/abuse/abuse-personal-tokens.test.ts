@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/base/clock.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const path = '/personal-access-tokens';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const outcome = ({ status, body }: Answer) => (status < 400 ? String(status) : `${status} ${body.error.code}`);
+const outcome = ({ status, body }: TestResponse) => (status < 400 ? String(status) : `${status} ${body.error.code}`);
 const countOf = async () => (await member.get(path)).body.tokens.length as number;
 
 describe('K2: scopes', () => {
@@ -95,8 +95,8 @@ describe('K3: names', () => {
   ])('400: %s (PAT-4, HTTP-13, HTTP-14)', async (_, name) => {
     const before = await countOf();
     const headers = { 'content-type': 'application/json' };
-    const answer = await member.call('POST', path, { raw: `{"name":${name}}`, headers });
-    expect(outcome(answer)).toBe('400 VALIDATION_ERROR');
+    const response = await member.call('POST', path, { raw: `{"name":${name}}`, headers });
+    expect(outcome(response)).toBe('400 VALIDATION_ERROR');
     expect(await countOf()).toBe(before);
   });
 });
@@ -147,14 +147,14 @@ describe('K5: ids that are not for the caller', () => {
     const expired = await member.token({ expiryDays: 30 });
     app.clock.advance(30 * day);
     const later = await app.signIn('grace@example.com');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [theirs.tokenId, twice.tokenId, expired.tokenId, member.userId, admin.userId, '0'.repeat(24)].map((id) =>
         later.delete(`${path}/${id}`, undefined, { headers: { 'x-request-id': 'same' } }),
       ),
     );
-    const texts = answers.map(({ status, text }) => `${status} ${text}`);
+    const texts = responses.map(({ status, text }) => `${status} ${text}`);
     expect(texts).toEqual(texts.map(() => texts[0]));
-    expect(answers[0] && outcome(answers[0])).toBe('404 NOT_FOUND');
+    expect(responses[0] && outcome(responses[0])).toBe('404 NOT_FOUND');
     const administrator = await app.signIn('ada@example.com');
     expect(outcome(await administrator.delete(`${path}/admin/${expired.tokenId}`))).toBe('404 NOT_FOUND');
     app.clock.set(nowMs);
@@ -163,12 +163,12 @@ describe('K5: ids that are not for the caller', () => {
 
   it('200 for one of two who revoke at once, 404 for the other; audited once (PAT-14)', async () => {
     const token = await member.token();
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...Array.from({ length: 8 }, () => member.delete(`${path}/${token.tokenId}`)),
       ...Array.from({ length: 8 }, () => admin.delete(`${path}/admin/${token.tokenId}`)),
     ]);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 404)).toHaveLength(15);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 404)).toHaveLength(15);
     const records = (await app.audit()).filter(({ subject_id }) => subject_id === token.tokenId);
     expect(records.map(({ action }) => action)).toEqual(['token.created', 'token.revoked']);
   });

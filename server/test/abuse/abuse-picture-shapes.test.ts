@@ -26,10 +26,10 @@ describe('I1: small files that take gigabytes', () => {
       grown = Math.max(grown, process.memoryUsage.rss() - before);
     };
     const timer = setInterval(look, 5);
-    const answer = await admin.upload('/users/dp', new Uint8Array(png));
+    const response = await admin.upload('/users/dp', new Uint8Array(png));
     clearInterval(timer);
     look();
-    return { ...answer, grown };
+    return { ...response, grown };
   }
 
   it.each([

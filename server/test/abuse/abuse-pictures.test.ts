@@ -13,7 +13,7 @@ import {
   onePixel,
   plain,
 } from '../support/made-pictures.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const megabyte = 1_048_576;
 const fresh = (bytes: Buffer) => new Uint8Array(bytes);
@@ -38,14 +38,14 @@ function expectNoFaults(): void {
 }
 
 /** Uploads with a name and a type that promise a PNG. */
-function upload(bytes: Buffer, client = member): Promise<Answer> {
+function upload(bytes: Buffer, client = member): Promise<TestResponse> {
   const form = new FormData();
   form.append('file', new Blob([fresh(bytes)], { type: 'image/png' }), 'picture.png');
   return client.call('PUT', '/users/dp', { form });
 }
 
 /** Returns the text of an error, which is never that of the library. */
-function told({ status, body }: Answer): string {
+function told({ status, body }: TestResponse): string {
   expect(body.message).not.toMatch(/vips|sharp|libpng|buffer|VipsJpeg|\n/i);
   return `${status} ${body.error.code}`;
 }
@@ -81,9 +81,9 @@ describe('I1: bombs (PICTURE-12)', () => {
   it('all of them at once: 400, in little memory, while everything else is answered', async () => {
     const made = await Promise.all(bombs.map(async ([, make]) => make()));
     const memory = await memoryOf(async () => {
-      const answers = Promise.all(made.map((bytes) => upload(bytes)));
+      const responses = Promise.all(made.map((bytes) => upload(bytes)));
       expect((await admin.get('/users')).status).toBe(200);
-      for (const answer of await answers) expect(told(answer)).toBe('400 BAD_REQUEST');
+      for (const response of await responses) expect(told(response)).toBe('400 BAD_REQUEST');
     });
     expect(memory).toBeLessThan(150);
     expect((await member.get('/users/dp')).body.errorMessage).toBe('User picture not found');
@@ -106,8 +106,8 @@ describe('I2: what is no picture, named .png (PICTURE-10)', () => {
     ['half a PNG', () => onePixel().subarray(0, 40), 400],
     ['nothing', () => Buffer.alloc(0), 400],
   ] as const)('%s', async (_, make, status) => {
-    const answer = await upload(await make());
-    expect(told(answer)).toBe(status === 415 ? '415 UNSUPPORTED_MEDIA_TYPE' : '400 BAD_REQUEST');
+    const response = await upload(await make());
+    expect(told(response)).toBe(status === 415 ? '415 UNSUPPORTED_MEDIA_TYPE' : '400 BAD_REQUEST');
   });
 
   it('201: of a picture with a script behind it only the pixels are kept (PICTURE-15)', async () => {
@@ -139,9 +139,9 @@ describe('I4: damaged pictures', () => {
     const memory = await memoryOf(() =>
       fc.assert(
         fc.asyncProperty(fc.array(damaged, { minLength: 8, maxLength: 8 }), async (some) => {
-          for (const answer of await Promise.all(some.map((bytes) => upload(bytes)))) {
-            statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-            const came = answer.status === 201 ? jpegMarkers(answer.bytes)[1] : told(answer);
+          for (const response of await Promise.all(some.map((bytes) => upload(bytes)))) {
+            statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+            const came = response.status === 201 ? jpegMarkers(response.bytes)[1] : told(response);
             expect(['db', '400 BAD_REQUEST', '415 UNSUPPORTED_MEDIA_TYPE']).toContain(came);
           }
         }),
@@ -171,8 +171,8 @@ describe('40 uploads at once (PICTURE-17)', () => {
     return () => Object.assign(app.services, { pictures });
   }
 
-  function expectRefused(answer: Answer, error: string): void {
-    expect([told(answer), answer.headers.get('retry-after')]).toEqual([error, '5']);
+  function expectRefused(response: TestResponse, error: string): void {
+    expect([told(response), response.headers.get('retry-after')]).toEqual([error, '5']);
   }
 
   it('503 for those over the line, 201 for the rest, and everything else is answered meanwhile', async () => {
@@ -180,11 +180,11 @@ describe('40 uploads at once (PICTURE-17)', () => {
     const senders = [admin, member];
     for (let made = 0; made < 3; made += 1) senders.push(await app.member(admin, `sender${made}@example.com`));
     const stop = holdUntil(40);
-    const done = new Set<Answer>();
+    const done = new Set<TestResponse>();
     const uploads = Array.from({ length: 40 }, async (_, place) => {
-      const answer = await upload(photo, senders[place % senders.length]);
-      done.add(answer);
-      return answer;
+      const response = await upload(photo, senders[place % senders.length]);
+      done.add(response);
+      return response;
     });
     let answeredMeanwhile = 0;
     while (done.size < 35) {
@@ -192,10 +192,10 @@ describe('40 uploads at once (PICTURE-17)', () => {
       expect((await admin.patch('/org', { shortName: `n${answeredMeanwhile}` })).status).toBe(200);
       if (done.size < 35) answeredMeanwhile += 1;
     }
-    const answers = await Promise.all(uploads);
+    const responses = await Promise.all(uploads);
     stop();
-    const refused = answers.filter(({ status }) => status !== 201);
-    for (const answer of refused) expectRefused(answer, '503 UNAVAILABLE');
+    const refused = responses.filter(({ status }) => status !== 201);
+    for (const response of refused) expectRefused(response, '503 UNAVAILABLE');
     expect(refused).toHaveLength(6);
     expect(answeredMeanwhile).toBeGreaterThan(10);
     expect((await upload(photo, admin)).status).toBe(201);
@@ -208,7 +208,7 @@ describe('40 uploads at once (PICTURE-17)', () => {
     const own = Array.from({ length: 14 }, (_, place) => upload(photo, place % 2 === 0 ? member : token));
     const others = Array.from({ length: 2 }, () => upload(photo, admin));
     const refused = (await Promise.all(own)).filter(({ status }) => status !== 201);
-    for (const answer of refused) expectRefused(answer, '429 RATE_LIMITED');
+    for (const response of refused) expectRefused(response, '429 RATE_LIMITED');
     expect(refused).toHaveLength(4);
     expect((await Promise.all(others)).map(({ status }) => status)).toEqual([201, 201]);
     stop();

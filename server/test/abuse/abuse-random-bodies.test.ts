@@ -84,8 +84,8 @@ describe('1,000 random bodies on every route that takes one are never a fault of
     const headers = { 'content-type': 'application/json', ...authorization };
     return (raw: Uint8Array) =>
       new Promise<number>((resolve, reject) => {
-        const sent = request({ port, method, path, headers, agent }, (answer) => {
-          answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
+        const sent = request({ port, method, path, headers, agent }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode ?? 0));
         });
         sent.on('error', reject).end(raw);
       });

@@ -12,26 +12,27 @@ import {
   type RegisteredService,
   registerService,
 } from '../support/service-clients.ts';
-import { type Answer, type Client, type Json, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const perMinute = 300;
-const countOf = (answers: readonly Answer[], status: number) => answers.filter((one) => one.status === status).length;
+const countOf = (responses: readonly TestResponse[], status: number) =>
+  responses.filter((one) => one.status === status).length;
 
 /** Makes many calls, ten at a time. */
-async function calls(count: number, call: () => Promise<Answer>): Promise<Answer[]> {
-  const answers: Answer[] = [];
+async function calls(count: number, call: () => Promise<TestResponse>): Promise<TestResponse[]> {
+  const responses: TestResponse[] = [];
   let begun = 0;
   const worker = async () => {
     while (begun < count) {
       begun += 1;
-      answers.push(await call());
+      responses.push(await call());
     }
   };
   await Promise.all(Array.from({ length: 10 }, worker));
-  return answers;
+  return responses;
 }
 
-function expectLimited({ status, body, headers }: Answer): void {
+function expectLimited({ status, body, headers }: TestResponse): void {
   expect([status, body.error, Object.keys(body).length]).toEqual([429, 'temporarily_unavailable', 2]);
   expect(body.error_description).toMatch(describable);
   expect(headers.get('retry-after')).toBe('60');
@@ -53,7 +54,7 @@ describe('limits of services (ERR-24)', () => {
     expect(countOf(await calls(perMinute, () => askToken(app, busy)), 200)).toBe(perMinute);
     const beyond = await calls(10, () => askToken(app, busy));
     expect(countOf(beyond, 429)).toBe(10);
-    for (const answer of beyond) expectLimited(answer);
+    for (const response of beyond) expectLimited(response);
     expect((await askToken(app, other)).status).toBe(200);
     // Its tokens stay valid, and it can revoke them.
     expect((await introspect(app, busy, 'x')).status).toBe(200);

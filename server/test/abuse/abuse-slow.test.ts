@@ -52,10 +52,10 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
   ])('408 and closed once the headers took too long: %s', async (_, begin, more) => {
     const connection = connect(begin());
     if (more) await drip(connection, more);
-    const { answers, closed, ms } = await connection.closed(patienceMs);
+    const { answers: responses, closed, ms } = await connection.closed(patienceMs);
     expect(closed).toBe(true);
-    expect(answers.at(-1)?.status).toBe(408);
-    expect(answers.at(-1)?.body.error.code).toBe('REQUEST_TIMEOUT');
+    expect(responses.at(-1)?.status).toBe(408);
+    expect(responses.at(-1)?.body.error.code).toBe('REQUEST_TIMEOUT');
     expect(ms).toBeGreaterThan(headersMs - roundingMs);
   });
 
@@ -77,9 +77,9 @@ describe('H3: slow and idle peers (HTTP-28)', () => {
   ])('closed once it took too long: a body that $name', async ({ begin, more, statuses }) => {
     const connection = connect(begin());
     if (more) await drip(connection, more);
-    const { answers, closed, ms } = await connection.closed(patienceMs);
+    const { answers: responses, closed, ms } = await connection.closed(patienceMs);
     expect(closed).toBe(true);
-    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect(responses.map(({ status }) => status)).toEqual(statuses);
     expect(ms).toBeGreaterThan(bodyMs - roundingMs);
   });
 
@@ -114,8 +114,8 @@ describe('H3: idle after an answer, and readers that do not read (HTTP-28)', () 
   it('an idle connection is closed when its time is over', async () => {
     app.app.server.keepAliveTimeout = 500;
     const connection = new RawConnection(app).send(requestText('GET /api/v1/org/exists HTTP/1.1'));
-    const { closed, answers, ms } = await connection.closed(5_000);
-    expect([closed, answers.length]).toEqual([true, 1]);
+    const { closed, answers: responses, ms } = await connection.closed(5_000);
+    expect([closed, responses.length]).toEqual([true, 1]);
     expect(ms).toBeGreaterThan(400);
   });
 

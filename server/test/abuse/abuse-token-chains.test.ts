@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/base/clock.ts';
 import { claimsOf } from '../support/jwt.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const path = '/personal-access-tokens';
 const pool = ['token:read', 'token:write', 'token:admin', 'user:read', 'org:read'];
@@ -59,7 +59,7 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
   const isDead = (held: Held | null): boolean =>
     held !== null && (held.revoked || app.clock.now() >= held.expiresAtMs || isDead(held.parent));
 
-  function hold(body: Answer['body'], parent: Held | null): Held {
+  function hold(body: TestResponse['body'], parent: Held | null): Held {
     const { id, accessToken, expiresAt, scopes: granted } = body.token;
     const held = { client: app.with(accessToken), id, parent, revoked: false };
     const expiresAtMs = expiresAt === 'Never' ? never : Date.parse(expiresAt);
@@ -153,8 +153,8 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
     for (let link = 1; link < 50; link += 1) chain.push(await (chain.at(-1) ?? admin).token({ expiryDays: 'never' }));
     const [first] = chain;
     await admin.delete(`${path}/${first?.tokenId}`);
-    const answers = await Promise.all(chain.map((link) => link.get('/org')));
-    expect(new Set(answers.map(({ status, body }) => `${status} ${body.error.code}`))).toEqual(
+    const responses = await Promise.all(chain.map((link) => link.get('/org')));
+    expect(new Set(responses.map(({ status, body }) => `${status} ${body.error.code}`))).toEqual(
       new Set(['401 TOKEN_REVOKED']),
     );
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { catalogue } from '../../src/access/scopes.ts';
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
 import { routes } from '../../src/routes.gen.ts';
-import { type Answer, type Client, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const scopeNames = catalogue.map(({ name }) => name);
 const inviting = /^\/users(\/bulk\/invite|\/:\w+\/(resend-invite|invite-link|restore))?$/;
@@ -41,7 +41,7 @@ const knock = (caller: Client, endpoint: AnyEndpoint) =>
   endpoint.method === 'GET'
     ? caller.get(address(endpoint))
     : caller.call(endpoint.method, address(endpoint), { raw: '{', headers: { 'content-type': 'application/json' } });
-const verdict = ({ status, body }: Answer) =>
+const verdict = ({ status, body }: TestResponse) =>
   // Where JSON-RPC is spoken, `code` is a number of its own.
   status === 401 || status === 403 ? `${status} ${body.error.data?.code ?? body.error.code}` : 'admitted';
 const title = ({ method, path }: AnyEndpoint) => `${method} ${path}`;
@@ -97,9 +97,9 @@ describe('K10: every route and every single scope', () => {
       const refusals = new Set<string>();
       const needed = ruledScope(endpoint.method, endpoint.path);
       for (const [name, token] of single) {
-        const answer = await knock(token, endpoint);
-        if (verdict(answer) === 'admitted') opening.push(name);
-        else refusals.add(answer.body.message);
+        const response = await knock(token, endpoint);
+        if (verdict(response) === 'admitted') opening.push(name);
+        else refusals.add(response.body.message);
       }
       expect(opening).toEqual([needed]);
       expect([...refusals]).toEqual([`Insufficient scope. Required: ${needed}`]);
@@ -139,11 +139,11 @@ describe('K10: every route and every single scope', () => {
     async (_, endpoint) => {
       const needed = ruledServiceScopes[endpoint.path] ?? 'none';
       for (const name of serviceScopes) {
-        const answer = await knock(app.service([name]), endpoint);
-        expect([name, verdict(answer)]).toEqual([name, name === needed ? 'admitted' : '403 INSUFFICIENT_SCOPE']);
+        const response = await knock(app.service([name]), endpoint);
+        expect([name, verdict(response)]).toEqual([name, name === needed ? 'admitted' : '403 INSUFFICIENT_SCOPE']);
         if (name === needed) continue;
-        expect(answer.body.message).toBe(`Insufficient scope. Required: ${needed}`);
-        expect(answer.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
+        expect(response.body.message).toBe(`Insufficient scope. Required: ${needed}`);
+        expect(response.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${needed}"`);
       }
       for (const scopes of [[], ['*'], scopeNames, serviceScopes.filter((name) => name !== needed)]) {
         expect(verdict(await knock(app.service(scopes), endpoint))).toBe('403 INSUFFICIENT_SCOPE');
@@ -167,8 +167,8 @@ describe('K10: every route and every single scope', () => {
     const { userId } = admin;
     callers.push(app.service(['USER_LOOKUP'], { userId, sub: userId, tokenType: 'session', isAdmin: true }));
     for (const endpoint of personal.filter((one) => !forBoth.includes(one))) {
-      const answers = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
-      const told = answers.map((answer) => `${title(endpoint)}: ${verdict(answer)}`);
+      const responses = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
+      const told = responses.map((response) => `${title(endpoint)}: ${verdict(response)}`);
       expect(told).toEqual(callers.map(() => `${title(endpoint)}: 401 TOKEN_INVALID`));
     }
   });
@@ -199,8 +199,8 @@ describe('K10: every route and every single scope', () => {
     // Not even if something is wrong with the store.
     await app.promote(leaving.userId);
     for (const endpoint of personal) {
-      const answers = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
-      const told = answers.map((answer) => `${title(endpoint)}: ${verdict(answer)}`);
+      const responses = await Promise.all(callers.map((caller) => knock(caller, endpoint)));
+      const told = responses.map((response) => `${title(endpoint)}: ${verdict(response)}`);
       const invalid = `${title(endpoint)}: 401 TOKEN_INVALID`;
       expect(told).toEqual([`${title(endpoint)}: 401 UNAUTHORIZED`, invalid, invalid, invalid]);
     }

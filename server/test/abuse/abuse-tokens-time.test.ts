@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day, hour, minute, second } from '../../src/base/clock.ts';
 import { claimsOf } from '../support/jwt.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const email = 'ada@example.com';
 const start = Date.UTC(2026, 10, 27, 20, 17, 0, 123);
 const wholeSecond = (ms: number) => Math.floor(ms / second) * second;
-const outcome = ({ status, body }: Answer) => (status === 200 ? '200' : `${status} ${body.error.code}`);
+const outcome = ({ status, body }: TestResponse) => (status === 200 ? '200' : `${status} ${body.error.code}`);
 
 describe('T10: credentials and the clock', () => {
   let app: TestApp;

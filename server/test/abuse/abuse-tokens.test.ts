@@ -81,10 +81,10 @@ describe('T1, T2: forged signatures', () => {
     const header = { alg: 'EdDSA', typ: 'JWT', kid };
     for (const original of [token.credential ?? '', admin.credential ?? '', refreshToken]) {
       const again = compactJwt(header, { ...claimsOf(original), jti: 'f'.repeat(24) }, sign);
-      const answers = await present(again);
-      expect(statuses(answers)).toEqual([401, 401, 401]);
-      expect(answers.user.body.error.code).toBe('TOKEN_INVALID');
-      expect(answers.user.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
+      const responses = await present(again);
+      expect(statuses(responses)).toEqual([401, 401, 401]);
+      expect(responses.user.body.error.code).toBe('TOKEN_INVALID');
+      expect(responses.user.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
     }
   });
 
@@ -217,8 +217,8 @@ describe('T5: values that differ and decode alike', () => {
       const variants = variantsOf(original);
       expect(new Set(variants).size).toBe(variants.length);
       expect(variants.length).toBeGreaterThan(30);
-      const answers = await Promise.all(variants.map((variant) => app.with(variant).get('/org')));
-      expect(answers.map(({ status }) => status)).toEqual(variants.map(() => 401));
+      const responses = await Promise.all(variants.map((variant) => app.with(variant).get('/org')));
+      expect(responses.map(({ status }) => status)).toEqual(variants.map(() => 401));
       expect((await app.with(original).get('/org')).status).toBe(200);
     }
   });

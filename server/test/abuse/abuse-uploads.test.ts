@@ -58,8 +58,8 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
 
   const chunk = (bytes: Buffer) => Buffer.concat([bytesOf(`${bytes.length.toString(16)}\r\n`), bytes, bytesOf('\r\n')]);
   const chunked = (...pieces: readonly Buffer[]) => Buffer.concat([...pieces.map(chunk), bytesOf('0\r\n\r\n')]);
-  const told = ({ answers }: RawOutcome) =>
-    answers.map(({ status, body }) => `${status} ${body?.error?.code ?? 'done'}`);
+  const told = ({ answers: responses }: RawOutcome) =>
+    responses.map(({ status, body }) => `${status} ${body?.error?.code ?? 'done'}`);
   const send = async (sent: Sent) => told(await sendRaw(app, request(sent)))[0];
 
   const invalid = '400 VALIDATION_ERROR';

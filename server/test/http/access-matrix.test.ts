@@ -115,8 +115,8 @@ describe('access matrix', () => {
     ];
     const callers = [member, await member.token(), admin, await admin.token()];
     const rows = calls.map(async ([path, body]) => {
-      const answers = await Promise.all(callers.map((caller) => caller.post(path, body)));
-      return `| POST /api/v1${path} with the group admin | ${answers.map(({ status }) => status).join(' | ')} |`;
+      const responses = await Promise.all(callers.map((caller) => caller.post(path, body)));
+      return `| POST /api/v1${path} with the group admin | ${responses.map(({ status }) => status).join(' | ')} |`;
     });
     const heads = [
       "member's session",

@@ -24,9 +24,9 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
   /** Number of running credential checks. */
   let asked = 0;
 
-  function counted<T>(answer: Promise<T>): Promise<T> {
+  function counted<T>(response: Promise<T>): Promise<T> {
     asked += 1;
-    return answer.finally(() => {
+    return response.finally(() => {
       asked -= 1;
     });
   }
@@ -72,9 +72,9 @@ describe('what changes between admission and the end of a body (AUTH-27, STORE-7
     return {
       finish: async () => {
         connection.send(bytes.subarray(-1));
-        const { answers } = await connection.until((seen) => seen.answers.length > 0);
+        const { answers: responses } = await connection.until((seen) => seen.answers.length > 0);
         connection.destroy();
-        return `${answers[0]?.status} ${answers[0]?.body?.error?.code ?? 'done'}`;
+        return `${responses[0]?.status} ${responses[0]?.body?.error?.code ?? 'done'}`;
       },
     };
   }

@@ -35,12 +35,12 @@ describe('what is broken off in the middle', () => {
   });
 
   it('200: an answer that is due goes out whole, whatever follows the request on its connection (HTTP-28)', async () => {
-    const { answers, closed } = await sendRaw(
+    const { answers: responses, closed } = await sendRaw(
       app,
       `${requestText('GET /api/v1/org/exists HTTP/1.1')}garbage\r\n\r\n`,
       2,
     );
-    expect([answers.map(({ status, body }) => [status, body]), closed]).toEqual([[[200, { exists: true }]], true]);
+    expect([responses.map(({ status, body }) => [status, body]), closed]).toEqual([[[200, { exists: true }]], true]);
   });
 
   it('503: a password that could not be checked for want of capacity is no failed try (AUTH-43)', async () => {

@@ -3,7 +3,7 @@ import { minute } from '../../src/base/clock.ts';
 import { recordRejection } from '../../src/features/sign-in/public.ts';
 import { callTool, send } from '../support/agents.ts';
 import { addManyUsers } from '../support/many-users.ts';
-import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const [writes, reads] = [300, 600];
 
@@ -24,7 +24,7 @@ describe('what one caller may consume', () => {
 
   const owner = () => ({ userId: member.userId, isAdmin: false });
   const rename = (client: Client) => client.patch(`/users/${member.userId}/designation`, { designation: 'Admiral' });
-  const told = ({ status, headers }: Answer) => [
+  const told = ({ status, headers }: TestResponse) => [
     status,
     headers.get('ratelimit-limit'),
     headers.get('ratelimit-remaining'),
@@ -109,11 +109,11 @@ describe('what one caller may consume', () => {
       charged.push(ms);
       chargeReadTime(user, ms);
     };
-    const answers = await Promise.all(Array.from({ length: 40 }, () => member.get('/users?search=grace')));
+    const responses = await Promise.all(Array.from({ length: 40 }, () => member.get('/users?search=grace')));
     app.services.limits.chargeReadTime = chargeReadTime;
-    const statuses = new Set(answers.map(({ status }) => status));
+    const statuses = new Set(responses.map(({ status }) => status));
     expect([...statuses].every((status) => status === 200 || status === 429)).toBe(true);
-    expect(charged.length).toBe(answers.filter(({ status }) => status === 200).length);
+    expect(charged.length).toBe(responses.filter(({ status }) => status === 200).length);
     expect(charged.every((ms) => ms > 0)).toBe(true);
   });
 

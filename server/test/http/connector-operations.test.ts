@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { answering, FakeBackend } from '../support/fake-backend.ts';
+import { FakeBackend, responding } from '../support/fake-backend.ts';
 import { sendBegun } from '../support/raw-http.ts';
 import { type Client, type Json, TestApp } from '../support/test-app.ts';
 
@@ -27,7 +27,7 @@ describe('every operation of the team directory, behind a connector backend', ()
   });
   beforeEach(() => {
     backend.requests.length = 0;
-    backend.behave = answering(200);
+    backend.behave = responding(200);
   });
   afterAll(async () => {
     await app.close();
@@ -40,7 +40,7 @@ describe('every operation of the team directory, behind a connector backend', ()
     '$method $path: 2xx as it is, refusals as ours, the rest 502 (TEAM-12)',
     async ({ method, path, body }) => {
       const statusFor = async (status: number) => {
-        backend.behave = answering(status, '{"a":1}');
+        backend.behave = responding(status, '{"a":1}');
         return (await admin.call(method, path, { body })).status;
       };
       for (const status of [200, 201, 202, 400, 403, 404, 409]) expect(await statusFor(status)).toBe(status);
@@ -50,7 +50,7 @@ describe('every operation of the team directory, behind a connector backend', ()
 
   it.each(lists)('200: GET %s is what the backend says, in whatever form (TEAM-1, TEAM-2)', async (path) => {
     const text = '{"teams":[{"_key":"x","currentUserPermission":null}],\n "more":1.50}';
-    backend.behave = answering(200, text);
+    backend.behave = responding(200, text);
     expect((await admin.get(path)).text).toBe(text);
   });
 
@@ -111,9 +111,9 @@ describe('every operation of the team directory, behind a connector backend', ()
       const connection = await sendBegun(app, head.join('\r\n') + text.slice(0, -1));
       expect((await admin.delete(`/personal-access-tokens/${token.tokenId}`)).status).toBe(200);
       connection.send(text.slice(-1));
-      const { answers } = await connection.until((seen) => seen.answers.length > 0);
+      const { answers: responses } = await connection.until((seen) => seen.answers.length > 0);
       connection.destroy();
-      expect([answers[0]?.status, answers[0]?.body.error.code]).toEqual([401, 'TOKEN_REVOKED']);
+      expect([responses[0]?.status, responses[0]?.body.error.code]).toEqual([401, 'TOKEN_REVOKED']);
       expect(backend.requests).toEqual([]);
     },
   );

@@ -170,9 +170,9 @@ describe('a credential of one kind where another belongs', () => {
       app.nobody.get('/org', { headers: { authorization: `Basic ${session}` } }),
       app.nobody.get('/org', { headers: { authorization: 'Bearer' } }),
     ];
-    for (const answer of await Promise.all(elsewhere)) {
-      expect(answer).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
+    for (const response of await Promise.all(elsewhere)) {
+      expect(response).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
     }
   });
 

@@ -231,8 +231,8 @@ describe('every kind of credential at every place where one goes', () => {
 
   it('what is asked about at oauth2/introspect: active is what a bearer of some route is (SERVICE-19)', async () => {
     const active = kinds.map(async (kind) => {
-      const answer = await formTo(app)('/oauth2/introspect', { token: given(kind) }, basic(service));
-      return answer.body.active ? kind : null;
+      const response = await formTo(app)('/oauth2/introspect', { token: given(kind) }, basic(service));
+      return response.body.active ? kind : null;
     });
     const bearers = [...Object.keys(people), ...Object.keys(services)];
     expect((await Promise.all(active)).filter((kind) => kind !== null)).toEqual(bearers);

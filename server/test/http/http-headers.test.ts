@@ -37,27 +37,27 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
     '%s: %s %s has no-store and nosniff, and names no software (HTTP-9, HTTP-10)',
     async (...[status, method, path, known]) => {
       const client = known ? admin : app.nobody;
-      const answer = await client.call(method, path, method === 'POST' ? { body: { name: 'x' } } : {});
-      expect(answer.status).toBe(Number(status));
-      expect(answer.headers.get('cache-control')).toBe('no-store');
-      expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
-      expect(answer.headers.get('server')).toBeNull();
-      expect(answer.headers.get('x-powered-by')).toBeNull();
-      expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-      expect(answer.headers.get('set-cookie')).toBeNull();
+      const response = await client.call(method, path, method === 'POST' ? { body: { name: 'x' } } : {});
+      expect(response.status).toBe(Number(status));
+      expect(response.headers.get('cache-control')).toBe('no-store');
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(response.headers.get('server')).toBeNull();
+      expect(response.headers.get('x-powered-by')).toBeNull();
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(response.headers.get('set-cookie')).toBeNull();
     },
   );
 
   it('what cannot be parsed gets them too', async () => {
-    const [answer] = (await sendRaw(app, 'nonsense\r\n\r\n')).answers;
-    expect(answer?.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
-    expect(Object.keys(answer?.headers ?? {})).not.toContain('server');
+    const [response] = (await sendRaw(app, 'nonsense\r\n\r\n')).answers;
+    expect(response?.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    expect(Object.keys(response?.headers ?? {})).not.toContain('server');
   });
 
   describe('HEAD', () => {
     it('200: as GET with the length and without the body', async () => {
       const got = await admin.get('/org');
-      const { answers, text } = await sendRaw(
+      const { answers: responses, text } = await sendRaw(
         app,
         requestText('HEAD /api/v1/org HTTP/1.1', [
           'Host: x',
@@ -66,8 +66,8 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
         ]),
         9,
       );
-      expect(answers[0]?.status).toBe(200);
-      expect(answers[0]?.headers['content-length']).toBe(String(Buffer.byteLength(got.text)));
+      expect(responses[0]?.status).toBe(200);
+      expect(responses[0]?.headers['content-length']).toBe(String(Buffer.byteLength(got.text)));
       expect(text.endsWith('\r\n\r\n')).toBe(true);
     });
 
@@ -78,8 +78,8 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       ['/userAccount/authenticate', 405],
       ['//health/live', 200],
     ])('the same checks as GET: %s is %i', async (path, status) => {
-      const answer = await app.nobody.call('HEAD', path);
-      expect([answer.status, answer.text]).toEqual([status, '']);
+      const response = await app.nobody.call('HEAD', path);
+      expect([response.status, response.text]).toEqual([status, '']);
     });
   });
 
@@ -161,26 +161,30 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
 
     it('TRACE does not echo the credential', async () => {
       const headers = ['Host: x', `Authorization: Bearer ${admin.credential}`];
-      const { answers, text } = await sendRaw(app, requestText('TRACE /api/v1/users HTTP/1.1', headers));
-      expect(answers[0]?.status).toBe(405);
+      const { answers: responses, text } = await sendRaw(app, requestText('TRACE /api/v1/users HTTP/1.1', headers));
+      expect(responses[0]?.status).toBe(405);
       expect(text).not.toContain('Bearer ey');
     });
 
     it('CONNECT makes no tunnel: the connection closes', async () => {
-      const { closed, answers } = await sendRaw(app, requestText('CONNECT example.com:443 HTTP/1.1'));
-      expect([closed, answers.length]).toEqual([true, 0]);
+      const { closed, answers: responses } = await sendRaw(app, requestText('CONNECT example.com:443 HTTP/1.1'));
+      expect([closed, responses.length]).toEqual([true, 0]);
     });
 
     it.each(['FOO', 'get', 'GETT'])('400 and closed: the unknown method %s', async (method) => {
-      const { answers, closed } = await sendRaw(app, requestText(`${method} /api/v1/org/exists HTTP/1.1`), 2);
-      expect([answers.map(({ status }) => status), closed]).toEqual([[400], true]);
+      const { answers: responses, closed } = await sendRaw(
+        app,
+        requestText(`${method} /api/v1/org/exists HTTP/1.1`),
+        2,
+      );
+      expect([responses.map(({ status }) => status), closed]).toEqual([[400], true]);
     });
 
     it('Upgrade and unknown expectations are ignored', async () => {
       const upgrade = ['Host: x', 'Connection: Upgrade', 'Upgrade: websocket'];
       for (const headers of [upgrade, ['Host: x', 'Expect: the-unexpected']]) {
-        const { answers } = await sendRaw(app, requestText('GET /api/v1/org/exists HTTP/1.1', headers));
-        expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, { exists: true }]]);
+        const { answers: responses } = await sendRaw(app, requestText('GET /api/v1/org/exists HTTP/1.1', headers));
+        expect(responses.map(({ status, body }) => [status, body])).toEqual([[200, { exists: true }]]);
       }
     });
   });

@@ -74,8 +74,8 @@ describe('order of checks and bodies', () => {
       ['a wrong content type', 'x', 'text/plain'],
       ['a malformed content type', 'x', 'x'],
     ])('404: an unknown route with %s', async (_, raw, type) => {
-      const answer = await app.nobody.call('POST', '/nowhere', { raw, headers: { 'content-type': type } });
-      expect(answer.status).toBe(404);
+      const response = await app.nobody.call('POST', '/nowhere', { raw, headers: { 'content-type': type } });
+      expect(response.status).toBe(404);
     });
 
     it.each(['/.well-known/anything', '/.well-known/openid-configuration', '/api', '/api/v1', '/favicon.ico'])(
@@ -137,8 +137,8 @@ describe('order of checks and bodies', () => {
       async (type, _, [headers, body]) => {
         const credential = `Authorization: Bearer ${admin.credential}`;
         const sent = requestText(revoke, ['Host: x', credential, `Content-Type: ${type}`, ...headers], body);
-        const { answers } = await sendRaw(app, sent);
-        expect(answers.map(({ status }) => status)).toEqual([404]);
+        const { answers: responses } = await sendRaw(app, sent);
+        expect(responses.map(({ status }) => status)).toEqual([404]);
       },
     );
 

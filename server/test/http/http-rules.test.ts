@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RawAnswer, requestText, sendRaw } from '../support/raw-http.ts';
+import { type RawResponse, requestText, sendRaw } from '../support/raw-http.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
 
 const open = 'GET /api/v1/org/exists HTTP/1.1';
@@ -14,20 +14,20 @@ describe('raw request rules', () => {
   });
   afterAll(() => app.close());
 
-  async function send(firstLine: string, headers?: readonly string[], body?: string): Promise<RawAnswer> {
-    const { answers, text } = await sendRaw(app, requestText(firstLine, headers, body));
-    const [answer] = answers;
-    if (!answer) throw new Error(`no answer to ${firstLine}: ${text}`);
-    return answer;
+  async function send(firstLine: string, headers?: readonly string[], body?: string): Promise<RawResponse> {
+    const { answers: responses, text } = await sendRaw(app, requestText(firstLine, headers, body));
+    const [response] = responses;
+    if (!response) throw new Error(`no answer to ${firstLine}: ${text}`);
+    return response;
   }
 
   /** Status and code of a refusal that has the form of one. */
-  function errorOf(answer: RawAnswer): unknown[] {
-    const { code, message, requestId } = answer.body.error;
-    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-    expect([message, requestId]).toEqual([answer.body.message, answer.headers['x-request-id']]);
+  function errorOf(response: RawResponse): unknown[] {
+    const { code, message, requestId } = response.body.error;
+    expect(response.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect([message, requestId]).toEqual([response.body.message, response.headers['x-request-id']]);
     expect(requestId).toMatch(/^[A-Za-z0-9._:-]{1,64}$/);
-    return [answer.status, code];
+    return [response.status, code];
   }
 
   describe('x-request-id (HTTP-8)', () => {
@@ -92,8 +92,8 @@ describe('raw request rules', () => {
     });
 
     it('200: HTTP/1.0 needs no Host, and its connection closes', async () => {
-      const { answers, closed } = await sendRaw(app, requestText('GET /api/v1/org/exists HTTP/1.0', []), 2);
-      expect(answers.map(({ status }) => status)).toEqual([200]);
+      const { answers: responses, closed } = await sendRaw(app, requestText('GET /api/v1/org/exists HTTP/1.0', []), 2);
+      expect(responses.map(({ status }) => status)).toEqual([200]);
       expect(closed).toBe(true);
     });
 
@@ -106,9 +106,9 @@ describe('raw request rules', () => {
       ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
       ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
     ])('400 and closed: HTTP %s (HTTP-25)', async (_, bytes) => {
-      const { answers, closed } = await sendRaw(app, bytes, 2);
-      expect(answers).toHaveLength(1);
-      for (const answer of answers) expect(errorOf(answer)).toEqual([400, 'BAD_REQUEST']);
+      const { answers: responses, closed } = await sendRaw(app, bytes, 2);
+      expect(responses).toHaveLength(1);
+      for (const response of responses) expect(errorOf(response)).toEqual([400, 'BAD_REQUEST']);
       expect(closed).toBe(true);
     });
   });
@@ -133,9 +133,9 @@ describe('raw request rules', () => {
       ['a header of 20 kB', open, [`x: ${'a'.repeat(20_000)}`]],
       ['an address of 20 kB', `GET /${'a'.repeat(20_000)} HTTP/1.1`, ['Host: x']],
     ])('431 and closed: %s', async (_, firstLine, headers) => {
-      const { answers, closed } = await sendRaw(app, requestText(firstLine, headers), 2);
-      for (const answer of answers) expect(errorOf(answer)).toEqual([431, 'HEADERS_TOO_LARGE']);
-      expect([answers.length, closed]).toEqual([1, true]);
+      const { answers: responses, closed } = await sendRaw(app, requestText(firstLine, headers), 2);
+      for (const response of responses) expect(errorOf(response)).toEqual([431, 'HEADERS_TOO_LARGE']);
+      expect([responses.length, closed]).toEqual([1, true]);
     });
   });
 

@@ -16,7 +16,7 @@ import { tokenIn } from '../support/mail-server.ts';
 import { faultsIn, now } from '../support/people-history.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import type { StoreConnection } from '../support/store-connection.ts';
-import type { Answer, Client, Json } from '../support/test-app.ts';
+import type { Client, Json, TestResponse } from '../support/test-app.ts';
 import { isOnPostgres } from '../support/test-store.ts';
 
 let it1: Inviting;
@@ -83,7 +83,7 @@ const allowed = {
   move: [200, 404, 409],
 };
 
-function send(act: Command, client: Client, { ids, domain }: Cast): Promise<Answer> {
+function send(act: Command, client: Client, { ids, domain }: Cast): Promise<TestResponse> {
   const address = (number: number) => `${number}@${domain}`;
   const spelled = (number: number) => ` ${address(number).toUpperCase()}`;
   if (act.does === 'invite') return it1.invite(act.to.map(act.isLoud ? spelled : address), undefined, client);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Act, type Guest, lives, Model, verdict } from '../support/invitation-model.ts';
 import { Inviting } from '../support/inviting.ts';
 import { tokenIn } from '../support/mail-server.ts';
-import type { Answer, Json } from '../support/test-app.ts';
+import type { Json, TestResponse } from '../support/test-app.ts';
 
 let it1: Inviting;
 let runs = 0;
@@ -38,12 +38,12 @@ class Life {
   /**
    * Makes the server reject the mail to some users during an action; records the links in the mails that it accepted.
    */
-  async #mailing(unreached: readonly Guest[], act: () => Promise<Answer>): Promise<Answer> {
+  async #mailing(unreached: readonly Guest[], act: () => Promise<TestResponse>): Promise<TestResponse> {
     const refused = unreached.map((guest) => this.email(guest));
     it1.mail.faults = { refuse: (address) => (refused.includes(address) ? 550 : null) };
-    const answer = await act();
+    const response = await act();
     it1.mail.faults = {};
-    return answer;
+    return response;
   }
 
   /** Gives the links that the model made last their tokens, which came by mail. */
@@ -152,9 +152,13 @@ describe('the life of invitations', () => {
     const property = fc.asyncProperty(lives, async (acts) => {
       const life = new Life();
       for (const [place, act] of acts.entries()) {
-        const [answer, right] = await life.play(act);
+        const [response, right] = await life.play(act);
         const where = `act ${place}: ${JSON.stringify(act)}`;
-        expect({ where, answer, ...(await life.seen()) }).toEqual({ where, answer: right, ...life.expected() });
+        expect({ where, answer: response, ...(await life.seen()) }).toEqual({
+          where,
+          answer: right,
+          ...life.expected(),
+        });
       }
       for (const status of ['pending', 'accepted', 'expired', 'failed']) {
         const { body } = await it1.admin.get(`/users/invitations?search=${life.domain}&status=${status}`);

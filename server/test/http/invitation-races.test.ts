@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdUntil } from '../support/gates.ts';
 import { Inviting } from '../support/inviting.ts';
-import type { Answer, Client } from '../support/test-app.ts';
+import type { Client, TestResponse } from '../support/test-app.ts';
 
 let it1: Inviting;
 let second: Client;
@@ -14,8 +14,8 @@ beforeAll(async () => {
 afterAll(() => it1.close());
 
 describe('many at once, held until all are there', () => {
-  const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort((a, b) => a - b);
-  function atOnce(sends: readonly (() => Promise<Answer>)[]): Promise<Answer[]> {
+  const statuses = (responses: readonly TestResponse[]) => responses.map(({ status }) => status).sort((a, b) => a - b);
+  function atOnce(sends: readonly (() => Promise<TestResponse>)[]): Promise<TestResponse[]> {
     holdUntil(it1.app.services.db, 'transaction', sends.length);
     return Promise.all(sends.map((act) => act()));
   }
@@ -24,8 +24,8 @@ describe('many at once, held until all are there', () => {
 
   it('200 for one of 16 with the same list, 409 for the rest (N5, INVITE-13)', async () => {
     const emails = it1.fresh(20);
-    const answers = await atOnce(emails.slice(4).map((_, place) => () => it1.invite(emails, undefined, by(place))));
-    expect(statuses(answers)).toEqual([200, ...Array.from({ length: 15 }, () => 409)]);
+    const responses = await atOnce(emails.slice(4).map((_, place) => () => it1.invite(emails, undefined, by(place))));
+    expect(statuses(responses)).toEqual([200, ...Array.from({ length: 15 }, () => 409)]);
     for (const email of emails) {
       expect([it1.mail.mailsTo(email).length, (await told(email)).length]).toEqual([1, 1]);
     }
@@ -34,8 +34,8 @@ describe('many at once, held until all are there', () => {
   it('200 for overlapping lists, as long as someone is left for each (N5, INVITE-9)', async () => {
     const emails = it1.fresh(16);
     const lists = emails.map((_, place) => [...emails, ...emails].slice(place, place + 4));
-    const answers = await atOnce(lists.map((list, place) => () => it1.invite(list, undefined, by(place))));
-    expect(statuses(answers).every((status) => status === 200 || status === 409)).toBe(true);
+    const responses = await atOnce(lists.map((list, place) => () => it1.invite(list, undefined, by(place))));
+    expect(statuses(responses).every((status) => status === 200 || status === 409)).toBe(true);
     for (const email of emails) {
       expect([it1.mail.mailsTo(email).length, (await told(email)).length]).toEqual([1, 1]);
     }
@@ -52,12 +52,12 @@ describe('many at once, held until all are there', () => {
           () => by(place).patch(`/users/${_id}/email`, { email: ` ${email}` }),
           () => by(place).put(`/users/${_id}`, { email }),
         ];
-        return ways[(place + turn) % ways.length] as () => Promise<Answer>;
+        return ways[(place + turn) % ways.length] as () => Promise<TestResponse>;
       });
-      const answers = await atOnce(sends);
-      expect(statuses(answers).slice(1)).toEqual(Array.from({ length: 31 }, () => 409));
-      expect(statuses(answers)[0]).toBeLessThan(300);
-      const invited = answers.some(({ body }) => body.message === 'Invite sent successfully');
+      const responses = await atOnce(sends);
+      expect(statuses(responses).slice(1)).toEqual(Array.from({ length: 31 }, () => 409));
+      expect(statuses(responses)[0]).toBeLessThan(300);
+      const invited = responses.some(({ body }) => body.message === 'Invite sent successfully');
       // Whoever got the address by PATCH or PUT is told of it there, behind the request.
       await it1.app.services.background.close();
       const invitations = it1.mail.mailsTo(email).filter(({ subject }) => /invited/.test(subject));

@@ -14,7 +14,7 @@ import {
   startWithMail,
 } from '../support/recovery.ts';
 import { attemptSignIn, beginSignIn, neutral } from '../support/sign-in.ts';
-import { type Answer, type Client, password, type TestApp } from '../support/test-app.ts';
+import { type Client, password, type TestApp, type TestResponse } from '../support/test-app.ts';
 
 const another = 'Another-Horse-9';
 
@@ -50,7 +50,7 @@ describe('links and passwords, at the same moment', () => {
   }
   const change = (who: Client, newPassword: string, currentPassword = password) =>
     who.post('/userAccount/password/reset', { currentPassword, newPassword });
-  const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort((a, b) => a - b);
+  const statuses = (responses: readonly TestResponse[]) => responses.map(({ status }) => status).sort((a, b) => a - b);
   const choices = (many: number) => Array.from({ length: many }, (_, place) => `Choice-Number-${place}!`);
 
   /** Returns those of some passwords that are accepted. */
@@ -60,13 +60,13 @@ describe('links and passwords, at the same moment', () => {
   }
 
   /** Uses one link in several requests at once, each held ahead of its transaction until all are there. */
-  async function allAtOnce(link: string, passwords: readonly string[]): Promise<readonly Answer[]> {
+  async function allAtOnce(link: string, passwords: readonly string[]): Promise<readonly TestResponse[]> {
     holdUntil(app.services.db, 'transaction', passwords.length);
     return Promise.all(passwords.map((given) => resetWith(app, link, given)));
   }
 
   /** Sends something, and does something else before its transaction begins. */
-  async function overtaken(send: () => Promise<Answer>, act: () => Promise<unknown>): Promise<Answer> {
+  async function overtaken(send: () => Promise<TestResponse>, act: () => Promise<unknown>): Promise<TestResponse> {
     const gate: Gate = holdNext(app.services.db, 'transaction');
     const sent = send();
     await gate.arrived;
@@ -90,24 +90,24 @@ describe('links and passwords, at the same moment', () => {
   it('200 for one and 410 for 31: of 32 that use one link at once, one wins and its password holds (LINK-2, N8)', async () => {
     const { email, link } = await somebody();
     const passwords = choices(32);
-    const answers = await allAtOnce(link, passwords);
-    expect(statuses(answers)).toEqual([200, ...Array.from({ length: 31 }, () => 410)]);
-    const winner = passwords[answers.findIndex(({ status }) => status === 200)];
+    const responses = await allAtOnce(link, passwords);
+    expect(statuses(responses)).toEqual([200, ...Array.from({ length: 31 }, () => 410)]);
+    const winner = passwords[responses.findIndex(({ status }) => status === 200)];
     expect(await opening(email, [...passwords, password])).toEqual([winner]);
     expect(await resetWith(app, link)).toMatchObject(gone);
   });
 
   it('is seen: a store that forgets that the link was used lets everyone in (LINK-2)', async () => {
     const { link } = await somebody();
-    const answers = await forgetting([['updateTable', 'one_time_links']], () => allAtOnce(link, choices(4)));
-    expect(statuses(answers)).toEqual([200, 200, 200, 200]);
+    const responses = await forgetting([['updateTable', 'one_time_links']], () => allAtOnce(link, choices(4)));
+    expect(statuses(responses)).toEqual([200, 200, 200, 200]);
   });
 
   it('200 for one, 410 for the rest: an invitation link at once (INVITE-12, LINK-2)', async () => {
     const { body: guest } = await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' });
     const { body } = await admin.post(`/users/${guest._id}/invite-link`);
-    const answers = await allAtOnce(body.link.split('#token=')[1], choices(8));
-    expect(statuses(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
+    const responses = await allAtOnce(body.link.split('#token=')[1], choices(8));
+    expect(statuses(responses)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
     expect(await opening('guest@example.com', choices(8))).toHaveLength(1);
   });
 
@@ -145,9 +145,9 @@ describe('links and passwords, at the same moment', () => {
     await Promise.all(Array.from({ length: 8 }, () => forget(app, email)));
     await mails.until(() => mails.mailsTo(email).length === 8, 'eight mails');
     const tokens = mails.mailsTo(email).map(tokenIn);
-    const answers: Answer[] = [];
-    for (const token of tokens) answers.push(await resetWith(app, token));
-    expect(statuses(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
+    const responses: TestResponse[] = [];
+    for (const token of tokens) responses.push(await resetWith(app, token));
+    expect(statuses(responses)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
   });
 
   it('no mail to an address of before: someone is deleted, or moved, before the link is made (LINK-3, AUTH-49)', async () => {
@@ -178,37 +178,38 @@ describe('links and passwords, at the same moment', () => {
       const sessions = await Promise.all(Array.from({ length: 8 }, () => app.signIn(email)));
       const passwords = choices(8);
       holdUntil(app.services.db, 'transaction', 8);
-      const answers = await Promise.all(sessions.map((session, place) => change(session, passwords[place] ?? '')));
-      expect(statuses(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 401)]);
-      const winner = answers.findIndex(({ status }) => status === 200);
+      const responses = await Promise.all(sessions.map((session, place) => change(session, passwords[place] ?? '')));
+      expect(statuses(responses)).toEqual([200, ...Array.from({ length: 7 }, () => 401)]);
+      const winner = responses.findIndex(({ status }) => status === 200);
       expect(await opening(email, [...passwords, password])).toEqual([passwords[winner]]);
       for (const [place, session] of sessions.entries()) {
         expect([place, await session.get('/org')]).toMatchObject([place, signedOut]);
       }
-      expect((await app.with(answers[winner]?.body.accessToken).get('/org')).status).toBe(200);
-      for (const answer of answers.filter(({ status }) => status !== 200)) expect(answer).toMatchObject(signedOut);
+      expect((await app.with(responses[winner]?.body.accessToken).get('/org')).status).toBe(200);
+      for (const response of responses.filter(({ status }) => status !== 200))
+        expect(response).toMatchObject(signedOut);
     });
 
     it('200 for one and 401 for 7: of changes by one session at once one holds (PASSWORD-10)', async () => {
       const { email, session } = await somebody();
       const passwords = choices(8);
       holdUntil(app.services.db, 'transaction', 8);
-      const answers = await Promise.all(passwords.map((given) => change(session, given)));
-      expect(statuses(answers)).toEqual([200, ...Array.from({ length: 7 }, () => 401)]);
-      const winner = answers.findIndex(({ status }) => status === 200);
+      const responses = await Promise.all(passwords.map((given) => change(session, given)));
+      expect(statuses(responses)).toEqual([200, ...Array.from({ length: 7 }, () => 401)]);
+      const winner = responses.findIndex(({ status }) => status === 200);
       expect(await opening(email, [...passwords, password])).toEqual([passwords[winner]]);
-      expect((await app.with(answers[winner]?.body.accessToken).get('/org')).status).toBe(200);
+      expect((await app.with(responses[winner]?.body.accessToken).get('/org')).status).toBe(200);
     });
 
     it('is seen: a store that keeps the hash and the sessions as they were lets both hold; either alone lets one (PASSWORD-10, SESSION-1)', async () => {
       const [hash, sessions] = [['insertInto', 'password_credentials'] as const, ['updateTable', 'sessions'] as const];
       const changes = async (forgotten: readonly Forgotten[]) => {
         const { session } = await somebody();
-        const answers = await forgetting(forgotten, async () => {
+        const responses = await forgetting(forgotten, async () => {
           holdUntil(app.services.db, 'transaction', 2);
           return Promise.all(choices(2).map((given) => change(session, given)));
         });
-        return statuses(answers);
+        return statuses(responses);
       };
       expect(await changes([hash, sessions])).toEqual([200, 200]);
       for (const one of [hash, sessions]) expect(await changes([one])).toEqual([200, 401]);

@@ -28,9 +28,9 @@ async function openList(app: TestApp, { credential }: Client, path = '/users'): 
     headers: { authorization: `Bearer ${credential}` },
     agent: false,
   });
-  const [answer] = (await once(sent.end(), 'response')) as [IncomingMessage];
-  sockets.add(answer.socket);
-  return answer;
+  const [response] = (await once(sent.end(), 'response')) as [IncomingMessage];
+  sockets.add(response.socket);
+  return response;
 }
 
 async function released(app: TestApp): Promise<boolean> {
@@ -134,9 +134,9 @@ describe('long lists and what goes wrong', () => {
 
   async function openWhenAdmitted(client: Client): Promise<IncomingMessage> {
     for (let tries = 0; tries < 200; tries += 1) {
-      const answer = await openList(app, client);
-      if (answer.statusCode === 200) return answer;
-      answer.resume();
+      const response = await openList(app, client);
+      if (response.statusCode === 200) return response;
+      response.resume();
       await setTimeout(10);
     }
     throw new Error('never admitted again');
@@ -148,7 +148,7 @@ describe('long lists and what goes wrong', () => {
   it.each(lists)(
     '200: %s is of one moment, whatever is written while someone reads it slowly (USER-1)',
     async (path) => {
-      const answer = await openList(app, admin, path);
+      const response = await openList(app, admin, path);
       expect(isMomentHeld(app)).toBe(true);
       const email = `meanwhile${path.length}@example.com`;
       const { body: added } = await admin.post('/users', { fullName: 'Meanwhile', email });
@@ -158,7 +158,7 @@ describe('long lists and what goes wrong', () => {
         await db.transaction((tx) => tx.updateTable('users').set({ is_deleted }).where('email', '=', last).execute());
       };
       await gone(1);
-      const seen: Json[] = JSON.parse(await textOfStream(answer));
+      const seen: Json[] = JSON.parse(await textOfStream(response));
       expect([seen.length, seen.at(-1).email]).toEqual([total, last]);
       const now = (await admin.get('/users?limit=1&sortBy=createdAt&sortOrder=desc')).body;
       expect([now.pagination.totalCount, now.users[0].email]).toEqual([total, email]);
@@ -170,9 +170,9 @@ describe('long lists and what goes wrong', () => {
 
   it('nothing is held when someone hangs up in the middle', async () => {
     for (let count = 0; count < atOnceMax + 4; count += 1) {
-      const answer = await openList(app, admin, lists[count % 2]);
+      const response = await openList(app, admin, lists[count % 2]);
       expect(isMomentHeld(app)).toBe(true);
-      answer.destroy();
+      response.destroy();
       expect(await released(app)).toBe(true);
     }
     expect((await admin.get('/users?limit=1')).status).toBe(200);
@@ -190,9 +190,9 @@ describe('long lists and what goes wrong', () => {
       await once(caller.socket, 'close');
     }
     expect(await released(app)).toBe(true);
-    const answer = await openList(app, admin);
-    expect(answer.statusCode).toBe(200);
-    answer.destroy();
+    const response = await openList(app, admin);
+    expect(response.statusCode).toBe(200);
+    response.destroy();
     expect(await released(app)).toBe(true);
   });
 
@@ -218,7 +218,7 @@ describe('long lists and what goes wrong', () => {
   }
 
   async function expectAllEnd(open: readonly IncomingMessage[]): Promise<void> {
-    for (const answer of open) answer.destroy();
+    for (const response of open) response.destroy();
     expect(await released(app)).toBe(true);
     expect(linesOf(/broke off/)).toEqual([]);
   }
@@ -260,9 +260,9 @@ describe('long lists and what goes wrong', () => {
     stop();
     const lines = linesOf(new RegExp(`failing-${path.length}"`)).filter(({ level }) => level >= 40);
     expect(lines.map(({ msg }) => msg)).toEqual(Array.from({ length: atOnceMax + 1 }, () => 'the store failed'));
-    const answer = await openList(app, admin, path);
-    expect(answer.statusCode).toBe(200);
-    answer.destroy();
+    const response = await openList(app, admin, path);
+    expect(response.statusCode).toBe(200);
+    response.destroy();
   });
 
   describe('a list that fails in the middle', () => {

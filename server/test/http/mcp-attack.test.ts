@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { accept, ask, askNewest, callTool, codeOf, earlier, newest, send } from '../support/agents.ts';
 import { requestText, sendRaw } from '../support/raw-http.ts';
 import { storedRows } from '../support/second-connection.ts';
-import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const callOf = (name: string, given: Json = {}, id: Json = 1) => {
@@ -13,7 +13,7 @@ const callOf = (name: string, given: Json = {}, id: Json = 1) => {
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
 /** The status and the code of a refusal, which has the form that every one has, whatever was given. */
-function errorOf({ status, body, headers, text }: Answer): readonly [number, number] {
+function errorOf({ status, body, headers, text }: TestResponse): readonly [number, number] {
   expect(headers.get('content-type')).toMatch(/^application\/json/);
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('x-request-id')).not.toBeNull();
@@ -58,9 +58,9 @@ describe('bad input to the endpoint of agents', () => {
     ['a batch in a batch', `[[${JSON.stringify(ping)}]]`, 400, -32_600],
   ])('%s: refused in the form of JSON-RPC (ERR-5, HTTP-11, HTTP-12, HTTP-15)', async (...[, bytes, status, code]) => {
     for (const version of [earlier, newest]) {
-      const answer = await raw(bytes, { 'mcp-protocol-version': version });
-      expect(errorOf(answer)).toEqual([status, code]);
-      expect(answer.body.id).toBeNull();
+      const response = await raw(bytes, { 'mcp-protocol-version': version });
+      expect(errorOf(response)).toEqual([status, code]);
+      expect(response.body.id).toBeNull();
     }
   });
 
@@ -170,8 +170,8 @@ describe('bad input to the endpoint of agents', () => {
       'Content-Type: application/json',
       `Content-Length: ${body.length}`,
     ];
-    const { answers } = await sendRaw(app, requestText('POST /mcp HTTP/1.1', lines, body));
-    expect([answers[0]?.status, answers[0]?.body.id, answers[0]?.text.includes('evil')]).toEqual([200, 1, false]);
+    const { answers: responses } = await sendRaw(app, requestText('POST /mcp HTTP/1.1', lines, body));
+    expect([responses[0]?.status, responses[0]?.body.id, responses[0]?.text.includes('evil')]).toEqual([200, 1, false]);
     const { answers: refused } = await sendRaw(
       app,
       requestText('POST /mcp HTTP/1.1', ['Host: evil.example', 'Content-Length: 0']),
@@ -335,13 +335,13 @@ describe('credentials at the endpoint of agents', () => {
   async function codesFor(client: Client): Promise<string> {
     const codes = new Set<string>();
     for (const message of [ping, [ping], {}, 'nonsense']) {
-      const answer = await send(client, message);
-      expect(errorOf(answer)).toEqual([401, -32_000]);
-      const { code, requestId } = answer.body.error.data;
-      expect(requestId).toBe(answer.headers.get('x-request-id'));
+      const response = await send(client, message);
+      expect(errorOf(response)).toEqual([401, -32_000]);
+      const { code, requestId } = response.body.error.data;
+      expect(requestId).toBe(response.headers.get('x-request-id'));
       const error = code === 'UNAUTHORIZED' ? '' : ', error="invalid_token"';
-      expect(answer.headers.get('www-authenticate')).toBe(`Bearer ${metadata}${error}`);
-      expect(answer.text).not.toContain(client.credential ?? 'Bearer');
+      expect(response.headers.get('www-authenticate')).toBe(`Bearer ${metadata}${error}`);
+      expect(response.text).not.toContain(client.credential ?? 'Bearer');
       codes.add(code);
     }
     return [...codes].join();
@@ -404,9 +404,9 @@ describe('credentials at the endpoint of agents', () => {
     const fresh = await app.signIn('ada@example.com');
     const token = await fresh.token();
     const calls = Array.from({ length: 100 }, (_, id) => send(token, callOf('get_user', { id: fresh.userId }, id)));
-    const answers = await Promise.all(calls);
-    expect(answers.map(({ status, body }) => [status, body.id])).toEqual(answers.map((_, id) => [200, id]));
-    for (const { body } of answers) expect(body.result.structuredContent.email).toBe('ada@example.com');
+    const responses = await Promise.all(calls);
+    expect(responses.map(({ status, body }) => [status, body.id])).toEqual(responses.map((_, id) => [200, id]));
+    for (const { body } of responses) expect(body.result.structuredContent.email).toBe('ada@example.com');
   });
 
   it('anyone who hangs up, or never reads, holds no one else up (MCP-14)', async () => {
@@ -453,10 +453,10 @@ describe('stopping with calls under way', () => {
     const arrived = () => app.logLines.filter((line) => line.includes('"route":"/mcp"')).length;
     await vi.waitUntil(() => arrived() > 0);
     const stopped = app.stop();
-    const answers = await Promise.allSettled(begun);
+    const responses = await Promise.allSettled(begun);
     await stopped;
     // What was not accepted before the end was never begun; everything else is whole.
-    const whole = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const whole = responses.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(whole.length).toBeGreaterThan(0);
     for (const { status, body } of whole) expect([status, body.result.isError]).toEqual([200, undefined]);
     await app.close();

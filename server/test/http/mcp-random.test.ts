@@ -170,9 +170,9 @@ describe('random tokens call random tools with random arguments', () => {
         expect([tool.name, result.isError]).toEqual([tool.name, code === undefined ? undefined : true]);
         expect(['INTERNAL', 'UNAVAILABLE']).not.toContain(code);
         outcomes.push(code ?? 'good');
-        const answered = await answeredBy(client, { tool, given, result });
+        const responded = await answeredBy(client, { tool, given, result });
         const told = { name, code, content: settled(result.structuredContent) };
-        expect(told).toEqual({ name, code: answered.code, content: settled(answered.content) });
+        expect(told).toEqual({ name, code: responded.code, content: settled(responded.content) });
         // A team that the caller is not in; administrators see every one.
         expect(isAdmin || !JSON.stringify(result).includes('"Theirs"')).toBe(true);
       }),

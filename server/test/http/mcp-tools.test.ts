@@ -8,7 +8,7 @@ import { routes } from '../../src/routes.gen.ts';
 import { ask, askNewest, callTool, codeOf, toolNames } from '../support/agents.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { storedRows } from '../support/second-connection.ts';
-import { type Answer, type Client, type Json, TestApp, type TokenClient } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 /** Listed for all callers: they are harmless. */
 const always = ['explain_access', 'revoke_my_token', 'whoami'];
@@ -194,7 +194,7 @@ describe('the tools of agents', () => {
   };
 
   /** The request of its own that these arguments are. */
-  function overHttp(client: Client, { endpoint, partOf, declaration }: Tool, given: Json): Promise<Answer> {
+  function overHttp(client: Client, { endpoint, partOf, declaration }: Tool, given: Json): Promise<TestResponse> {
     const of = (part: string) => Object.entries<Json>(given).filter(([name]) => partOf.get(name) === part);
     const path = of('params').reduce(
       (address, [name, value]) => address.replace(`:${name}`, value),
@@ -309,11 +309,11 @@ describe('the tools of agents', () => {
     expect(ajv.validate(tool.definition.outputSchema, structuredContent), ajv.errorsText()).toBe(true);
     const { status, body } = await overHttp(agent, tool, twin);
     expect(status).toBeLessThan(300);
-    const answered = tool.isList ? { items: body } : body;
+    const responded = tool.isList ? { items: body } : body;
     // What is read is the same thing; what is made, or ended, is another one of the kind. When a token was used moves on.
     const isSame = isRead && !name.includes('tokens');
     const seen = (value: Json) => (isSame ? value : alike(value));
-    expect(seen(structuredContent)).toEqual(seen(answered));
+    expect(seen(structuredContent)).toEqual(seen(responded));
   });
 
   /** Expects that a hidden tool returns the reason. */

@@ -9,13 +9,13 @@ import {
   type RegisteredService,
   registerService,
 } from '../support/service-clients.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const paths = ['/oauth2/token', '/oauth2/introspect', '/oauth2/revoke'] as const;
 const good = 'grant_type=client_credentials&token=x';
 
 /** Returns the visible parts of an error. */
-function seen({ status, body, headers }: Answer) {
+function seen({ status, body, headers }: TestResponse) {
   return {
     status,
     error: body.error,
@@ -104,9 +104,9 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
     });
 
     it(`401: who is no client at ${path}, with a challenge (SERVICE-17)`, async () => {
-      const answer = await formTo(app)(path, good, basic({ ...service, clientSecret: 'wrong' }));
-      expect(seen(answer)).toEqual(apiError(401, 'invalid_client'));
-      expect(answer.headers.get('www-authenticate')).toBe('Basic realm="latchkey"');
+      const response = await formTo(app)(path, good, basic({ ...service, clientSecret: 'wrong' }));
+      expect(seen(response)).toEqual(apiError(401, 'invalid_client'));
+      expect(response.headers.get('www-authenticate')).toBe('Basic realm="latchkey"');
     });
 
     it(`405 in the form of every address, for every other method at ${path} (ERR-19)`, async () => {
@@ -128,8 +128,8 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
         chunked,
         `${length.toString(16)}\r\n${'a'.repeat(length)}`,
       );
-      const [answer] = (await sendRaw(app, `${text}\r\n0\r\n\r\n`)).answers;
-      expect([answer?.status, answer?.body.error]).toEqual([413, 'invalid_request']);
+      const [response] = (await sendRaw(app, `${text}\r\n0\r\n\r\n`)).answers;
+      expect([response?.status, response?.body.error]).toEqual([413, 'invalid_request']);
     });
 
     it.each([
@@ -150,18 +150,18 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
 
     it(`400: two Authorization headers at ${path} (HTTP-24)`, async () => {
       const headers = ['Host: x', 'Authorization: Basic YTpi', 'Authorization: Basic YTpi', 'Content-Length: 0'];
-      const { answers } = await sendRaw(app, requestText(`POST /api/v1${path} HTTP/1.1`, headers));
-      expect([answers[0]?.status, answers[0]?.body.error]).toEqual([400, 'invalid_request']);
+      const { answers: responses } = await sendRaw(app, requestText(`POST /api/v1${path} HTTP/1.1`, headers));
+      expect([responses[0]?.status, responses[0]?.body.error]).toEqual([400, 'invalid_request']);
     });
 
     it(`500 and nothing more at ${path}, when the store is broken (ERR-6, ERR-25)`, async () => {
       const store = secondConnection(app);
       store.exec('ALTER TABLE service_clients RENAME TO elsewhere');
-      const answer = await form(path, good);
+      const response = await form(path, good);
       store.exec('ALTER TABLE elsewhere RENAME TO service_clients');
       store.close();
-      expect(seen(answer)).toEqual(apiError(500, 'server_error'));
-      expect(answer.body.error_description).toBe('Something went wrong on our side');
+      expect(seen(response)).toEqual(apiError(500, 'server_error'));
+      expect(response.body.error_description).toBe('Something went wrong on our side');
       expect((await form(path, good)).status).toBe(200);
     });
   }
@@ -169,11 +169,11 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
   it('503 with Retry-After, when the store is held by someone else (ERR-27)', async () => {
     const store = secondConnection(app);
     store.exec('BEGIN IMMEDIATE');
-    const answer = await askToken(app, service);
+    const response = await askToken(app, service);
     store.exec('ROLLBACK');
     store.close();
-    expect(seen(answer)).toEqual(apiError(503, 'temporarily_unavailable'));
-    expect(answer.headers.get('retry-after')).toBe('5');
+    expect(seen(response)).toEqual(apiError(503, 'temporarily_unavailable'));
+    expect(response.headers.get('retry-after')).toBe('5');
     expect((await askToken(app, service)).status).toBe(200);
   });
 

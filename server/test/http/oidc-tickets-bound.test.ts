@@ -58,8 +58,8 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
     const ticket = await fetchTicket(victim);
     const others = await Promise.all(Array.from({ length: 15 }, () => beginSignIn(app)));
     const before = sessionsBegun();
-    const answers = await Promise.all([...others, undefined].map((token) => showTicket(app, ticket, token)));
-    expect(answers.map(({ status }) => status)).toEqual([...others.map(() => 401), 200]);
+    const responses = await Promise.all([...others, undefined].map((token) => showTicket(app, ticket, token)));
+    expect(responses.map(({ status }) => status)).toEqual([...others.map(() => 401), 200]);
     expect(sessionsBegun()).toBe(before + 1);
   });
 
@@ -110,7 +110,9 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
     const token = await beginSignIn(app);
     expect(neutral(await showTicket(app, ticket, token))).toEqual(wrong);
     const body = { method: 'password', credentials: { password }, email: 'ada@example.com' };
-    const answer = await app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
-    expect(answer.status).toBe(200);
+    const response = await app.nobody.post('/userAccount/authenticate', body, {
+      headers: { 'x-session-token': token },
+    });
+    expect(response.status).toBe(200);
   });
 });

@@ -148,11 +148,11 @@ describe('the ticket of single sign-on', () => {
   it('401: when its owner is deleted between the look at the ticket and the session (AUTH-27, USER-35)', async () => {
     const ticket = await arrive();
     const gate = holdNext(app.services.db, 'transaction');
-    const answer = showTicket(app, ticket);
+    const response = showTicket(app, ticket);
     await gate.arrived;
     await app.deleteUser(idOf(ticket.email));
     gate.open();
-    expect(neutral(await answer)).toEqual(wrong);
+    expect(neutral(await response)).toEqual(wrong);
   });
 
   it('200 for one of 32 at once, 401 for all others (AUTH-9, AUTH-56)', async () => {
@@ -160,8 +160,8 @@ describe('the ticket of single sign-on', () => {
     const before = storedRows(app)['sessions']?.length ?? 0;
     // All have seen that the ticket is good before the first one uses it up.
     holdUntil(app.services.db, 'transaction', 32);
-    const answers = await Promise.all(Array.from({ length: 32 }, () => showTicket(app, ticket)));
-    const statuses = answers.map(({ status }) => status);
+    const responses = await Promise.all(Array.from({ length: 32 }, () => showTicket(app, ticket)));
+    const statuses = responses.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => status === 401)).toHaveLength(31);
     expect(storedRows(app)['sessions']).toHaveLength(before + 1);

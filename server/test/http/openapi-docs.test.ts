@@ -75,16 +75,16 @@ describe('documentation', () => {
     '/docs/swagger-ui.css.map',
   ])('404: %s, no other file is served', async (path) => {
     const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`));
-    const { answers } = await connection.until(({ answers: got }) => got.length > 0);
+    const { answers: responses } = await connection.until(({ answers: got }) => got.length > 0);
     connection.destroy();
-    expect(answers[0]?.status).toBe(404);
+    expect(responses[0]?.status).toBe(404);
   });
 
   it.each(['/', '/docs/'])('302: %s leads to the page', async (path) => {
     const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`));
-    const { answers } = await connection.until(({ answers: got }) => got.length > 0);
+    const { answers: responses } = await connection.until(({ answers: got }) => got.length > 0);
     connection.destroy();
-    expect([answers[0]?.status, answers[0]?.headers['location']]).toEqual([302, '/docs']);
+    expect([responses[0]?.status, responses[0]?.headers['location']]).toEqual([302, '/docs']);
   });
 
   it.each(['/', '/docs', '/docs/', ...assets, '/api/v1/openapi.json'])('405: POST %s', async (path) => {
@@ -96,9 +96,9 @@ describe('documentation', () => {
 describe('/metrics (RUN-5)', () => {
   async function metricsOf(setting: string | undefined, headers: Record<string, string> = {}) {
     const app = await TestApp.start(setting === undefined ? {} : { METRICS: setting });
-    const { status, text, headers: answered } = await app.nobody.get('//metrics', { headers });
+    const { status, text, headers: responded } = await app.nobody.get('//metrics', { headers });
     await app.close();
-    return { status, text, type: answered.get('content-type'), caching: answered.get('cache-control') };
+    return { status, text, type: responded.get('content-type'), caching: responded.get('cache-control') };
   }
 
   it.each([undefined, 'local', 'on'])('200: METRICS=%s to a loopback peer', async (setting) => {

@@ -49,9 +49,9 @@ describe('a failure in the transaction of POST /org', () => {
   afterEach(() => app.close());
 
   async function createExpecting(status: number, code: string): Promise<void> {
-    const answer = await app.nobody.post('/org', organization);
-    expect(answer).toMatchObject({ status, body: { error: { code } } });
-    expect(answer.text).not.toMatch(/sqlite|insert|begin|disk|injected|\.ts/i);
+    const response = await app.nobody.post('/org', organization);
+    expect(response).toMatchObject({ status, body: { error: { code } } });
+    expect(response.text).not.toMatch(/sqlite|insert|begin|disk|injected|\.ts/i);
   }
 
   function expectNothingStored(): void {

@@ -9,9 +9,9 @@ describe('an address with a method that it does not take (ERR-19)', () => {
   });
   afterAll(() => app.close());
 
-  async function answerTo(firstLine: string): Promise<string> {
-    const { answers } = await sendRaw(app, requestText(`${firstLine} HTTP/1.1`));
-    return `${answers[0]?.status} ${answers[0]?.headers['allow'] ?? '-'}`;
+  async function responseTo(firstLine: string): Promise<string> {
+    const { answers: responses } = await sendRaw(app, requestText(`${firstLine} HTTP/1.1`));
+    return `${responses[0]?.status} ${responses[0]?.headers['allow'] ?? '-'}`;
   }
 
   it.each([
@@ -27,7 +27,7 @@ describe('an address with a method that it does not take (ERR-19)', () => {
     ['POST /api/v1/users/internal/restore', '405 GET, HEAD'],
     ['PURGE /api/v1/users/by-ids', '405 POST'],
   ])('405: %s', async (firstLine, expected) => {
-    expect(await answerTo(firstLine)).toBe(expected);
+    expect(await responseTo(firstLine)).toBe(expected);
   });
 
   it.each([
@@ -39,10 +39,10 @@ describe('an address with a method that it does not take (ERR-19)', () => {
     'PURGE /API/v1/users',
     'PATCH /nowhere',
   ])('404: %s, where nothing is', async (firstLine) => {
-    expect(await answerTo(firstLine)).toBe('404 -');
+    expect(await responseTo(firstLine)).toBe('404 -');
   });
 
   it('400: an address that is none, whatever the method', async () => {
-    for (const method of ['GET', 'PURGE']) expect(await answerTo(`${method} /api/v1/%zz`)).toBe('400 -');
+    for (const method of ['GET', 'PURGE']) expect(await responseTo(`${method} /api/v1/%zz`)).toBe('400 -');
   });
 });

@@ -22,12 +22,12 @@ describe('N7: the organization is deleted while someone signs in', () => {
     const headers = { 'x-session-token': await beginSignIn(app, email) };
     const gate = hold();
     const body = { method: 'password', credentials: { password }, email };
-    const answer = app.nobody.post('/userAccount/authenticate', body, { headers });
+    const response = app.nobody.post('/userAccount/authenticate', body, { headers });
     await gate.arrived;
     await act();
     const before = storedRows(app);
     gate.open();
-    const { status, body: told } = await answer;
+    const { status, body: told } = await response;
     return { outcome: [status, told.error?.code], before, after: storedRows(app) };
   }
 

@@ -5,7 +5,7 @@ import { type Gate, holdNext } from '../support/gates.ts';
 import { onePixel } from '../support/made-pictures.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import { beginSignIn } from '../support/sign-in.ts';
-import { type Answer, type Client, type Json, password, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, password, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const picture = new Uint8Array(onePixel());
 
@@ -23,7 +23,7 @@ interface Doing {
   readonly name: string;
   readonly by: readonly ('session' | 'token')[];
   readonly done: number;
-  do(caller: Client, person: Person): Promise<Answer>;
+  do(caller: Client, person: Person): Promise<TestResponse>;
 }
 
 describe('N7: a user is deleted while that user does something', () => {
@@ -137,12 +137,12 @@ describe('N7: a user is deleted while that user does something', () => {
   ) {
     const person = await somebody();
     const gate = hold();
-    const answer = doing.do(person[kind], person);
+    const response = doing.do(person[kind], person);
     await gate.arrived;
     await act(person.id);
     const before = theirs(person.id);
     gate.open();
-    const { status } = await answer;
+    const { status } = await response;
     return { status, before, after: theirs(person.id) };
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdNext, holdUntil } from '../support/gates.ts';
-import { type Answer, type Client, type Json, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 
 let app: TestApp;
 let admin: Client;
@@ -24,11 +24,11 @@ const groupsOf = async (id: string) => {
   const { body } = await admin.get('/users/fetch/with-groups');
   return body.find((user: Json) => user._id === id)?.groups;
 };
-const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort((a, b) => a - b);
+const statuses = (responses: readonly TestResponse[]) => responses.map(({ status }) => status).sort((a, b) => a - b);
 const told = async (id: string) => (await app.events()).filter(({ payload }) => payload.userId === id);
 
 /** Sends all at once and holds each ahead of its transaction until all are there. */
-function atOnce(sends: readonly (() => Promise<Answer>)[]): Promise<Answer[]> {
+function atOnce(sends: readonly (() => Promise<TestResponse>)[]): Promise<TestResponse[]> {
   holdUntil(app.services.db, 'transaction', sends.length);
   return Promise.all(sends.map((send) => send()));
 }
@@ -60,8 +60,8 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
     for (const email of ['free-1@example.com', 'free-2@example.com', 'free-3@example.com']) {
       const sends = (await waysTo(email, 11)).slice(0, 32);
       const events = (await app.events()).length;
-      const answers = await atOnce(sends.reverse());
-      const [winner, ...losers] = statuses(answers);
+      const responses = await atOnce(sends.reverse());
+      const [winner, ...losers] = statuses(responses);
       expect([[200, 201].includes(winner ?? 0), losers]).toEqual([true, Array.from({ length: 31 }, () => 409)]);
       expect(await holders(email)).toHaveLength(1);
       expect((await app.events()).length).toBe(events + 1);
@@ -74,10 +74,10 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
     const restorations = Array.from({ length: 8 }, (_, place) => () => {
       return (place % 2 === 0 ? admin : second).post(`/users/${_id}/restore`);
     });
-    const answers = await atOnce([...(await waysTo(email, 8)), ...restorations]);
-    expect(answers).toHaveLength(32);
-    expect(statuses(answers)).toEqual([200, ...Array.from({ length: 31 }, () => 409)]);
-    expect(answers.find(({ status }) => status === 200)?.body._id).toBe(_id);
+    const responses = await atOnce([...(await waysTo(email, 8)), ...restorations]);
+    expect(responses).toHaveLength(32);
+    expect(statuses(responses)).toEqual([200, ...Array.from({ length: 31 }, () => 409)]);
+    expect(responses.find(({ status }) => status === 200)?.body._id).toBe(_id);
     expect(await holders(email)).toEqual([_id]);
     const types = (await told(_id)).map((event) => event.event_type);
     expect(types).toEqual(['userAdded', 'userDeleted', 'userAdded']);
@@ -88,9 +88,9 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
     const sends = (await waysTo(email, 10)).slice(0, 31);
     const moving = () => admin.patch(`/users/${_id}/email`, { email: `moved-${email}` });
     sends.splice(15, 0, moving);
-    const answers = await atOnce(sends);
-    const done = answers.filter(({ status }) => status < 300);
-    expect(answers.every(({ status }) => status < 300 || status === 409)).toBe(true);
+    const responses = await atOnce(sends);
+    const done = responses.filter(({ status }) => status < 300);
+    expect(responses.every(({ status }) => status < 300 || status === 409)).toBe(true);
     expect(done.some(({ body }) => body._id === _id)).toBe(true);
     // One of the others comes after it, unless it is itself the last.
     expect([done.length - (await holders(email)).length, done.length <= 2]).toEqual([1, true]);
@@ -98,17 +98,17 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
 
   it('two people may exchange addresses only over a third one, and neither loses the own', async () => {
     const [one, two] = [await somebody(), await somebody()];
-    const answers = await atOnce([
+    const responses = await atOnce([
       () => admin.patch(`/users/${one._id}/email`, { email: two.email }),
       () => second.patch(`/users/${two._id}/email`, { email: one.email }),
     ]);
-    expect(statuses(answers)).toEqual([409, 409]);
+    expect(statuses(responses)).toEqual([409, 409]);
     expect([(await record(one._id)).email, (await record(two._id)).email]).toEqual([one.email, two.email]);
   });
 });
 
 describe('N6: changes of one person at once', () => {
-  const changes = (id: string, email: string): (() => Promise<Answer>)[] => [
+  const changes = (id: string, email: string): (() => Promise<TestResponse>)[] => [
     () => admin.patch(`/users/${id}/firstName`, { firstName: 'First' }),
     () => second.patch(`/users/${id}/lastName`, { lastName: 'Last' }),
     () => admin.patch(`/users/${id}/designation`, { designation: 'Title' }),
@@ -120,8 +120,8 @@ describe('N6: changes of one person at once', () => {
     for (let turn = 0; turn < 10; turn += 1) {
       const { _id, email, orgId } = await somebody();
       const sends = changes(_id, email);
-      const answers = await atOnce([...sends.slice(turn % 5), ...sends.slice(0, turn % 5)]);
-      expect(statuses(answers)).toEqual([200, 200, 200, 200, 200]);
+      const responses = await atOnce([...sends.slice(turn % 5), ...sends.slice(0, turn % 5)]);
+      expect(statuses(responses)).toEqual([200, 200, 200, 200, 200]);
       const names = {
         firstName: 'First',
         lastName: 'Last',
@@ -143,8 +143,8 @@ describe('N6: changes of one person at once', () => {
           admin.put(`/users/${_id}`, { email, mobile: '1234567890', address: { city: 'London' }, hasLoggedIn: true }),
         () => second.patch(`/users/${_id}/designation`, { designation: 'Title' }),
       ];
-      const answers = await atOnce(turn === 0 ? sends : sends.reverse());
-      expect(statuses(answers)).toEqual([200, 200]);
+      const responses = await atOnce(turn === 0 ? sends : sends.reverse());
+      expect(statuses(responses)).toEqual([200, 200]);
       const both = { mobile: '1234567890', address: { city: 'London' }, hasLoggedIn: true, designation: 'Title' };
       expect(await record(_id)).toMatchObject(both);
     }
@@ -155,9 +155,9 @@ describe('N6: changes of one person at once', () => {
       const { _id, email } = await somebody();
       const sends = changes(_id, email);
       sends.splice(turn, 0, () => second.delete(`/users/${_id}`));
-      const answers = await atOnce(sends);
-      const done = answers.filter(({ status }) => status === 200).length;
-      expect(statuses(answers).filter((status) => ![200, 404].includes(status))).toEqual([]);
+      const responses = await atOnce(sends);
+      const done = responses.filter(({ status }) => status === 200).length;
+      expect(statuses(responses).filter((status) => ![200, 404].includes(status))).toEqual([]);
       const events = (await told(_id)).map((event) => event.event_type);
       expect([events.at(-1), events.length]).toEqual(['userDeleted', done + 1]);
       const rows = app.services.db.read.selectFrom('group_members').where('user_id', '=', _id).selectAll();
@@ -168,7 +168,7 @@ describe('N6: changes of one person at once', () => {
 
   it('of 16 deletions one is 200 and the rest 404; of 16 restorations the rest is 409 (USER-37, USER-40)', async () => {
     const { _id } = await somebody();
-    const sixteen = (send: (caller: Client) => Promise<Answer>) =>
+    const sixteen = (send: (caller: Client) => Promise<TestResponse>) =>
       atOnce(Array.from({ length: 16 }, (_, place) => () => send(place % 2 === 0 ? admin : second)));
     const rest = (status: number) => [200, ...Array.from({ length: 15 }, () => status)];
     expect(statuses(await sixteen((caller) => caller.delete(`/users/${_id}`)))).toEqual(rest(404));
@@ -180,11 +180,11 @@ describe('N6: changes of one person at once', () => {
 
 describe('A5: administrators against each other', () => {
   it('409, 409: two who delete each other at once (USER-36)', async () => {
-    const answers = await atOnce([
+    const responses = await atOnce([
       () => admin.delete(`/users/${second.userId}`),
       () => second.delete(`/users/${admin.userId}`),
     ]);
-    expect(statuses(answers)).toEqual([409, 409]);
+    expect(statuses(responses)).toEqual([409, 409]);
     for (const client of [admin, second]) {
       expect((await client.get(`/users/${client.userId}/adminCheck`)).status).toBe(200);
     }
@@ -193,11 +193,11 @@ describe('A5: administrators against each other', () => {
   it('409: anyone who becomes an administrator while being deleted stays (USER-36)', async () => {
     const { _id } = await somebody();
     const gate = holdNext(app.services.db, 'transaction');
-    const answer = admin.delete(`/users/${_id}`);
+    const response = admin.delete(`/users/${_id}`);
     await gate.arrived;
     await app.promote(_id);
     gate.open();
-    expect((await answer).status).toBe(409);
+    expect((await response).status).toBe(409);
     expect((await record(_id)).isDeleted).toBe(false);
     await app.demote(_id);
   });
@@ -206,7 +206,7 @@ describe('A5: administrators against each other', () => {
     const { _id } = await somebody();
     const gone = await somebody();
     await admin.delete(`/users/${gone._id}`);
-    const acts: readonly ((caller: Client) => Promise<Answer>)[] = [
+    const acts: readonly ((caller: Client) => Promise<TestResponse>)[] = [
       (caller) => caller.delete(`/users/${_id}`),
       (caller) => caller.post(`/users/${gone._id}/restore`),
       (caller) => caller.post('/users', { fullName: 'New', email: 'never@example.com' }),
@@ -216,12 +216,12 @@ describe('A5: administrators against each other', () => {
     for (const caller of [second, await second.token()]) {
       for (const act of acts) {
         const gate = holdNext(app.services.db, 'transaction');
-        const answer = act(caller);
+        const response = act(caller);
         await gate.arrived;
         await app.demote(second.userId);
         const [events, audit] = [await app.events(), await app.audit()];
         gate.open();
-        expect((await answer).status).toBe(403);
+        expect((await response).status).toBe(403);
         expect([await app.events(), await app.audit()]).toEqual([events, audit]);
         await app.promote(second.userId);
       }
@@ -230,11 +230,11 @@ describe('A5: administrators against each other', () => {
 
   it('200: oneself may still be changed by anyone who ceases to be an administrator meanwhile (AUTH-30)', async () => {
     const gate = holdNext(app.services.db, 'transaction');
-    const answer = second.patch(`/users/${second.userId}/designation`, { designation: 'Member' });
+    const response = second.patch(`/users/${second.userId}/designation`, { designation: 'Member' });
     await gate.arrived;
     await app.demote(second.userId);
     gate.open();
-    expect((await answer).status).toBe(200);
+    expect((await response).status).toBe(200);
     await app.promote(second.userId);
   });
 });

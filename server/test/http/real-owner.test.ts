@@ -3,7 +3,7 @@ import { callTool, codeOf } from '../support/agents.ts';
 import { outcomeOf } from '../support/browser.ts';
 import { MailServer, tokenIn } from '../support/mail-server.ts';
 import { allowOidc, OidcServer, RunningClock, showTicket } from '../support/oidc-server.ts';
-import { type Answer, type Client, type Json, password, TestApp } from '../support/test-app.ts';
+import { type Client, type Json, password, TestApp, type TestResponse } from '../support/test-app.ts';
 
 describe('an address that an account holds unverified', () => {
   let provider: OidcServer;
@@ -63,7 +63,7 @@ describe('an address that an account holds unverified', () => {
   };
   const idOf = async (email: string): Promise<string | undefined> =>
     (await admin.get(`/users?search=${encodeURIComponent(email)}`)).body.users[0]?._id;
-  const code = ({ status, body }: Answer) => [status, body.error?.code];
+  const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
   /** Expects the member's remaining state, and that the owner has another account. */
   async function expectGivenBack({ member, own, claimed }: Claim, since: number, isHere = true): Promise<void> {
@@ -87,7 +87,7 @@ describe('an address that an account holds unverified', () => {
     expect((await member.get(`/users/${member.userId}`)).body._id).toBe(member.userId);
   }
 
-  const ways: readonly (readonly [string, (claimed: string) => Promise<Answer>])[] = [
+  const ways: readonly (readonly [string, (claimed: string) => Promise<TestResponse>])[] = [
     ['POST /users', (email) => admin.post('/users', { fullName: 'Chief', email })],
     [
       'POST /users with a token, in other letters',

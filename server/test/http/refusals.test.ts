@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { day, second } from '../../src/base/clock.ts';
 import { type ApiErrorName, hasErrorMessage } from '../../src/base/errors.ts';
 import { apiErrors } from '../../src/base/refusals.ts';
-import { answering, type Behaviour, FakeBackend, silent } from '../support/fake-backend.ts';
+import { type Behaviour, FakeBackend, responding, silent } from '../support/fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from '../support/made-pictures.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { RawConnection, requestText, sendRaw } from '../support/raw-http.ts';
@@ -76,8 +76,8 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   }
 
   async function raw(bytes: string): Promise<Refused> {
-    const [answer] = (await sendRaw(app, bytes)).answers;
-    return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
+    const [response] = (await sendRaw(app, bytes)).answers;
+    return { status: response?.status ?? 0, body: response?.body, header: (name) => response?.headers[name] };
   }
 
   /** Asks for something of a connector backend that behaves like this. */
@@ -148,9 +148,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const body = { userIds: [member.userId], groupIds: [await systemGroup('everyone')] };
       return call(admin, 'POST', '/userGroups/remove-users', { body });
     },
-    connectorUsersFailed: () => asking(answering(500), 'GET', '/users/graph/list'),
-    connectorTeamsFailed: () => asking(answering(404), 'GET', '/users/teams/list'),
-    connectorRefused: () => asking(answering(400), 'POST', '/teams', { body: { name: 'x' } }),
+    connectorUsersFailed: () => asking(responding(500), 'GET', '/users/graph/list'),
+    connectorTeamsFailed: () => asking(responding(404), 'GET', '/users/teams/list'),
+    connectorRefused: () => asking(responding(400), 'POST', '/teams', { body: { name: 'x' } }),
     inviteAccepted: () => call(inviter, 'POST', `/users/${inviter.userId}/resend-invite`),
     mailNotConfigured: () => invite('guest@example.com', admin),
     pictureEmpty: () => upload(Buffer.alloc(0)),
@@ -190,7 +190,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
       return call(admin, 'PUT', `/teams/${id}`, { body: { name: 'Mine' } });
     },
-    connectorForbidden: () => asking(answering(403), 'DELETE', `/teams/${anId}`),
+    connectorForbidden: () => asking(responding(403), 'DELETE', `/teams/${anId}`),
     administratorOrSelfRequired: () =>
       call(member, 'PATCH', `/users/${admin.userId}/designation`, { body: { designation: 'Boss' } }),
     sessionRequired: async () => call(await member.token(), 'POST', '/userAccount/logout/manual'),
@@ -210,11 +210,11 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     notFound: () => call(admin, 'GET', `/users/${anId}`),
     methodNotAllowed: () => call(app.nobody, 'DELETE', '/users'),
     requestTooSlow: async () => {
-      const [answer] = (await slow.closed(15 * second)).answers;
-      return { status: answer?.status ?? 0, body: answer?.body, header: (name) => answer?.headers[name] };
+      const [response] = (await slow.closed(15 * second)).answers;
+      return { status: response?.status ?? 0, body: response?.body, header: (name) => response?.headers[name] };
     },
 
-    connectorConflict: () => asking(answering(409), 'PUT', `/teams/${anId}`, { body: {} }),
+    connectorConflict: () => asking(responding(409), 'PUT', `/teams/${anId}`, { body: {} }),
     organizationExists: () => call(app.nobody, 'POST', '/org', { body: organization }),
     teamOwnerNeeded: async () => {
       const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
@@ -323,9 +323,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     oidcFailed: async () => {
       const provider = { issuer: backend.url, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
       expect((await asker.put('/settings/oidc', provider)).status).toBe(200);
-      return asking(answering(500), 'POST', '/settings/oidc/test');
+      return asking(responding(500), 'POST', '/settings/oidc/test');
     },
-    connectorBadAnswer: () => asking(answering(401), 'GET', `/teams/${anId}`),
+    connectorBadAnswer: () => asking(responding(401), 'GET', `/teams/${anId}`),
     connectorUnavailable: () => asking((socket) => void socket.destroy(), 'DELETE', `/teams/${anId}`),
     connectorTimeout: () => hanging,
     overloaded: async () => {
@@ -335,9 +335,9 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const many = Array.from({ length: 80 }, () =>
         call(app.nobody, 'POST', '/userAccount/authenticate', { body, headers }),
       );
-      const answers = await Promise.all(many);
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401, 503]));
-      return answers.find(({ status }) => status === 503) ?? { status: 0, body: null, header: () => undefined };
+      const responses = await Promise.all(many);
+      expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401, 503]));
+      return responses.find(({ status }) => status === 503) ?? { status: 0, body: null, header: () => undefined };
     },
   };
 
@@ -419,15 +419,15 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     const raw = { raw: '{', headers: { 'content-type': 'application/json', ...basic(connector) } };
     const wrongType = { raw: '{}', headers: { 'content-type': 'text/plain', ...basic(connector) } };
     const tooLarge = { raw: `{"token":"${'x'.repeat(1_048_577)}"}`, headers: raw.headers };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [raw, wrongType, tooLarge].map((options) => call(app.nobody, 'POST', '/oauth2/revoke', options)),
     );
-    expect(answers.map(({ status, body }) => [status, body.error])).toEqual([
+    expect(responses.map(({ status, body }) => [status, body.error])).toEqual([
       [400, 'invalid_request'],
       [415, 'invalid_request'],
       [413, 'invalid_request'],
     ]);
-    for (const { body } of answers) expect(Object.keys(body)).toEqual(['error', 'error_description']);
+    for (const { body } of responses) expect(Object.keys(body)).toEqual(['error', 'error_description']);
   });
 
   it('faults were logged, each once and with its request id, and told neutrally (ERR-6, ERR-25)', async () => {

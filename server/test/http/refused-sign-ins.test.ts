@@ -26,21 +26,21 @@ describe('refused sign-ins in the audit log (AUDIT-9)', () => {
     const begun = await app.nobody.post('/userAccount/initAuth', { email: address });
     const headers = { 'x-session-token': begun.headers.get('x-session-token') ?? '' };
     const body = { method, credentials, email: address };
-    const { status, body: answer } = await app.nobody.post('/userAccount/authenticate', body, { headers });
-    return [status, { ...answer, error: { ...answer.error, requestId: '' } }];
+    const { status, body: response } = await app.nobody.post('/userAccount/authenticate', body, { headers });
+    return [status, { ...response, error: { ...response.error, requestId: '' } }];
   }
 
   it('401: each is recorded behind its answer, by method and class of reason, and all answers are one (AUTH-9)', async () => {
     const admin = await start();
     const orgId = (await admin.get('/org')).body._id;
-    const answers = [
+    const responses = [
       await attempt(email, 'password', { password: wrong }),
       await attempt('nobody@example.com', 'password', { password: wrong }),
       await attempt(email, 'otp', { otp: '123456' }),
       await attempt(email, 'no-such-method', {}),
     ];
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    expect(answers[0]?.[0]).toBe(401);
+    for (const response of responses) expect(response).toEqual(responses[0]);
+    expect(responses[0]?.[0]).toBe(401);
     const same = { outcome: 'failure', actor_user_id: null, actor_token_id: null, network: '127.0.0.1', org_id: orgId };
     const told = (subject_id: string | null, method: string | null, reason: string) => ({
       ...same,

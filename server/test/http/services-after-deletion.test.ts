@@ -3,7 +3,7 @@ import { addressOf } from '../../src/http/endpoint.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { holdNext } from '../support/gates.ts';
 import { askToken, introspect, issuedTo, type RegisteredService, registerService } from '../support/service-clients.ts';
-import { type Answer, type Client, TestApp } from '../support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const everyScope = ['USER_LOOKUP', 'FETCH_CONFIG', 'EVENTS_READ', 'TOKEN_INTROSPECT'];
 
@@ -14,7 +14,7 @@ describe('services once the organization is deleted (ORG-27)', () => {
   const services: Record<string, RegisteredService> = {};
   /** Tokens of before, by how they were made and what they are for. */
   const tokens: Record<string, Client> = {};
-  let racing: Promise<Answer>;
+  let racing: Promise<TestResponse>;
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -46,7 +46,7 @@ describe('services once the organization is deleted (ORG-27)', () => {
     if (!found) throw new Error(`no service ${name}`);
     return found;
   }
-  const codeOf = ({ status, body }: Answer) => [status, body.error?.code ?? body.error];
+  const codeOf = ({ status, body }: TestResponse) => [status, body.error?.code ?? body.error];
 
   it('401: a token that was proved for before and would be written after it', async () => {
     expect(codeOf(await racing)).toEqual([401, 'invalid_client']);

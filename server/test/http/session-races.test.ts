@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MailServer } from '../support/mail-server.ts';
 import { mailedToken, resetWith, signedOut, startWithMail } from '../support/recovery.ts';
-import { type Answer, type Client, type Json, password, type TestApp } from '../support/test-app.ts';
+import { type Client, type Json, password, type TestApp, type TestResponse } from '../support/test-app.ts';
 
 const path = '/userAccount/refresh/token';
 const rounds = 6;
@@ -39,13 +39,13 @@ describe('a thief refreshes while the owner gets rid of him', () => {
   });
 
   /** Several thieves hold copies of sessions while something is done; afterwards nothing that any of them got works. */
-  async function rid(email: string, secret: string, act: () => Promise<Answer>): Promise<Answer> {
+  async function rid(email: string, secret: string, act: () => Promise<TestResponse>): Promise<TestResponse> {
     const sessions = await Promise.all([1, 2].map(async () => (await app.signInTokens(email, secret)).body));
     // Two copies of each session.
     const thieves = [...sessions, ...sessions].map((pair) => refreshUntilRefused(app, pair));
-    const answer = await act();
+    const response = await act();
     await expectAllEnded(app, (await Promise.all(thieves)).flat());
-    return answer;
+    return response;
   }
 
   it('by a change of the password: every session ends but the one that it begins (SESSION-1)', async () => {

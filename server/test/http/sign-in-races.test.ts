@@ -3,7 +3,7 @@ import { holdNext, holdUntil } from '../support/gates.ts';
 import { forgetful } from '../support/interleaving.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import { codeIn, otherCode, SignInDesk } from '../support/sign-in-desk.ts';
-import { type Answer, type Client, password } from '../support/test-app.ts';
+import { type Client, password, type TestResponse } from '../support/test-app.ts';
 
 const atOnce = 32;
 
@@ -23,7 +23,8 @@ beforeEach(async () => {
   person = await desk.app.member(desk.admin, email);
 });
 
-const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status).sort((one, two) => one - two);
+const statuses = (responses: readonly TestResponse[]) =>
+  responses.map(({ status }) => status).sort((one, two) => one - two);
 const oneOf = (count: number) => [200, ...Array.from({ length: count - 1 }, () => 401)];
 
 async function sessions(): Promise<number> {
@@ -32,19 +33,19 @@ async function sessions(): Promise<number> {
 }
 
 /** Signs in several times with one code, each held once it has proved the code, until all have. */
-async function signInAtOnce(code: string): Promise<{ answers: Answer[]; made: number }> {
+async function signInAtOnce(code: string): Promise<{ answers: TestResponse[]; made: number }> {
   const before = await sessions();
   const tokens = await Promise.all(Array.from({ length: atOnce }, () => desk.begin(email)));
   holdUntil(desk.app.services.keys, 'sign', atOnce);
-  const answers = await Promise.all(tokens.map((token) => desk.take(token, ['otp', code])));
-  return { answers, made: (await sessions()) - before };
+  const responses = await Promise.all(tokens.map((token) => desk.take(token, ['otp', code])));
+  return { answers: responses, made: (await sessions()) - before };
 }
 
 describe('one code, many at once (AUTH-9, AUTH-42)', () => {
   it('200 for one, 401 for the others, and one session', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const { answers, made } = await signInAtOnce(await desk.codeFor(email));
-      expect([statuses(answers), made]).toEqual([oneOf(atOnce), 1]);
+      const { answers: responses, made } = await signInAtOnce(await desk.codeFor(email));
+      expect([statuses(responses), made]).toEqual([oneOf(atOnce), 1]);
     }
   });
 
@@ -54,8 +55,8 @@ describe('one code, many at once (AUTH-9, AUTH-42)', () => {
     const code = await desk.codeFor(email);
     db.transaction = (work) => transaction((tx) => work(forgetful(tx, ['insertInto', 'mailed_codes'])));
     try {
-      const { answers, made } = await signInAtOnce(code);
-      expect([new Set(statuses(answers)), made]).toEqual([new Set([200]), atOnce]);
+      const { answers: responses, made } = await signInAtOnce(code);
+      expect([new Set(statuses(responses)), made]).toEqual([new Set([200]), atOnce]);
     } finally {
       db.transaction = transaction;
     }
@@ -78,9 +79,9 @@ describe('one code, many at once (AUTH-9, AUTH-42)', () => {
     await Promise.all([desk.askForCode(email), desk.askForCode(email)]);
     const codes = desk.mail.mailsTo(email).map(codeIn);
     expect(codes).toHaveLength(2);
-    const answers: Answer[] = [];
-    for (const code of new Set(codes)) answers.push(await desk.signIn(email, 'otp', code));
-    expect(statuses(answers).filter((status) => status === 200)).toHaveLength(1);
+    const responses: TestResponse[] = [];
+    for (const code of new Set(codes)) responses.push(await desk.signIn(email, 'otp', code));
+    expect(statuses(responses).filter((status) => status === 200)).toHaveLength(1);
   });
 });
 
@@ -91,8 +92,8 @@ describe('one step of a sign-in, twice at once (AUTH-8, AUTH-10)', () => {
     expect((await desk.take(token, ['otp', await desk.codeFor(email)])).status).toBe(200);
     const before = await sessions();
     holdUntil(desk.app.services.keys, 'sign', 4);
-    const answers = await Promise.all(Array.from({ length: 4 }, () => desk.take(token, ['password', password])));
-    expect([statuses(answers), (await sessions()) - before]).toEqual([oneOf(4), 1]);
+    const responses = await Promise.all(Array.from({ length: 4 }, () => desk.take(token, ['password', password])));
+    expect([statuses(responses), (await sessions()) - before]).toEqual([oneOf(4), 1]);
   });
 
   it('200: the first step twice leads as far as once', async () => {
@@ -111,11 +112,11 @@ describe('while someone signs in', () => {
     const token = await desk.begin(email);
     const before = await sessions();
     const gate = holdNext(desk.app.services.keys, 'sign');
-    const answer = desk.take(token, ['password', password]);
+    const response = desk.take(token, ['password', password]);
     await gate.arrived;
     await act();
     gate.open();
-    const { status } = await answer;
+    const { status } = await response;
     return { status, made: (await sessions()) - before };
   }
 
@@ -159,11 +160,11 @@ describe('while someone signs in', () => {
     try {
       const token = await owner.begin('ada@example.com');
       const gate = holdNext(owner.app.services.keys, 'sign');
-      const answer = owner.take(token, ['password', password]);
+      const response = owner.take(token, ['password', password]);
       await gate.arrived;
       expect((await owner.admin.delete('/org')).status).toBe(200);
       gate.open();
-      expect((await answer).status).toBe(401);
+      expect((await response).status).toBe(401);
     } finally {
       await owner.close();
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addressOf } from '../../src/http/endpoint.ts';
-import { answerForms } from '../../src/http/media.ts';
+import { responseForms } from '../../src/http/media.ts';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { isStrict } from '../../src/http/schemas.ts';
 import { routes } from '../../src/routes.gen.ts';
@@ -10,7 +10,7 @@ import { callTool, codeOf } from '../support/agents.ts';
 import { jsonRoutes, sendWith, type World } from '../support/good-requests.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { storedRows } from '../support/second-connection.ts';
-import { type Answer, type Json, TestApp } from '../support/test-app.ts';
+import { type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 
 const nameOf = (route: (typeof routes)[number]) => `${route.method} ${addressOf(route).replace('/api/v1', '')}`;
 
@@ -52,7 +52,7 @@ const noLists = [
 
 function answersArray({ response }: (typeof routes)[number]): boolean {
   const forms = Object.values(response).flatMap((schema): readonly unknown[] => {
-    const { json } = answerForms(schema);
+    const { json } = responseForms(schema);
     return json instanceof z.ZodUnion ? json.options : [json];
   });
   const isArray = (schema: unknown) => schema instanceof z.ZodArray;
@@ -61,7 +61,7 @@ function answersArray({ response }: (typeof routes)[number]): boolean {
   );
 }
 
-const detailsOf = ({ body }: Answer) => body.error.details;
+const detailsOf = ({ body }: TestResponse) => body.error.details;
 
 describe('strict input', () => {
   let mails: MailServer;
@@ -85,9 +85,9 @@ describe('strict input', () => {
   ])('400: %s, whose parameter would have narrowed or widened it (CRED-10)', async (call, body, hint) => {
     const [method = '', path = ''] = call.replace(':id', world.member.userId).split(' ');
     const before = storedRows(app);
-    const answer = await world.admin.call(method, path, body === undefined ? {} : { body });
+    const response = await world.admin.call(method, path, body === undefined ? {} : { body });
     const problem = { field: expect.stringMatching(/^query\./), message: expect.stringContaining(hint) };
-    expect([answer.status, answer.body.error?.details]).toEqual([400, [problem]]);
+    expect([response.status, response.body.error?.details]).toEqual([400, [problem]]);
     expect(storedRows(app)).toEqual(before);
   });
 
@@ -118,8 +118,8 @@ describe('strict input', () => {
     const before = storedRows(app);
     const given = Object.keys(good.body)[0] ?? '';
     const wrong = given.endsWith('s') ? given.slice(0, -1) : `${given}s`;
-    const answer = await sendWith(name, good, `${JSON.stringify(wrong)}:1,"quite_other":{"a":[]}`);
-    expect([answer.status, detailsOf(answer)]).toEqual([
+    const response = await sendWith(name, good, `${JSON.stringify(wrong)}:1,"quite_other":{"a":[]}`);
+    expect([response.status, detailsOf(response)]).toEqual([
       400,
       [
         { field: `body.${wrong}`, message: `is not a known key: did you mean ${given}?` },
@@ -142,8 +142,8 @@ describe('strict input', () => {
   });
 
   it('400: {"scope"} in place of {"scopes"} gives no token with every scope (CRED-2)', async () => {
-    const answer = await world.admin.post('/personal-access-tokens', { name: 'Report', scope: ['user:read'] });
-    expect([answer.status, detailsOf(answer)]).toEqual([
+    const response = await world.admin.post('/personal-access-tokens', { name: 'Report', scope: ['user:read'] });
+    expect([response.status, detailsOf(response)]).toEqual([
       400,
       [{ field: 'body.scope', message: 'is not a known key: did you mean scopes?' }],
     ]);
@@ -161,12 +161,12 @@ describe('strict input', () => {
       'a\nb': 1,
       ...Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`u${i}`, 1])),
     };
-    const answer = await world.admin.post('/personal-access-tokens', odd);
-    expect(answer.status).toBe(400);
-    expect(detailsOf(answer)).toHaveLength(20);
-    expect(answer.text.length).toBeLessThan(5_000);
-    expect(detailsOf(answer)).toContainEqual({ field: 'body.name', message: 'is required' });
-    expect(detailsOf(answer)).toContainEqual({ field: 'body.a\nb', message: 'is not a known key' });
+    const response = await world.admin.post('/personal-access-tokens', odd);
+    expect(response.status).toBe(400);
+    expect(detailsOf(response)).toHaveLength(20);
+    expect(response.text.length).toBeLessThan(5_000);
+    expect(detailsOf(response)).toContainEqual({ field: 'body.name', message: 'is required' });
+    expect(detailsOf(response)).toContainEqual({ field: 'body.a\nb', message: 'is not a known key' });
   });
 
   it('refuses an unknown argument of a tool likewise (CRED-2)', async () => {
@@ -182,9 +182,9 @@ describe('strict input', () => {
     .map((route) => nameOf(route));
   it.each(lists)('400: an unknown parameter of %s, and `_` is none (CRED-3)', async (name) => {
     const path = name.replace('GET ', '');
-    const answer = await world.admin.get(`${path}?limits=1`);
-    expect([answer.status, detailsOf(answer)[0].field]).toEqual([400, 'query.limits']);
-    expect(detailsOf(answer)[0].message).toMatch(/^is not a known parameter(: did you mean limit\?)?$/);
+    const response = await world.admin.get(`${path}?limits=1`);
+    expect([response.status, detailsOf(response)[0].field]).toEqual([400, 'query.limits']);
+    expect(detailsOf(response)[0].message).toMatch(/^is not a known parameter(: did you mean limit\?)?$/);
     expect([(await world.admin.get(`${path}?_=1795810620000`)).status, path]).toEqual([200, path]);
   });
 

@@ -132,54 +132,54 @@ describe('things made while the maker ends', () => {
       await gate;
       return sign(claims);
     };
-    const answer = maker.post(path, { name: 'late', expiryDays: 'never' });
+    const response = maker.post(path, { name: 'late', expiryDays: 'never' });
     await expect.poll(() => isHeld, { timeout: 15_000, interval: 1 }).toBe(true);
     keys.sign = sign;
     await act();
     const before = await countMade();
     release();
-    return { answer: await answer, made: (await countMade()) - before };
+    return { answer: await response, made: (await countMade()) - before };
   }
 
   it('201 where nothing ends meanwhile: the gate itself changes nothing', async () => {
-    const { answer, made } = await mintAround(admin, () => admin.get('/org'));
-    expect([answer.status, made]).toEqual([201, 1]);
+    const { answer: response, made } = await mintAround(admin, () => admin.get('/org'));
+    expect([response.status, made]).toEqual([201, 1]);
   });
 
   it('401, and nothing is made, by a token that is revoked meanwhile (SCOPE-24, STORE-7)', async () => {
     const maker = await admin.token();
-    const { answer, made } = await mintAround(maker, () => admin.delete(`${path}/${maker.tokenId}`));
-    expect([answer.status, answer.body.error?.code, made]).toEqual([401, 'TOKEN_REVOKED', 0]);
+    const { answer: response, made } = await mintAround(maker, () => admin.delete(`${path}/${maker.tokenId}`));
+    expect([response.status, response.body.error?.code, made]).toEqual([401, 'TOKEN_REVOKED', 0]);
   });
 
   it('401, and nothing is made, by a token whose parent is revoked meanwhile (SCOPE-24)', async () => {
     const parent = await admin.token();
     const maker = await parent.token();
-    const { answer, made } = await mintAround(maker, () => admin.delete(`${path}/${parent.tokenId}`));
-    expect([answer.status, made]).toEqual([401, 0]);
+    const { answer: response, made } = await mintAround(maker, () => admin.delete(`${path}/${parent.tokenId}`));
+    expect([response.status, made]).toEqual([401, 0]);
   });
 
   it('401, and nothing is made, by a session that is logged out meanwhile (AUTH-18)', async () => {
     const session = await app.signIn('ada@example.com');
-    const { answer, made } = await mintAround(session, () => session.post('/userAccount/logout/manual'));
-    expect([answer.status, made]).toEqual([401, 0]);
+    const { answer: response, made } = await mintAround(session, () => session.post('/userAccount/logout/manual'));
+    expect([response.status, made]).toEqual([401, 0]);
   });
 
   it('401, and nothing is made, for a person who is deleted meanwhile, by session and by token (STORE-7)', async () => {
     for (const [place, kind] of ['session', 'token'].entries()) {
       const leaving = await app.member(admin, `leaving-${place}@example.com`);
       const maker = kind === 'session' ? leaving : await leaving.token();
-      const { answer, made } = await mintAround(maker, () => app.deleteUser(leaving.userId));
-      expect([kind, answer.status, made]).toEqual([kind, 401, 0]);
+      const { answer: response, made } = await mintAround(maker, () => app.deleteUser(leaving.userId));
+      expect([kind, response.status, made]).toEqual([kind, 401, 0]);
     }
   });
 
   it('no token outlives the one that made it, however close the revocation (SCOPE-24)', async () => {
     for (let round = 0; round < 10; round += 1) {
       const maker = await admin.token();
-      const answers = Array.from({ length: 10 }, () => maker.post(path, { name: 'x', expiryDays: 'never' }));
+      const responses = Array.from({ length: 10 }, () => maker.post(path, { name: 'x', expiryDays: 'never' }));
       const revoked = admin.delete(`${path}/${maker.tokenId}`);
-      const made = (await Promise.all(answers)).filter(({ status }) => status === 201);
+      const made = (await Promise.all(responses)).filter(({ status }) => status === 201);
       expect((await revoked).status).toBe(200);
       const live = await Promise.all(made.map(({ body }) => app.with(body.token.accessToken).get('/org')));
       expect(live.map(({ status }) => status)).toEqual(live.map(() => 401));

@@ -43,13 +43,14 @@ describe('an unverified address, wherever addresses are given out', () => {
     expect((await other.get('/users')).body.find(({ _id }: Json) => _id === userId).emailVerified).toBe(false);
     expect((await other.get(`/users/${other.userId}`)).body).not.toHaveProperty('emailVerified');
     const everyone = (await other.get('/userGroups?search=everyone')).body.groups[0]._id;
-    const answers = [
+    const responses = [
       (await other.post('/users/by-ids', { userIds: [userId] })).text,
       (await other.get('/users/fetch/with-groups')).text,
       (await other.get(`/userGroups/${everyone}/users`)).text,
       (await other.get('/users/graph/list')).text,
     ];
-    for (const text of answers) expect([text, text.includes(own), text.includes(claimed)]).toEqual([text, true, false]);
+    for (const text of responses)
+      expect([text, text.includes(own), text.includes(claimed)]).toEqual([text, true, false]);
   });
 
   it('is no longer marked once it is verified (ADDRESS-15, EVENT-6)', async () => {

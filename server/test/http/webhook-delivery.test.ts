@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { day, hour, minute, second } from '../../src/base/clock.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
-import { answer, presentClock, verified, WebhookReceiver } from '../support/webhook-receiver.ts';
+import { presentClock, reply, verified, WebhookReceiver } from '../support/webhook-receiver.ts';
 import { addUser, arrived, failed, loopback, registerWebhook, relayOf, sequencesAt } from '../support/webhooks.ts';
 
 let receiver: WebhookReceiver;
@@ -96,12 +96,12 @@ describe('events on their way to a webhook', () => {
   });
 
   it('goes on after a restart where it was (EVENT-22)', async () => {
-    receiver.answering = answer(503);
+    receiver.answering = reply(503);
     const { id, secret } = await registerWebhook(admin, receiver.url);
     const sequence = await addUser(app, admin);
     await failed(app, id, 1);
     await app.stop();
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     const again = await TestApp.start({ ...loopback, DATA_DIR: app.dataDir }, presentClock());
     again.clock.advance(10 * second);
@@ -113,7 +113,7 @@ describe('events on their way to a webhook', () => {
 
 describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   it('holds its events and is tried again with growing pauses; then everything comes in order', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url);
     const first = await addUser(app, admin);
     await failed(app, id, 1);
@@ -129,7 +129,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
       await failed(app, id, place + 2);
     }
     expect(sequencesAt(receiver)).toEqual(Array(8).fill(first));
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     app.clock.advance(2 * hour);
     await arrived(receiver, 2);
@@ -139,7 +139,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   });
 
   it('waits for as long as it asks, up to an hour', async () => {
-    receiver.answering = answer(429, { 'retry-after': '600' });
+    receiver.answering = reply(429, { 'retry-after': '600' });
     const { id } = await registerWebhook(admin, receiver.url);
     await addUser(app, admin);
     await failed(app, id, 1);
@@ -147,7 +147,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   });
 
   it('is switched off after a day, keeps its place, and goes on from there when it is switched on (EVENT-26)', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url);
     const first = await addUser(app, admin);
     for (let attempts = 1; attempts < 10; attempts += 1) {
@@ -160,7 +160,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
     await vi.waitUntil(async () => (await stateOf(id)).state === 'off');
     expect(await stateOf(id)).toMatchObject({ offReason: 'failing' });
     expect((await app.audit()).some(({ action }) => action === 'webhook.switched-off')).toBe(true);
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     const owner = await app.signIn('ada@example.com');
     await addUser(app, owner);
@@ -173,7 +173,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   });
 
   it('a day in which nothing was tried counts for nothing: the clock was set forward, or the service stood still', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url);
     await addUser(app, admin);
     await failed(app, id, 1);
@@ -185,7 +185,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   });
 
   it('a failure at the address of before holds up nothing at the new one (EVENT-26)', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url);
     const first = await addUser(app, admin);
     await failed(app, id, 1);
@@ -195,7 +195,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
     await vi.waitUntil(() => slow.length === 1);
     await admin.patch(`/webhooks/${id}`, { url: `${receiver.url}&moved` });
     receiver.messages.length = 0;
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     slow[0]?.writeHead(500).end();
     await arrived(receiver, 1);
     expect(receiver.messages.map(({ path, body }) => [path.endsWith('&moved'), body.sequence])).toEqual([
@@ -204,7 +204,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
   });
 
   it('410 switches it off at once, and nothing is sent any more (EVENT-26)', async () => {
-    receiver.answering = answer(410);
+    receiver.answering = reply(410);
     const { id } = await registerWebhook(admin, receiver.url);
     const first = await addUser(app, admin);
     await vi.waitUntil(async () => (await stateOf(id)).state === 'off');
@@ -213,7 +213,7 @@ describe('a webhook that is unavailable (EVENT-23, EVENT-26)', () => {
     await vi.waitUntil(async () => !(await app.services.metrics.expose()).text.includes(id), { timeout: 5_000 });
     await addUser(app, admin);
     expect(sequencesAt(receiver)).toEqual([first]);
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     await admin.patch(`/webhooks/${id}`, { enabled: true });
     await arrived(receiver, 2);
@@ -225,7 +225,7 @@ describe('an event that a webhook refuses (EVENT-23)', () => {
   it('is tried 5 times, then set aside, and those after it go on; asked for again, it comes (EVENT-27)', async () => {
     const { id } = await registerWebhook(admin, receiver.url);
     const poison = (await app.events()).at(-1).sequence + 1;
-    receiver.answering = (response, { body }) => answer(body.sequence === poison ? 422 : 204)(response, {} as never);
+    receiver.answering = (response, { body }) => reply(body.sequence === poison ? 422 : 204)(response, {} as never);
     await addUser(app, admin);
     for (let attempts = 1; attempts < 5; attempts += 1) {
       await failed(app, id, attempts);
@@ -236,7 +236,7 @@ describe('an event that a webhook refuses (EVENT-23)', () => {
     await arrived(receiver, 6);
     expect(sequencesAt(receiver)).toEqual([poison, poison, poison, poison, poison, poison + 1]);
     expect(await letters()).toMatchObject([{ sequence: poison, attempts: 5, last_error: 'answered 422' }]);
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     const { id: eventId } = (await app.events()).find(({ sequence }) => sequence === poison);
     await admin.post(`/webhooks/${id}/replay`, { eventId });
@@ -266,7 +266,7 @@ describe('where a webhook leads (EVENT-24, CONFIG-31)', () => {
 
   it('another address counts from the next message on, and what failed elsewhere is tried at once (EVENT-26)', async () => {
     const elsewhere = await WebhookReceiver.start();
-    elsewhere.answering = answer(500);
+    elsewhere.answering = reply(500);
     const { id } = await registerWebhook(admin, elsewhere.url);
     const sequence = await addUser(app, admin);
     await failed(app, id, 1);

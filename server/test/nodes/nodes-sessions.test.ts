@@ -19,13 +19,13 @@ describe('two nodes: one chain of refresh tokens', () => {
     await a.member(admin, 'grace@example.com');
     const { body: first } = await a.signInTokens('grace@example.com');
     const at = (place: number) => (place % 2 === 0 ? a : b).with(first.refreshToken).post(path);
-    const answers = (await Promise.all(Array.from({ length: 32 }, (_, place) => at(place)))).filter(
+    const responses = (await Promise.all(Array.from({ length: 32 }, (_, place) => at(place)))).filter(
       ({ status }) => status !== 503,
     );
-    answers.push(await at(0), await at(1));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-    const pair = answers[0]?.body;
+    responses.push(await at(0), await at(1));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
+    const pair = responses[0]?.body;
     a.clock.advance(10_000);
     expect(await at(1)).toMatchObject(signedOut);
     for (const node of nodes.both) expect(await node.with(pair.accessToken).get('/org')).toMatchObject(signedOut);

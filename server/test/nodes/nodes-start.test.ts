@@ -120,8 +120,8 @@ describe('nodes of one store: start and upgrade', () => {
     const look = async () => {
       for (const client of [token, admin, nodes.atB(token), nodes.atB(admin)]) {
         for (const path of ['/org', `/users/${admin.userId}`, '/userGroups', '/users']) {
-          const answers = await Promise.all(Array.from({ length: 4 }, () => client.get(path)));
-          expect([path, ...new Set(answers.map(({ status }) => status))]).toEqual([path, 200]);
+          const responses = await Promise.all(Array.from({ length: 4 }, () => client.get(path)));
+          expect([path, ...new Set(responses.map(({ status }) => status))]).toEqual([path, 200]);
         }
       }
     };

@@ -4,14 +4,14 @@ import { plain } from '../support/made-pictures.ts';
 import { linkIn, MailServer } from '../support/mail-server.ts';
 import { resetWith } from '../support/recovery.ts';
 import { codeIn } from '../support/sign-in-desk.ts';
-import { type Answer, type Client, organization, password } from '../support/test-app.ts';
+import { type Client, organization, password, type TestResponse } from '../support/test-app.ts';
 import { insist, TwoNodes } from '../support/two-nodes.ts';
 
 const email = organization.contactEmail;
 const atOnce = 12;
 
 const inOrder = (statuses: readonly number[]) => statuses.toSorted((one, two) => one - two);
-const statusesOf = (answers: readonly Answer[]) => inOrder(answers.map(({ status }) => status));
+const statusesOf = (responses: readonly TestResponse[]) => inOrder(responses.map(({ status }) => status));
 /** One that wins, and the others. */
 const oneOf = (won: number, lost: number) => inOrder([won, ...Array.from({ length: atOnce - 1 }, () => lost)]);
 
@@ -29,7 +29,7 @@ describe('two nodes: what is done at both at the same moment', () => {
   });
 
   /** Does something at both nodes by turns, all at once. */
-  const atBoth = (work: (place: number, node: TwoNodes['a']) => Promise<Answer>) =>
+  const atBoth = (work: (place: number, node: TwoNodes['a']) => Promise<TestResponse>) =>
     Promise.all(
       Array.from({ length: atOnce }, (_, place) => {
         const node = place % 2 === 0 ? nodes.a : nodes.b;
@@ -41,10 +41,10 @@ describe('two nodes: what is done at both at the same moment', () => {
     );
 
   it('200 for one who founds the organization, 409 for all others, and both nodes know it (ORG-12, NODE-2)', async () => {
-    const answers = await atBoth((place, { nobody }) =>
+    const responses = await atBoth((place, { nobody }) =>
       nobody.post('/org', { ...organization, registeredName: `Number ${place}` }),
     );
-    expect(statusesOf(answers)).toEqual(oneOf(200, 409));
+    expect(statusesOf(responses)).toEqual(oneOf(200, 409));
     const rows = await nodes.a.services.db.read.selectFrom('organizations').selectAll().execute();
     expect(rows).toHaveLength(1);
     expect((await nodes.a.events()).map(({ event_type: type }) => type)).toEqual(['orgCreated', 'userAdded']);
@@ -81,16 +81,16 @@ describe('two nodes: what is done at both at the same moment', () => {
     expect((await b.nobody.post('/userAccount/login/otp/generate', { email })).status).toBe(200);
     const otp = codeIn(await mails.mailTo(email));
     const body = { method: 'otp', credentials: { otp }, email };
-    const answers = await atBoth((_, { nobody }) => nobody.post('/userAccount/authenticate', body, { headers }));
-    expect(statusesOf(answers)).toEqual(oneOf(200, 401));
+    const responses = await atBoth((_, { nobody }) => nobody.post('/userAccount/authenticate', body, { headers }));
+    expect(statusesOf(responses)).toEqual(oneOf(200, 401));
   });
 
   it('a link works once, at whichever node (LINK-2, NODE-2)', async () => {
     mails.clear();
     expect((await nodes.a.nobody.post('/userAccount/password/forgot', { email })).status).toBe(200);
     const token = linkIn(await mails.mailTo(email)).split('#token=')[1] ?? '';
-    const answers = await atBoth((_, node) => resetWith(node, token, password));
-    expect(statusesOf(answers)).toEqual(oneOf(200, 410));
+    const responses = await atBoth((_, node) => resetWith(node, token, password));
+    expect(statusesOf(responses)).toEqual(oneOf(200, 410));
     admin = await nodes.a.signIn(email);
   });
 

@@ -29,9 +29,9 @@ class BearerProxy {
       const { url, token } = this.target;
       const headers = { ...incoming.headers, authorization: `Bearer ${token}` };
       const { method } = incoming;
-      const onward = request(new URL(incoming.url ?? '/', url), { method, headers }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(outgoing);
+      const onward = request(new URL(incoming.url ?? '/', url), { method, headers }, (response) => {
+        outgoing.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(outgoing);
       });
       onward.on('error', () => outgoing.destroy());
       incoming.pipe(onward);

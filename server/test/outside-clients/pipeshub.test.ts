@@ -28,11 +28,11 @@ class StdioServer {
   request(method: string, params: Json): Promise<Json> {
     this.#lastId += 1;
     const id = this.#lastId;
-    const answered = new Promise<Json>((resolve) => {
+    const responded = new Promise<Json>((resolve) => {
       this.#waiting.set(id, resolve);
     });
     this.#send({ id, method, params });
-    return answered;
+    return responded;
   }
 
   async start(): Promise<void> {

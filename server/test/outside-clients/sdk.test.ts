@@ -101,8 +101,8 @@ describe.each(ways)('the official client over $way, in $revision', ({ open, mode
     withClient(async (client) => {
       const { users } = (await token.get('/users?page=1&limit=2')).body;
       const asked: string[] = Array.from({ length: 50 }, (_, index) => users[index % 2]._id);
-      const answers = await Promise.all(asked.map((id) => client.callTool({ name: 'get_user', arguments: { id } })));
-      expect(answers.map(({ structuredContent }: Json) => structuredContent._id)).toEqual(asked);
+      const responses = await Promise.all(asked.map((id) => client.callTool({ name: 'get_user', arguments: { id } })));
+      expect(responses.map(({ structuredContent }: Json) => structuredContent._id)).toEqual(asked);
     }));
 
   it('is told of a refusal as a result, and of a token that ends as an error (MCP-7, MCP-10)', async () => {

@@ -72,8 +72,8 @@ describe('npm run connector', () => {
     const exp = Math.floor(Date.now() / 1_000) + 60;
     const claims = { userId: 'u2', orgId: 'o1', fullName: 'Bob', exp };
     const good = compactJwt({ alg: 'HS256' }, claims, hmac(secret));
-    const answer = await fetch(`${backend.url}/user/list`, { headers: { authorization: `Bearer ${good}` } });
-    const body = (await answer.json()) as { users: { name: string }[] };
+    const response = await fetch(`${backend.url}/user/list`, { headers: { authorization: `Bearer ${good}` } });
+    const body = (await response.json()) as { users: { name: string }[] };
     expect(body.users.map(({ name }) => name)).toEqual(['Ann', 'Bob']);
     const bad = [
       compactJwt({ alg: 'HS256' }, claims, hmac('another')),

@@ -87,8 +87,8 @@ describe('kill -9 the moment a write was answered', () => {
         expect((await server.call('POST', '/userAccount/logout/manual', { token: next })).status).toBe(200);
         server = await restart(server, dataDir);
         for (const ended of [token, next]) {
-          const answer = await server.call('GET', '/org', { token: ended });
-          expect(answer).toMatchObject({ status: 401, body: { error: { code: 'SESSION_EXPIRED' } } });
+          const response = await server.call('GET', '/org', { token: ended });
+          expect(response).toMatchObject({ status: 401, body: { error: { code: 'SESSION_EXPIRED' } } });
         }
         await server.end('SIGKILL');
         expectConsistentStore(dataDir);

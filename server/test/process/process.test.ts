@@ -21,17 +21,17 @@ describe('SIGTERM', () => {
       const { body } = await server.call('POST', '/personal-access-tokens', { token, body: { name: 'used' } });
       // The connections are open before, so that all requests have arrived when the first answers come.
       const tokens = await Promise.all(Array.from({ length: 10 }, () => server.beginSignIn()));
-      const answered: number[] = [];
+      const responded: number[] = [];
       const attempts = tokens.map(async (begun) => {
         const { status } = await server.authenticate(begun);
-        answered.push(status);
+        responded.push(status);
       });
       await server.call('GET', '/org', { token: body.token.accessToken });
-      await vi.waitUntil(() => answered.length >= 3, { timeout: 20_000, interval: 5 });
-      const finishedBefore = answered.length;
+      await vi.waitUntil(() => responded.length >= 3, { timeout: 20_000, interval: 5 });
+      const finishedBefore = responded.length;
       const { code } = await server.end('SIGTERM');
       await Promise.all(attempts);
-      expect(answered).toEqual(tokens.map(() => 200));
+      expect(responded).toEqual(tokens.map(() => 200));
       expect(finishedBefore).toBeLessThan(tokens.length);
       expect(code).toBe(0);
       const [row] = readStore(dataDir, 'SELECT last_used_at FROM personal_access_tokens');
@@ -44,9 +44,9 @@ describe('SIGTERM', () => {
       const { hostname, port } = new URL(server.url);
       const body = JSON.stringify(organization);
       const socket = connect(Number(port), hostname);
-      let answer = '';
+      let response = '';
       socket.setEncoding('utf8').on('data', (text: string) => {
-        answer += text;
+        response += text;
       });
       await once(socket, 'connect');
       const head = [
@@ -72,7 +72,7 @@ describe('SIGTERM', () => {
       await expect(server.call('GET', '/org/exists')).rejects.toThrow('fetch failed');
       socket.write(body.slice(20));
       const { code } = await server.ended;
-      expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
       expect(code).toBe(0);
       expect(readStore(dataDir, 'SELECT slug FROM organizations')).toEqual([{ slug: 'org-1001' }]);
     }));

@@ -89,9 +89,9 @@ async function partsOfAnswer(makeLive: MakeLive): Promise<readonly [string, stri
   await gate.arrived;
   reload({ PAT_PREFIX: 'two', BASE_URL: 'https://two.example.net' });
   gate.open();
-  const answer = await pending;
-  expect(answer.statusCode).toBe(201);
-  const token: string = answer.json().token.accessToken;
+  const response = await pending;
+  expect(response.statusCode).toBe(201);
+  const token: string = response.json().token.accessToken;
   return [token.split('_')[0] ?? '', claimsOf(token).iss];
 }
 

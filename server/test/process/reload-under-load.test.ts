@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { answerBytes, FakeBackend } from '../support/fake-backend.ts';
+import { FakeBackend, responseBytes } from '../support/fake-backend.ts';
 import { compactJwt, hmac } from '../support/jwt.ts';
 import { linkIn, MailServer } from '../support/mail-server.ts';
 import { ensureServerIsBuilt, ServerProcess, withDirectory } from '../support/server-process.ts';
@@ -34,7 +34,7 @@ afterEach(async () => {
 async function startOutside(name: Name): Promise<void> {
   const body = JSON.stringify({ status: 'success', teams: [name] });
   const backend = await FakeBackend.start((socket) => {
-    setTimeout(() => socket.write(answerBytes(200, body, ['content-type: application/json'])), slowMs);
+    setTimeout(() => socket.write(responseBytes(200, body, ['content-type: application/json'])), slowMs);
   });
   const mail = await MailServer.start();
   mail.faults = { delayMs: slowMs };

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { day } from '../../src/base/clock.ts';
 import { pruneTokens } from '../../src/features/tokens/public.ts';
-import { answering, FakeBackend } from '../support/fake-backend.ts';
+import { FakeBackend, responding } from '../support/fake-backend.ts';
 import { compactJwt, hmac } from '../support/jwt.ts';
 import { linkIn, MailServer } from '../support/mail-server.ts';
 import { attemptSignIn, claimsOf } from '../support/sign-in.ts';
@@ -221,7 +221,7 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
 
   it('CONNECTOR_BACKEND_URL says whom teams are asked of (CONFIG-13)', async () => {
     const list = (name: string) =>
-      answering(200, JSON.stringify({ status: 'success', teams: [name] }), ['content-type: application/json']);
+      responding(200, JSON.stringify({ status: 'success', teams: [name] }), ['content-type: application/json']);
     const backends = await Promise.all(['one', 'two'].map((name) => FakeBackend.start(list(name))));
     const teams = async () => {
       await setImmediate();

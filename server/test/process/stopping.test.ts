@@ -25,7 +25,7 @@ describe('a service that stops (RUN-7)', () => {
     const fresh = new RawConnection(app);
     await Promise.all([arrived, once(fresh.socket, 'connect')]);
     const kept = new RawConnection(app).send(exists);
-    await kept.until(({ answers }) => answers.length === 1);
+    await kept.until(({ answers: responses }) => responses.length === 1);
     for (const connection of [fresh, kept]) connection.send(exists);
     const stopped = app.stop();
     expect([await answerOn(fresh), await answerOn(kept)]).toEqual([[200], [200, 200]]);
@@ -57,24 +57,24 @@ describe('a service that stops (RUN-7)', () => {
     ];
     const reader = new RawConnection(app);
     reader.socket.pause();
-    const answered = once(app.app.server, 'request').then(([, response]) => once(response, 'prefinish'));
+    const responded = once(app.app.server, 'request').then(([, response]) => once(response, 'prefinish'));
     reader.send(requestText('POST /api/v1/users/by-ids HTTP/1.1', headers, body));
-    await answered;
+    await responded;
     const stopped = app.stop();
     // Far longer than what is idle has.
     await setTimeout(300);
     const ended = once(reader.socket, 'end');
     reader.socket.resume();
     await ended;
-    const { answers } = reader.outcome;
-    expect([answers[0]?.status, answers[0]?.body?.length]).toEqual([200, userIds.length]);
+    const { answers: responses } = reader.outcome;
+    expect([responses[0]?.status, responses[0]?.body?.length]).toEqual([200, userIds.length]);
     await stopped;
   });
 
   it('connections on which nothing happens keep no one waiting', async () => {
     const silent = new RawConnection(app);
     const idle = new RawConnection(app).send(exists);
-    await idle.until(({ answers }) => answers.length === 1);
+    await idle.until(({ answers: responses }) => responses.length === 1);
     const half = new RawConnection(app).send(exists.slice(0, 20));
     await setTimeout(20);
     const stopped = app.stop();

@@ -102,8 +102,8 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
 
   it('200: tokens and sessions of before go on, with and without the display prefix', async () => {
     for (const credential of [raw.session, raw.forever, `lkpat_${raw.forever}`, raw.child, raw.ofMember]) {
-      const answer = await app.with(credential).get('/org');
-      expect(answer).toMatchObject({ status: 200, body: { _id: orgId, slug: 'org-1001', shortName: 'Example Ltd' } });
+      const response = await app.with(credential).get('/org');
+      expect(response).toMatchObject({ status: 200, body: { _id: orgId, slug: 'org-1001', shortName: 'Example Ltd' } });
     }
     expect((await ada.get('/personal-access-tokens')).body.tokens.map(({ id }: Json) => id)).toEqual([
       idOf(302),

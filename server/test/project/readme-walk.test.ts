@@ -98,8 +98,8 @@ function shapeOf(value: unknown, name = ''): unknown {
 }
 
 /** The shape of an answer in JSON; of any other text, the text itself. */
-function shapeOfText(answer: string): unknown {
-  return /^[[{]/.test(answer) ? shapeOf(JSON.parse(answer)) : answer;
+function shapeOfText(response: string): unknown {
+  return /^[[{]/.test(response) ? shapeOf(JSON.parse(response)) : response;
 }
 
 /** Splits a block's output: the response, and the status below it where curl prints it. */
@@ -121,8 +121,8 @@ describe('the walk of the README', () => {
   });
   afterAll(() => app.close());
 
-  const answer = (place: number) => readOutput(outcomes[place]?.output ?? '');
-  const json = (place: number): unknown => JSON.parse(answer(place).text);
+  const response = (place: number) => readOutput(outcomes[place]?.output ?? '');
+  const json = (place: number): unknown => JSON.parse(response(place).text);
 
   it('has eight blocks, each of which ends well (RUN-11)', () => {
     expect(steps).toHaveLength(8);
@@ -132,19 +132,19 @@ describe('the walk of the README', () => {
   });
 
   it('prints the answers that it shows', () => {
-    const printed = steps.map((_, place) => shapeOfText(answer(place).text));
+    const printed = steps.map((_, place) => shapeOfText(response(place).text));
     expect(printed).toEqual(steps.map(({ shown }) => shapeOfText(shown)));
   });
 
   it('names the statuses that it gets', () => {
     const statuses = [null, 200, null, 201, 200, 200, 200, 401];
     expect(steps.map(({ status }) => status)).toEqual(statuses);
-    expect(outcomes.map((_, place) => answer(place).status)).toEqual(statuses);
+    expect(outcomes.map((_, place) => response(place).status)).toEqual(statuses);
   });
 
   it('makes an organization and signs its administrator in', () => {
     expect(json(1)).toMatchObject({ slug: 'org-1001', onBoardingStatus: 'notConfigured' });
-    expect(answer(2).text).toBe('Fully authenticated');
+    expect(response(2).text).toBe('Fully authenticated');
   });
 
   it('makes a token that works, is seen and dies when it is revoked', async () => {

@@ -1,4 +1,4 @@
-import type { Answer, Client, Json } from './test-app.ts';
+import type { Client, Json, TestResponse } from './test-app.ts';
 
 /** Media types that every client of the protocol accepts. */
 export const accept = 'application/json, text/event-stream';
@@ -16,7 +16,7 @@ export function send(
   client: Client,
   message: unknown,
   { headers = {}, path = '//mcp' }: Options = {},
-): Promise<Answer> {
+): Promise<TestResponse> {
   return client.post(path, message, { headers: { accept, ...headers } });
 }
 
@@ -27,7 +27,7 @@ export async function ask(client: Client, method: string, params?: Json): Promis
 }
 
 /** Asks for something in the newest revision, with all that belongs to it. */
-export function askNewest(client: Client, method: string, params: Json = {}): Promise<Answer> {
+export function askNewest(client: Client, method: string, params: Json = {}): Promise<TestResponse> {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': newest,
     'io.modelcontextprotocol/clientInfo': { name: 'tests', version: '1' },

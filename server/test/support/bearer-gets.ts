@@ -14,9 +14,9 @@ export function bearerGets(url: string): BearerGets {
     status: (path, credential) =>
       new Promise((resolve, reject) => {
         const headers = { authorization: `Bearer ${credential}` };
-        const sent = request(`${url}${path}`, { agent, headers }, (answer) => {
-          answer.resume();
-          answer.on('end', () => resolve(answer.statusCode ?? 0));
+        const sent = request(`${url}${path}`, { agent, headers }, (response) => {
+          response.resume();
+          response.on('end', () => resolve(response.statusCode ?? 0));
         });
         sent.on('error', reject);
         sent.end();

@@ -68,14 +68,14 @@ export class Browser {
     const reached = address.startsWith(baseUrl) ? this.app.url + address.slice(baseUrl.length) : address;
     const sent = form && { method: 'POST', body: new URLSearchParams(form) };
     const cookie = this.cookiesFor(address);
-    const answer = await fetch(reached, { redirect: 'manual', headers: cookie === '' ? {} : { cookie }, ...sent });
-    for (const line of answer.headers.getSetCookie()) this.#keep(line, new URL(address));
-    const { status, headers } = answer;
+    const response = await fetch(reached, { redirect: 'manual', headers: cookie === '' ? {} : { cookie }, ...sent });
+    for (const line of response.headers.getSetCookie()) this.#keep(line, new URL(address));
+    const { status, headers } = response;
     const target = headers.get('location');
     const location = target && new URL(target, address).href;
     const ticket = location?.startsWith(`${frontendUrl}/sign-in#`) && outcomeOf(location)['oidc'];
     if (ticket) signInOfTicket.set(ticket, this.signInToken);
-    return { status, headers, text: await answer.text(), location };
+    return { status, headers, text: await response.text(), location };
   }
 }
 

@@ -29,7 +29,7 @@ function templateOf(path: string): string | undefined {
   return templates.find(({ form }) => form.test(path))?.template;
 }
 
-interface CheckedAnswer {
+interface CheckedResponse {
   readonly status: number;
   readonly body: unknown;
   /** There is a connector backend: the body of a success is its own then, where it may be passed on. */
@@ -37,15 +37,15 @@ interface CheckedAnswer {
 }
 
 /** Throws when an answer is not one that the OpenAPI document declares. Rule: RUN-9. */
-export function checkAgainstContract(method: string, url: string, answer: CheckedAnswer): void {
+export function checkAgainstContract(method: string, url: string, response: CheckedResponse): void {
   const path = url.split('?')[0] ?? url;
   const operation = document.paths[templateOf(path) ?? '']?.[method.toLowerCase()];
-  if (answer.hasBackend && operation?.['x-passed-answers'] && answer.status < 300) return;
-  const declared = operation?.responses[String(answer.status)]?.content?.['application/json'].schema;
-  if (answer.status < 400 && !declared) return;
+  if (response.hasBackend && operation?.['x-passed-answers'] && response.status < 300) return;
+  const declared = operation?.responses[String(response.status)]?.content?.['application/json'].schema;
+  if (response.status < 400 && !declared) return;
   const error = operation?.responses['default']?.$ref?.split('/').at(-1) ?? 'ApiError';
   const validate = validatorOf(declared ?? document.components.schemas[error] ?? {});
-  if (validate(answer.body)) return;
+  if (validate(response.body)) return;
   const problems = JSON.stringify(validate.errors, null, 1);
-  throw new Error(`${method} ${url} answered ${answer.status} against its contract: ${problems}`);
+  throw new Error(`${method} ${url} answered ${response.status} against its contract: ${problems}`);
 }

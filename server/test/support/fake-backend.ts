@@ -23,15 +23,15 @@ function splitRequest(received: string): WireRequest | null {
 }
 
 /** The bytes of an answer with a length. */
-export function answerBytes(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
+export function responseBytes(status: number, body: string | Buffer, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const head = [`HTTP/1.1 ${status} Whatever`, `content-length: ${bytes.length}`, ...headers, '', ''].join('\r\n');
   return Buffer.concat([Buffer.from(head), bytes]);
 }
 
 /** A behaviour that answers and keeps the connection. */
-export function answering(status: number, body: string | Buffer = '{}', headers: readonly string[] = []): Behaviour {
-  return (socket) => void socket.write(answerBytes(status, body, headers));
+export function responding(status: number, body: string | Buffer = '{}', headers: readonly string[] = []): Behaviour {
+  return (socket) => void socket.write(responseBytes(status, body, headers));
 }
 
 /** A behaviour that accepts and says nothing. */
@@ -40,7 +40,7 @@ export const silent: Behaviour = () => {};
 /** A backend on a socket of its own that misbehaves as a test wants. */
 export class FakeBackend {
   /** Behaviour for later requests. */
-  behave: Behaviour = answering(200);
+  behave: Behaviour = responding(200);
   readonly requests: WireRequest[] = [];
   readonly sockets = new Set<Socket>();
   /** Sockets that a request arrived on. */
@@ -52,7 +52,7 @@ export class FakeBackend {
     this.#server = createServer((socket) => this.#accept(socket));
   }
 
-  static async start(behave: Behaviour = answering(200)): Promise<FakeBackend> {
+  static async start(behave: Behaviour = responding(200)): Promise<FakeBackend> {
     const backend = new FakeBackend();
     backend.behave = behave;
     await backend.listen(0);

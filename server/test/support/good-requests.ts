@@ -6,7 +6,7 @@ import { registerService } from './service-clients.ts';
 import { beginSignIn } from './sign-in.ts';
 import { stepsOf } from './sign-in-desk.ts';
 import { addRelay, unserved } from './stored-relays.ts';
-import { type Answer, Client, type Json, password, type TestApp } from './test-app.ts';
+import { Client, type Json, password, type TestApp, type TestResponse } from './test-app.ts';
 import { registerWebhook } from './webhooks.ts';
 
 /** Clients and data that requests are made with. */
@@ -312,7 +312,11 @@ export async function goodBody(name: string, world: World): Promise<Json> {
 }
 
 /** Sends a good request with more in its body, in front of or behind what is good. */
-export function sendWith(name: string, { caller, path, body, headers }: GoodRequest, more: string): Promise<Answer> {
+export function sendWith(
+  name: string,
+  { caller, path, body, headers }: GoodRequest,
+  more: string,
+): Promise<TestResponse> {
   const members = JSON.stringify(body).slice(1, -1);
   const json = { 'content-type': 'application/json', ...headers };
   return caller.call(name.split(' ')[0] ?? '', path, { raw: `{${more},${members}}`, headers: json });

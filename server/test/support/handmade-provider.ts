@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
 
 type Claims = Readonly<Record<string, unknown>>;
-type Answer = (response: ServerResponse) => void;
+type ProviderResponse = (response: ServerResponse) => void;
 type Place = 'discovery' | 'jwks' | 'token' | 'userinfo';
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -22,16 +22,16 @@ interface Faults {
   readonly description?: Claims;
   readonly userinfo?: Claims;
   /** Answers at a place as no provider does. */
-  readonly at?: Readonly<Partial<Record<Place, Answer>>>;
+  readonly at?: Readonly<Partial<Record<Place, ProviderResponse>>>;
 }
 
 /** Answers with a text. */
-export function says(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+export function says(status: number, body: string, headers: Readonly<Record<string, string>> = {}): ProviderResponse {
   return (response) => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
 }
 
 /** Responds with JSON that ends after a number of bytes; `sent` is called with the bytes sent so far. */
-export function saysMuch(bytes: number, sent: (bytes: number) => void): Answer {
+export function saysMuch(bytes: number, sent: (bytes: number) => void): ProviderResponse {
   return (response) => {
     const part = Buffer.alloc(65_536, ' ');
     let count = 0;
@@ -51,7 +51,7 @@ export function saysMuch(bytes: number, sent: (bytes: number) => void): Answer {
 }
 
 /** Answers a byte every so often, and does not end. */
-export function drips(everyMs: number): Answer {
+export function drips(everyMs: number): ProviderResponse {
   return (response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     const timer = setInterval(() => response.write(' '), everyMs);
@@ -60,7 +60,7 @@ export function drips(everyMs: number): Answer {
 }
 
 /** Accepts and says nothing. */
-export const saysNothing: Answer = () => {};
+export const saysNothing: ProviderResponse = () => {};
 
 /** A provider of OpenID Connect that misbehaves as a test wants. */
 export class HandmadeProvider {

@@ -1,6 +1,6 @@
 import { MailServer, type ReceivedMail, tokenIn } from './mail-server.ts';
 import { secondConnection } from './second-connection.ts';
-import { type Answer, type Client, type Json, password, TestApp } from './test-app.ts';
+import { type Client, type Json, password, TestApp, type TestResponse } from './test-app.ts';
 
 /** Address of the front end that links in mails lead to in tests. */
 export const frontendUrl = 'https://people.example/console';
@@ -33,11 +33,11 @@ export class Inviting {
     });
   }
 
-  invite(emails: readonly string[], groupIds?: readonly string[], client: Client = this.admin): Promise<Answer> {
+  invite(emails: readonly string[], groupIds?: readonly string[], client: Client = this.admin): Promise<TestResponse> {
     return client.post('/users/bulk/invite', { emails, ...(groupIds && { groupIds }) });
   }
 
-  resend(userId: string, client: Client = this.admin): Promise<Answer> {
+  resend(userId: string, client: Client = this.admin): Promise<TestResponse> {
     return client.post(`/users/${userId}/resend-invite`);
   }
 
@@ -58,7 +58,7 @@ export class Inviting {
   }
 
   /** Sets a password with the token of a link. */
-  use(token: string, chosen: string = password): Promise<Answer> {
+  use(token: string, chosen: string = password): Promise<TestResponse> {
     return this.app.with(token).post('/userAccount/password/reset/token', { password: chosen });
   }
 

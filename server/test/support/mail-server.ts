@@ -58,7 +58,7 @@ export interface MailFaults {
   readonly dropConnections?: boolean;
 }
 
-function answer(responseCode: number, text: string): Error {
+function response(responseCode: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode });
 }
 
@@ -149,18 +149,18 @@ export class MailServer {
       disableReverseLookup: true,
       onAuth: ({ username, password }, _, done) => {
         const isRight = username === login?.username && password === login?.password;
-        done(isRight ? null : answer(535, 'Invalid username or password'), { user: username });
+        done(isRight ? null : response(535, 'Invalid username or password'), { user: username });
       },
       onMailFrom: (_, session, done) => {
         const isRefused = security === 'required' && !session.secure;
-        done(isRefused ? answer(530, 'Must issue a STARTTLS command first') : null);
+        done(isRefused ? response(530, 'Must issue a STARTTLS command first') : null);
       },
       onRcptTo: (recipient, session, done) => {
         const address = onWire(recipient.address);
         this.asked.push(address);
         const status = this.faults.refuse?.(address) ?? null;
         if (this.faults.dropAtRecipient?.(address)) return this.#drop(session);
-        done(status === null ? null : answer(status, `<${address}> is not wanted here`));
+        done(status === null ? null : response(status, `<${address}> is not wanted here`));
       },
       onData: (stream, session, done) => {
         const parts: Buffer[] = [];
@@ -175,7 +175,7 @@ export class MailServer {
     for (const [, secret = ''] of text.matchAll(/#token=([\w-]+)/g)) mailedSecrets.add(secret);
     const to = session.envelope.rcptTo.map(({ address }) => onWire(address));
     const status = to.map((address) => this.faults.refuseData?.(address) ?? null).find((given) => given !== null);
-    if (status !== undefined) return done(answer(status, `Not taken: ${raw.toString()}`));
+    if (status !== undefined) return done(response(status, `Not taken: ${raw.toString()}`));
     if (this.faults.dropAfterData && to.some(this.faults.dropAfterData)) return this.#drop(session);
     if (this.faults.hang && to.some(this.faults.hang)) {
       this.#hanging += 1;

@@ -6,7 +6,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import Provider from 'oidc-provider';
 import { Browser, outcomeOf, signInOfTicket } from './browser.ts';
 import { beginSignIn, claimsOf } from './sign-in.ts';
-import type { Answer, Client, TestApp } from './test-app.ts';
+import type { Client, TestApp, TestResponse } from './test-app.ts';
 import { TestClock } from './test-clock.ts';
 
 /** Public address of services that use the provider. */
@@ -244,7 +244,7 @@ export async function showTicket(
   app: TestApp,
   { oidc, email }: Readonly<Record<string, string>>,
   token?: string,
-): Promise<Answer> {
+): Promise<TestResponse> {
   const headers = { 'x-session-token': token ?? signInOfTicket.get(oidc ?? '') ?? (await beginSignIn(app)) };
   return app.nobody.post('/userAccount/authenticate', { method: 'oidc', credentials: { oidc }, email }, { headers });
 }

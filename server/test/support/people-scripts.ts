@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Answer, Client } from './test-app.ts';
+import type { Client, TestResponse } from './test-app.ts';
 
 /** Number of users in a script; there is one more address than users. */
 export const peopleCount = 3;
@@ -50,7 +50,7 @@ interface Cast {
 }
 
 /** Sends the request that a command is. */
-export function send(command: Command, client: Client, { ids, domain }: Cast): Promise<Answer> {
+export function send(command: Command, client: Client, { ids, domain }: Cast): Promise<TestResponse> {
   const path = 'whom' in command ? `/users/${ids[command.whom]}` : '';
   const email = 'to' in command ? `${command.to}@${domain}` : '';
   const spelled = 'loud' in command && command.loud ? ` ${email.toUpperCase()}` : email;

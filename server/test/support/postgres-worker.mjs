@@ -89,7 +89,7 @@ async function ask(/** @type {Request} */ { number, text, values }) {
   return write(entry, text, values);
 }
 
-async function answer(/** @type {Request} */ request) {
+async function response(/** @type {Request} */ request) {
   const { number, kind, url } = request;
   if (kind === 'open') return open(number, url);
   return kind === 'close' ? close(number) : ask(request);
@@ -97,7 +97,7 @@ async function answer(/** @type {Request} */ request) {
 
 port.on('message', async (/** @type {Request} */ request) => {
   try {
-    const result = await answer(request);
+    const result = await response(request);
     const last = Array.isArray(result) ? result.at(-1) : result;
     port.postMessage({ rows: last?.rows ?? [], changes: last?.rowCount ?? 0 });
   } catch (error) {

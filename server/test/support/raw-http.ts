@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import type { Json, TestApp } from './test-app.ts';
 
 /** One answer as it came over the wire. */
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   /** Names in lower case; of a doubled header the last value. */
   readonly headers: Readonly<Record<string, string>>;
@@ -16,7 +16,7 @@ export interface RawAnswer {
 
 /** Outcome of a connection. */
 export interface RawOutcome {
-  readonly answers: readonly RawAnswer[];
+  readonly answers: readonly RawResponse[];
   readonly text: string;
   /** The service closed the connection. */
   readonly closed: boolean;
@@ -42,18 +42,18 @@ function parseBody(text: string): Json {
 }
 
 /** Splits what came into answers, by their content length. */
-function parseAnswers(received: string): RawAnswer[] {
-  const answers: RawAnswer[] = [];
+function parseAnswers(received: string): RawResponse[] {
+  const responses: RawResponse[] = [];
   let rest = received;
   for (let end = rest.indexOf('\r\n\r\n'); end >= 0; end = rest.indexOf('\r\n\r\n')) {
     const [first = '', ...lines] = rest.slice(0, end).split('\r\n');
     const headers = parseHeaders(lines);
     const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0);
     const text = rest.slice(end + 4, bodyEnd);
-    answers.push({ status: Number(first.split(' ')[1]), headers, text, body: parseBody(text) });
+    responses.push({ status: Number(first.split(' ')[1]), headers, text, body: parseBody(text) });
     rest = rest.slice(bodyEnd);
   }
-  return answers;
+  return responses;
 }
 
 const opened = new Set<Socket>();
@@ -137,7 +137,7 @@ export async function sendBegun(app: TestApp, bytes: string): Promise<RawConnect
 export async function sendRaw(app: TestApp, bytes: string | Uint8Array, count = 1): Promise<RawOutcome> {
   const connection = new RawConnection(app).send(bytes);
   try {
-    return await connection.until(({ answers, closed }) => closed || answers.length >= count);
+    return await connection.until(({ answers: responses, closed }) => closed || responses.length >= count);
   } finally {
     connection.destroy();
   }

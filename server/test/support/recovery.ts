@@ -1,5 +1,5 @@
 import { type MailServer, tokenIn } from './mail-server.ts';
-import { type Answer, TestApp } from './test-app.ts';
+import { TestApp, type TestResponse } from './test-app.ts';
 
 /** A new password in place of the password of tests. */
 export const chosen = 'Brand-New-Horse-8';
@@ -13,7 +13,7 @@ export function startWithMail(
 }
 
 /** Says that one forgot the password of an address. */
-export function forget(app: TestApp, email: string): Promise<Answer> {
+export function forget(app: TestApp, email: string): Promise<TestResponse> {
   return app.nobody.post('/userAccount/password/forgot', { email });
 }
 
@@ -35,7 +35,7 @@ export async function mailedToken({ app, mails }: Surroundings, email: string, m
 }
 
 /** Sets a password with the secret of a link. */
-export function resetWith(app: TestApp, token: string, password: unknown = chosen): Promise<Answer> {
+export function resetWith(app: TestApp, token: string, password: unknown = chosen): Promise<TestResponse> {
   if (typeof password === 'string' && password.length > 7) app.keepSecret(password);
   return app.with(token).post('/userAccount/password/reset/token', { password });
 }

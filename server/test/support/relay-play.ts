@@ -3,7 +3,7 @@ import type { Relay } from '../../src/outbox/relay/relay.ts';
 import { insertRelay } from '../../src/outbox/relay/relay-store.ts';
 import { type Asked, faultsOfArrivals, faultsOfDead, faultsOfLog, faultsOfReplays, type Told } from './relay-faults.ts';
 import { type Break, breakingOff, Crash, Life, type Outcome, Receiver, type Twin, withRelay } from './relay-world.ts';
-import type { Answer, Client, Json, TestApp } from './test-app.ts';
+import type { Client, Json, TestApp, TestResponse } from './test-app.ts';
 
 /** Something that an administrator does; it may break off half way. */
 export interface Change {
@@ -106,7 +106,7 @@ export class Play {
     return `Name ${this.#count} of ${this.#domain}`;
   }
 
-  #send(change: Change): Promise<Answer> {
+  #send(change: Change): Promise<TestResponse> {
     this.#count += 1;
     const text = `Name ${this.#count}`;
     if (change.does === 'group')
@@ -141,14 +141,15 @@ export class Play {
     const { transaction } = db;
     const mayBreak = change.breaks === null ? transaction : breakingOff(transaction, change.breaks);
     db.transaction = this.#twin.change?.(mayBreak, this.receiver) ?? mayBreak;
-    let answer: Answer;
+    let response: TestResponse;
     try {
-      answer = await this.#send(change);
+      response = await this.#send(change);
     } finally {
       db.transaction = transaction;
     }
-    if (change.does === 'group' || change.does === 'nonsense' || (answer.status >= 400 && answer.status < 500)) return;
-    const isDone = answer.status < 300 || change.breaks === 'after the commit';
+    if (change.does === 'group' || change.does === 'nonsense' || (response.status >= 400 && response.status < 500))
+      return;
+    const isDone = response.status < 300 || change.breaks === 'after the commit';
     if (change.does === 'organization') {
       const { body } = await this.#admin.get('/org');
       const isThere = body.registeredName === this.#orgName;
@@ -157,10 +158,10 @@ export class Play {
       if (isThere) this.#told.push({ eventType: 'orgUpdated', payload });
       return;
     }
-    await this.#learn(change, answer, isDone);
+    await this.#learn(change, response, isDone);
   }
 
-  async #learn(change: Change, answer: Answer, isDone: boolean): Promise<void> {
+  async #learn(change: Change, response: TestResponse, isDone: boolean): Promise<void> {
     const { does, whom } = change;
     const known = this.#people.get(whom);
     const found = known
@@ -170,7 +171,8 @@ export class Play {
     const isSame = JSON.stringify({ ...found, updatedAt: 0 }) === JSON.stringify({ ...known, updatedAt: 0 });
     const isOther = does === 'poison' && known?.designation === 'poison' ? isDone : !isSame;
     const hasHappened = does === 'delete' ? !isThere : isThere && isOther;
-    if (hasHappened !== isDone) this.#faults.push(`change: ${does} was answered ${answer.status} and looks otherwise`);
+    if (hasHappened !== isDone)
+      this.#faults.push(`change: ${does} was answered ${response.status} and looks otherwise`);
     if (!isDone) return;
     const record = does === 'delete' ? known : found;
     this.#people.set(whom, does === 'delete' ? { ...known, isDeleted: true } : found);

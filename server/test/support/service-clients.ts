@@ -1,4 +1,4 @@
-import type { Answer, Client, TestApp } from './test-app.ts';
+import type { Client, TestApp, TestResponse } from './test-app.ts';
 
 /** A service client as its registration showed it, secret included. */
 export interface RegisteredService {
@@ -29,7 +29,7 @@ export function formTo(app: TestApp) {
     path: string,
     fields: string | Readonly<Record<string, string>>,
     headers: Readonly<Record<string, string>> = {},
-  ): Promise<Answer> => {
+  ): Promise<TestResponse> => {
     const raw = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString();
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     return app.nobody.call('POST', path, { raw, headers: { ...type, ...headers } });
@@ -41,7 +41,7 @@ export function askToken(
   app: TestApp,
   service: RegisteredService,
   fields: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+): Promise<TestResponse> {
   return formTo(app)('/oauth2/token', { grant_type: 'client_credentials', ...fields }, basic(service));
 }
 
@@ -57,7 +57,7 @@ export async function issuedTo(
 }
 
 /** Introspects a token: a form, the client by HTTP Basic. */
-export function introspect(app: TestApp, service: RegisteredService, token: string): Promise<Answer> {
+export function introspect(app: TestApp, service: RegisteredService, token: string): Promise<TestResponse> {
   return formTo(app)('/oauth2/introspect', { token }, basic(service));
 }
 

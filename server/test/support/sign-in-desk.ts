@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { MailServer } from './mail-server.ts';
 import { beginSignIn } from './sign-in.ts';
-import { type Answer, type Client, TestApp } from './test-app.ts';
+import { type Client, TestApp, type TestResponse } from './test-app.ts';
 import type { TestClock } from './test-clock.ts';
 
 type Method = 'password' | 'otp' | 'oidc';
@@ -71,22 +71,22 @@ export class SignInDesk {
   }
 
   /** Takes a step of a sign-in that has begun. */
-  take(token: string, [method, secret]: Proof, email?: string): Promise<Answer> {
+  take(token: string, [method, secret]: Proof, email?: string): Promise<TestResponse> {
     const body = { method, credentials: { [method]: secret }, ...(email === undefined ? {} : { email }) };
     return this.app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
   }
 
   /** Begins to sign in and takes the first step. */
-  async signIn(email: string, method: string, secret: string): Promise<Answer> {
+  async signIn(email: string, method: string, secret: string): Promise<TestResponse> {
     return this.take(await this.begin(email), [method, secret]);
   }
 
   /** Asks for a code and waits until whatever follows is done. */
-  async askForCode(email: string, token?: string): Promise<Answer> {
+  async askForCode(email: string, token?: string): Promise<TestResponse> {
     const headers = token === undefined ? {} : { 'x-session-token': token };
-    const answer = await this.app.nobody.post('/userAccount/login/otp/generate', { email }, { headers });
+    const response = await this.app.nobody.post('/userAccount/login/otp/generate', { email }, { headers });
     await this.settled();
-    return answer;
+    return response;
   }
 
   /** Asks for a code and reads it in the mailbox that it has to go to. */

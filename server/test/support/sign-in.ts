@@ -1,4 +1,4 @@
-import type { Answer, Json, TestApp } from './test-app.ts';
+import type { Json, TestApp, TestResponse } from './test-app.ts';
 
 interface Attempt {
   readonly email?: string;
@@ -16,7 +16,7 @@ export async function beginSignIn(app: TestApp, email?: string): Promise<string>
 }
 
 /** Tries to sign in, both calls with the same headers; answers the last call's answer. */
-export async function attemptSignIn(app: TestApp, attempt: Attempt): Promise<Answer> {
+export async function attemptSignIn(app: TestApp, attempt: Attempt): Promise<TestResponse> {
   const { email, password, method = 'password', begunWith, headers = {} } = attempt;
   const token = await beginSignIn(app, begunWith);
   const credentials = password === undefined ? {} : { password };
@@ -33,7 +33,7 @@ export function claimsOf(jwt: string): Json {
 }
 
 /** A refusal without what differs from request to request. */
-export function neutral({ status, body }: Answer): Json {
+export function neutral({ status, body }: TestResponse): Json {
   const { requestId: _, data, ...error } = body.error;
   // Where JSON-RPC is spoken, what is ours is in `data`.
   const ours = data === undefined ? {} : { data: { ...data, requestId: undefined } };

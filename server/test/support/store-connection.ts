@@ -28,7 +28,7 @@ interface Reply {
 
 type Request = Readonly<{ number: number; kind?: 'open' | 'close'; url?: string; text?: string; values?: unknown[] }>;
 
-const answerMsMax = 30_000;
+const responseMsMax = 30_000;
 let asking: ((request: Request) => Reply) | null = null;
 let opened = 0;
 
@@ -47,7 +47,7 @@ function startAsking(): (request: Request) => Reply {
     port1.postMessage(request);
     // What wakes may be late, and meant for the question before this one.
     while (Atomics.load(turn, 0) === 0) {
-      if (Atomics.wait(turn, 0, 0, answerMsMax) === 'timed-out') throw new Error('the test store gave no answer');
+      if (Atomics.wait(turn, 0, 0, responseMsMax) === 'timed-out') throw new Error('the test store gave no answer');
     }
     const reply = (receiveMessageOnPort(port1) as { message: Reply }).message;
     if (reply.message !== undefined) throw Object.assign(new Error(reply.message), { code: reply.code });

@@ -50,9 +50,9 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     ];
 
     async function team(body: Json = {}, client = owner): Promise<Json> {
-      const answer = await client.post('/teams', { name: 'Research', members: members(), ...body });
-      expect(answer, answer.text).toMatchObject({ status: 201, body: { status: 'success' } });
-      return answer.body.team;
+      const response = await client.post('/teams', { name: 'Research', members: members(), ...body });
+      expect(response, response.text).toMatchObject({ status: 201, body: { status: 'success' } });
+      return response.body.team;
     }
 
     /** Creates a user who is in no team yet. */
@@ -254,10 +254,10 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     it('200: PUT replaces what is given and leaves the rest (TEAM-22)', async () => {
       const made = await team({ description: 'Old' });
       const put = async (body: Json) => {
-        const answer = await owner.put(`/teams/${made.id}`, body);
-        expect(answer.status, answer.text).toBe(200);
-        expect((await owner.get(`/teams/${made.id}`)).body.team).toEqual(answer.body.team);
-        const { updatedAtTimestamp: _, ...rest } = answer.body.team;
+        const response = await owner.put(`/teams/${made.id}`, body);
+        expect(response.status, response.text).toBe(200);
+        expect((await owner.get(`/teams/${made.id}`)).body.team).toEqual(response.body.team);
+        const { updatedAtTimestamp: _, ...rest } = response.body.team;
         return rest;
       };
       const { updatedAtTimestamp: _, ...before } = made;
@@ -280,8 +280,8 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
 
     it('200: an owner may hand a team over and leave it (TEAM-22, TEAM-23)', async () => {
       const { id: teamId } = await team();
-      const answer = await owner.put(`/teams/${teamId}`, { members: [{ userId: stranger.userId, role: 'OWNER' }] });
-      expect(answer).toMatchObject({ status: 200, body: { team: { memberCount: 1, canEdit: false } } });
+      const response = await owner.put(`/teams/${teamId}`, { members: [{ userId: stranger.userId, role: 'OWNER' }] });
+      expect(response).toMatchObject({ status: 200, body: { team: { memberCount: 1, canEdit: false } } });
       expect((await owner.get(`/teams/${teamId}`)).status).toBe(404);
       expect((await stranger.delete(`/teams/${teamId}`)).status).toBe(200);
     });

@@ -32,7 +32,7 @@ export const organization = {
 // biome-ignore lint/suspicious/noExplicitAny: answers are checked against the OpenAPI document before tests look in
 export type Json = any;
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Json;
@@ -62,7 +62,7 @@ export class Client {
   }
 
   /** Calls `path` below /api/v1 (or from the root, where it starts with `//`). */
-  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  async call(method: string, path: string, options: CallOptions = {}): Promise<TestResponse> {
     const url = path.startsWith('//') ? path.slice(1) : `/api/v1${path}`;
     const headers = new Headers(options.headers);
     if (this.credential !== null && !headers.has('authorization')) {
@@ -84,36 +84,36 @@ export class Client {
     const text = bytes.toString();
     const isJson = method !== 'HEAD' && /^application\/json\b/.test(response.headers.get('content-type') ?? '');
     const body = isJson ? JSON.parse(text) : text;
-    const answer = { status: response.status, headers: response.headers, body, text, bytes };
-    if (isJson) checkAgainstContract(method, url, { ...answer, hasBackend: this.#app.services.connector !== null });
-    this.#app.remember(answer);
-    return answer;
+    const reply = { status: response.status, headers: response.headers, body, text, bytes };
+    if (isJson) checkAgainstContract(method, url, { ...reply, hasBackend: this.#app.services.connector !== null });
+    this.#app.remember(reply);
+    return reply;
   }
 
-  get(path: string, options?: CallOptions): Promise<Answer> {
+  get(path: string, options?: CallOptions): Promise<TestResponse> {
     return this.call('GET', path, options);
   }
 
-  post(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+  post(path: string, body?: unknown, options?: CallOptions): Promise<TestResponse> {
     return this.call('POST', path, { ...options, body });
   }
 
-  put(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+  put(path: string, body?: unknown, options?: CallOptions): Promise<TestResponse> {
     return this.call('PUT', path, { ...options, body });
   }
 
-  patch(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+  patch(path: string, body?: unknown, options?: CallOptions): Promise<TestResponse> {
     return this.call('PATCH', path, { ...options, body });
   }
 
   /** Sends one file in the field `file` of a form, as a browser does. */
-  upload(path: string, bytes: Uint8Array<ArrayBuffer>, type = 'image/png'): Promise<Answer> {
+  upload(path: string, bytes: Uint8Array<ArrayBuffer>, type = 'image/png'): Promise<TestResponse> {
     const form = new FormData();
     form.append('file', new Blob([bytes], { type }), 'picture');
     return this.call('PUT', path, { form });
   }
 
-  delete(path: string, body?: unknown, options?: CallOptions): Promise<Answer> {
+  delete(path: string, body?: unknown, options?: CallOptions): Promise<TestResponse> {
     return this.call('DELETE', path, { ...options, body });
   }
 
@@ -247,7 +247,7 @@ export class TestApp {
   }
 
   /** Signs a user in over the API and returns the last response. */
-  async signInTokens(email: string, secret: string = password): Promise<Answer> {
+  async signInTokens(email: string, secret: string = password): Promise<TestResponse> {
     const begun = await this.nobody.post('/userAccount/initAuth', { email });
     const token = begun.headers.get('x-session-token') ?? '';
     const body = { method: 'password', credentials: { password: secret }, email };
@@ -309,7 +309,7 @@ export class TestApp {
   }
 
   /** Notes the secrets in an answer, so that `close` can look for them. */
-  remember({ headers, body }: Answer): void {
+  remember({ headers, body }: TestResponse): void {
     const given = [headers.get('x-session-token'), body?.accessToken, body?.refreshToken, body?.token?.accessToken];
     given.push(body?.clientSecret, body?.access_token, body?.secret);
     for (const secret of given) if (typeof secret === 'string') this.#secrets.add(secret.replace(/^\w+_(?=eyJ)/, ''));

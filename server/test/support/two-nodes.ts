@@ -53,10 +53,10 @@ export class TwoNodes {
  * Asks again while there is too much to do at once: two services and all who call them are one process here, which a
  * busy machine may make wait.
  */
-export async function insist<T>(ask: () => Promise<T>, statusOf: (answer: T) => number): Promise<T> {
+export async function insist<T>(ask: () => Promise<T>, statusOf: (response: T) => number): Promise<T> {
   for (;;) {
-    const answer = await ask();
-    if (statusOf(answer) !== 503) return answer;
+    const response = await ask();
+    if (statusOf(response) !== 503) return response;
   }
 }
 

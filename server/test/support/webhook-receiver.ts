@@ -26,10 +26,10 @@ export interface ReceivedMessage {
 }
 
 /** Responds to a message; a response that it does not end stays open as long as the sender lets it. */
-export type Answering = (response: ServerResponse, message: ReceivedMessage) => void;
+export type Responding = (response: ServerResponse, message: ReceivedMessage) => void;
 
 /** Answers with a status, and perhaps headers, and an empty body. */
-export function answer(status: number, headers: Readonly<Record<string, string>> = {}): Answering {
+export function reply(status: number, headers: Readonly<Record<string, string>> = {}): Responding {
   return (response) => void response.writeHead(status, headers).end();
 }
 
@@ -38,7 +38,7 @@ export class WebhookReceiver {
   readonly messages: ReceivedMessage[] = [];
   /** Connections so far, with or without messages. */
   connections = 0;
-  answering: Answering = answer(204);
+  answering: Responding = reply(204);
   readonly #server: ReturnType<typeof createServer>;
   readonly #sockets = new Map<Socket, number>();
   readonly #protocol: string;

@@ -34,7 +34,7 @@ function leavesGood(error: unknown): boolean {
 interface ConnectionParts {
   readonly client: pg.PoolClient;
   /** Called after each response with the error, or `null`. */
-  readonly onAnswer: (error: unknown) => void;
+  readonly onResponse: (error: unknown) => void;
   readonly onRelease: () => void;
 }
 
@@ -98,13 +98,13 @@ export class PostgresConnection {
   async #ask<T>(question: () => Promise<T>): Promise<T> {
     if (this.#fault !== null) throw this.#fault;
     try {
-      const answer = await question();
-      this.#parts.onAnswer(null);
-      return answer;
+      const response = await question();
+      this.#parts.onResponse(null);
+      return response;
     } catch (thrown) {
       const error = named(thrown);
       if (!leavesGood(error)) this.#fault ??= error instanceof Error ? error : new Error(String(error));
-      this.#parts.onAnswer(error);
+      this.#parts.onResponse(error);
       throw error;
     }
   }

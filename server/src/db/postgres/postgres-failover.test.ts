@@ -114,11 +114,11 @@ describe('a connection that is reset under a request', () => {
     for (const call of calls) {
       const refused = await vi.waitUntil(async () => {
         wire.hush();
-        const answer = call();
+        const response = call();
         await vi.waitUntil(() => wire.isHolding);
         wire.reset();
         wire.speak();
-        const { status, headers } = await answer;
+        const { status, headers } = await response;
         expect([200, 201, 409, 503]).toContain(status);
         return status === 503 && headers;
       }, 10_000);

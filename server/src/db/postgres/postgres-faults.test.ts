@@ -160,10 +160,10 @@ describe('too many at once', () => {
     expect([error instanceof StoreBusyError, isStoreFailure(error)]).toEqual([true, true]);
     // What tells about commits has a connection of its own.
     await db.refreshVersion();
-    const answers = await reads;
+    const responses = await reads;
     // They waited for a lock longer than the timeout.
     expect(
-      answers.every(({ status, ...more }) => status === 'fulfilled' || isStoreFailure(Reflect.get(more, 'reason'))),
+      responses.every(({ status, ...more }) => status === 'fulfilled' || isStoreFailure(Reflect.get(more, 'reason'))),
     ).toBe(true);
     await outsider.query('rollback');
     await outsider.end();

@@ -5,9 +5,9 @@ import type { PostgresPool } from './postgres-pool.ts';
 /** Milliseconds that a credential check waits for the data version, including the wait for earlier queries. */
 const versionMsMax = 3 * second;
 /** Milliseconds for one response; a server that takes longer for one row is treated as gone. */
-const answerMsMax = 2 * second;
+const responseMsMax = 2 * second;
 /** Milliseconds that remain for one response even after a pause of this process, such as a suspended machine. */
-const answerMsMin = 0.5 * second;
+const responseMsMin = 0.5 * second;
 
 const statement = { name: 'mark', text: 'select mark from writer where id = 1' };
 
@@ -15,7 +15,7 @@ const statement = { name: 'mark', text: 'select mark from writer where id = 1' }
  * Rejects where no response arrived in time, and calls `disable` first. A response that has arrived counts, although
  * this process had no time to read it.
  */
-function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promise<T> {
+function within<T>(msMax: number, response: Promise<T>, giveUp: () => void): Promise<T> {
   return new Promise((resolve, reject) => {
     let isOver = false;
     const timer = setTimeout(() => {
@@ -29,7 +29,7 @@ function within<T>(msMax: number, answer: Promise<T>, giveUp: () => void): Promi
       isOver = true;
       clearTimeout(timer);
     };
-    answer.finally(end).then(resolve, reject);
+    response.finally(end).then(resolve, reject);
   });
 }
 
@@ -75,7 +75,7 @@ export class PostgresDataVersion {
   async #ask(untilMs: number): Promise<void> {
     const askedMs = performance.now();
     const { rows } = await within(
-      Math.max(answerMsMin, Math.min(answerMsMax, untilMs - askedMs)),
+      Math.max(responseMsMin, Math.min(responseMsMax, untilMs - askedMs)),
       this.#pool.query<{ mark?: unknown }>(statement),
       () => {
         this.#pool.giveUp(askedMs);

@@ -8,7 +8,7 @@ import { codeOf, PostgresConnection, readOnlyCode } from './postgres-connection.
 const connectMsMax = 2 * second;
 const statementMsMax = 30 * second;
 /** Also when the server is gone and its response never arrives. */
-const answerMsMax = statementMsMax + 5 * second;
+const responseMsMax = statementMsMax + 5 * second;
 /** Milliseconds that a transaction waits for another one that is writing. */
 const lockMsMax = 2.5 * second;
 /** A transaction that is idle for so many milliseconds has lost its process, and blocks all others. */
@@ -54,7 +54,7 @@ function newPool(connectionString: string | undefined, parts: PoolParts): pg.Poo
     maxLifetimeSeconds: lifeSecondsMax,
     connectionTimeoutMillis: connectMsMax,
     statement_timeout: cursorMs ?? statementMsMax,
-    query_timeout: cursorMs === undefined ? answerMsMax : 0,
+    query_timeout: cursorMs === undefined ? responseMsMax : 0,
     idle_in_transaction_session_timeout: idleMsMax,
     lock_timeout: lockMsMax,
     keepAlive: true,
@@ -137,7 +137,7 @@ export class PostgresPool {
   #use(client: pg.PoolClient, pool: pg.Pool): PostgresConnection {
     const connection = new PostgresConnection({
       client,
-      onAnswer: (error) => {
+      onResponse: (error) => {
         if (error === null || error instanceof pg.DatabaseError) this.#heardMs = performance.now();
         if (codeOf(error) === readOnlyCode) this.#leave(pool);
       },

@@ -153,7 +153,7 @@ describe('a store in PostgreSQL, what is kept in memory', () => {
     const waiting = Array.from({ length: 100 }, () => db.refreshVersion());
     // One that is running already, and one for all later callers.
     expect(new Set(waiting).size).toBeLessThanOrEqual(2);
-    expect(await Promise.all(waiting.map(async (answer) => answer))).toHaveLength(100);
+    expect(await Promise.all(waiting.map(async (response) => response))).toHaveLength(100);
     expect(db.refreshVersion()).not.toBe(waiting[0]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
-import { type Answer, type Client, password, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, password, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const path = '/userAccount/email/confirm';
 const confirmed = { status: 200, body: { message: 'E-mail address confirmed' } };
@@ -122,12 +122,12 @@ describe('POST /userAccount/email/confirm', () => {
 
   it('403: a member for another user, who is here or not; and every personal access token (AUTH-32, AUTH-50)', async () => {
     const [one, other] = [await moved(), await moved()];
-    const answers: Answer[] = [];
-    for (const userId of [other.client.userId, '0'.repeat(24)]) answers.push(await one.client.post(path, { userId }));
+    const responses: TestResponse[] = [];
+    for (const userId of [other.client.userId, '0'.repeat(24)]) responses.push(await one.client.post(path, { userId }));
     for (const each of [one.token, await desk.admin.token()]) {
-      answers.push(await each.post(path, { userId: one.client.userId }));
+      responses.push(await each.post(path, { userId: one.client.userId }));
     }
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
     expect([await verifiedAt(one.client), await verifiedAt(other.client)]).toEqual([null, null]);
   });
 
@@ -135,8 +135,8 @@ describe('POST /userAccount/email/confirm', () => {
     const { client } = await moved();
     await desk.admin.delete(`/users/${client.userId}`);
     for (const userId of [client.userId, '0'.repeat(24)]) {
-      const answer = await desk.admin.post(path, { userId });
-      expect(answer).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+      const response = await desk.admin.post(path, { userId });
+      expect(response).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
     }
   });
 

@@ -7,7 +7,7 @@ import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
@@ -67,7 +67,7 @@ export const confirmEmail = endpoint({
         .describe('One’s own: with it, the link alone verifies the address; otherwise the password is asked for there'),
     })
     .optional(),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, reauthorize, body, origin }) {
     const userId = body?.userId ?? caller.userId;
     requireAdministratorOrSelf(caller, userId);

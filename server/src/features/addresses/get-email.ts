@@ -3,7 +3,7 @@ import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { emailResponse } from '../../text/email-address.ts';
 
 /** Rule: ADDRESS-11. */
 export const getEmail = endpoint({
@@ -13,7 +13,7 @@ export const getEmail = endpoint({
   summary: 'Get the e-mail address of a user',
   policy: { who: 'adminOrSelf', scope: 'user:read' },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: z.object({ email: emailAnswer }) },
+  response: { 200: z.object({ email: emailResponse }) },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
     const person = await selectActivePerson(db.read, id);
     if (person?.orgId !== orgId) throw new ApiError('notFound');

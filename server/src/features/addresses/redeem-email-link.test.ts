@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
-import { type Answer, type Client, type Json, password } from '../../../test/support/test-app.ts';
+import { type Client, type Json, password, type TestResponse } from '../../../test/support/test-app.ts';
 import { hour } from '../../base/clock.ts';
 import { apiErrors } from '../../base/refusals.ts';
 
@@ -40,13 +40,13 @@ describe('POST /userAccount/email/confirm/token', () => {
   /** Changes the address; answers the token of the link that was mailed to the new one. */
   async function change(by: Client, { userId }: Client, body: Json): Promise<string> {
     desk.mail.clear();
-    const answer = await by.patch(`/users/${userId}/email`, body);
-    expect([answer.status, answer.body.emailVerifiedAt]).toEqual([200, null]);
+    const response = await by.patch(`/users/${userId}/email`, body);
+    expect([response.status, response.body.emailVerifiedAt]).toEqual([200, null]);
     return tokenIn(await desk.mail.mailTo(body.email));
   }
-  const open = (token: string, body?: Json): Promise<Answer> => desk.app.with(token).post(path, body);
+  const open = (token: string, body?: Json): Promise<TestResponse> => desk.app.with(token).post(path, body);
   const verifiedAt = async ({ userId }: Client) => (await desk.admin.get(`/users/${userId}`)).body.emailVerifiedAt;
-  const code = ({ status, body }: Answer) => [status, body.error?.code];
+  const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
   it('200: the link alone verifies an address that was set with the password; the earlier one is free (ADDRESS-4, ADDRESS-5)', async () => {
     const { client, before, after } = await someone();
@@ -168,8 +168,8 @@ describe('POST /userAccount/email/confirm/token', () => {
   it('200: of two who open it at once one does (LINK-2)', async () => {
     const { client, after } = await someone();
     const token = await change(client, client, { email: after, currentPassword: password });
-    const answers = await Promise.all([open(token), open(token)]);
-    expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 410]);
+    const responses = await Promise.all([open(token), open(token)]);
+    expect(responses.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 410]);
   });
 
   it('401: the link sets no password, and links that set one confirm nothing (ADDRESS-5, LINK-1)', async () => {
@@ -224,13 +224,13 @@ describe('an address that another user holds unverified', () => {
     return { email, own, other, owner, squatter };
   }
   const ask = (by: Client, userId: string, email: string) => by.patch(`/users/${userId}/email`, { email });
-  const open = (token: string, body?: Json): Promise<Answer> => desk.app.with(token).post(path, body);
+  const open = (token: string, body?: Json): Promise<TestResponse> => desk.app.with(token).post(path, body);
   const userOf = async ({ userId }: Client) => (await desk.admin.get(`/users/${userId}`)).body;
 
   it('goes to the owner of the mailbox, who asks, opens the link and gives the password (ADDRESS-13, ADDRESS-7)', async () => {
     const { email, own, other, owner, squatter } = await squatted();
-    const answer = await ask(owner, owner.userId, email.toUpperCase());
-    expect([answer.status, answer.body.message]).toEqual([409, apiErrors.emailHeldUnverified.text]);
+    const response = await ask(owner, owner.userId, email.toUpperCase());
+    expect([response.status, response.body.message]).toEqual([409, apiErrors.emailHeldUnverified.text]);
     expect([(await userOf(owner)).email, (await userOf(squatter)).email]).toEqual([own, email]);
     const token = tokenIn(await desk.mail.mailTo(email));
     expect((await open(token)).status).toBe(400);

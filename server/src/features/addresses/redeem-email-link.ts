@@ -5,7 +5,7 @@ import { refuseInput } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Secret } from '../../base/secret.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { requireConfirmation, useUpApproval, useUpConfirmation } from '../links/public.ts';
 import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
@@ -52,7 +52,7 @@ export const redeemEmailLink = endpoint({
         .describe('Of the account; required where the address was set without it, and the account has one'),
     })
     .optional(),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, body, origin }) {
     const proof = await proofFor(services, { secret: caller, given: body?.currentPassword, origin });
     const { taken, approved } = await services.db.transaction(async (tx) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer } from '../../http/schemas.ts';
+import { idResponse } from '../../http/schemas.ts';
 
 /** Rule: MCP-6. */
 export const getCaller = endpoint({
@@ -13,12 +13,12 @@ export const getCaller = endpoint({
   tool: { name: 'whoami', title: 'Who am I' },
   response: {
     200: z.object({
-      userId: idAnswer,
-      orgId: idAnswer,
+      userId: idResponse,
+      orgId: idResponse,
       isAdmin: z.boolean(),
       credential: z.object({
         kind: z.enum(['session', 'token']),
-        tokenId: idAnswer.nullable().describe('Of a personal access token'),
+        tokenId: idResponse.nullable().describe('Of a personal access token'),
         scopes: z
           .array(z.string())
           .nullable()

@@ -37,13 +37,13 @@ describe('POST /mcp', () => {
   it('200: a token, with and without its display prefix, and a session (MCP-2)', async () => {
     const bare = agent.credential?.replace(/^lkpat_/, '') ?? '';
     expect(bare.startsWith('ey')).toBe(true);
-    const answers = await Promise.all([agent, app.with(bare), admin].map((client) => callTool(client, 'whoami')));
-    expect(answers.map(({ structuredContent }) => structuredContent.credential.kind)).toEqual([
+    const responses = await Promise.all([agent, app.with(bare), admin].map((client) => callTool(client, 'whoami')));
+    expect(responses.map(({ structuredContent }) => structuredContent.credential.kind)).toEqual([
       'token',
       'token',
       'session',
     ]);
-    expect(answers[1]).toEqual(answers[0]);
+    expect(responses[1]).toEqual(responses[0]);
   });
 
   it('200: every revision there is, each by itself (MCP-14)', async () => {

@@ -34,7 +34,7 @@ export const serveMcp = endpoints(prefixes, (prefix) =>
       const { origin: page, authorization } = headers;
       const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');
       if (page !== undefined && !isKnown()) throw new ApiError('originForeign');
-      return mcp.answer({ call: { caller, reauthorize, origin, authorization }, headers, message: body });
+      return mcp.respond({ call: { caller, reauthorize, origin, authorization }, headers, message: body });
     },
   }),
 );

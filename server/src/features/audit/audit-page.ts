@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 
-const nullableId = idAnswer.nullable();
+const nullableId = idResponse.nullable();
 
 /** A record as it goes out. Rule: AUDIT-9. */
 export const auditRecord = z.object({
-  id: idAnswer,
+  id: idResponse,
   sequence: z.int().describe('Counts up from 1, without gaps'),
   timestamp,
   action: z.string().meta({ examples: ['token.created'] }),

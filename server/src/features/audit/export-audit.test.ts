@@ -71,9 +71,9 @@ describe('GET /audit/export', () => {
     const records = lines(text);
     const rows = await app.audit();
     expect(records.map(({ hash }) => hash)).toEqual(rows.map(({ hash }) => hash));
-    const answered = (await admin.get('/audit?limit=200')).body.records;
+    const responded = (await admin.get('/audit?limit=200')).body.records;
     for (const { salt, contentHash, previousHash, ...record } of records) {
-      expect(answered).toContainEqual(record);
+      expect(responded).toContainEqual(record);
       const row = rows[record.sequence - 1];
       expect([salt, contentHash, previousHash]).toEqual([row.salt, row.content_hash, row.previous_hash]);
     }

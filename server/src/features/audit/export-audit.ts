@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { exportFormats, exportAudit as exportRecords } from '../../audit-log/export-audit.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { StreamedText, streamAnswer } from '../../http/media.ts';
+import { StreamedText, streamResponse } from '../../http/media.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { auditFilter } from './audit-filter.ts';
 
@@ -19,7 +19,7 @@ export const exportAudit = endpoint({
     ...auditFilter,
     format: z.enum(exportFormats).optional().describe('JSON Lines, or CSV (RFC 4180)').meta({ default: 'jsonl' }),
   }),
-  response: { 200: streamAnswer(mediaTypes.jsonl, mediaTypes.csv) },
+  response: { 200: streamResponse(mediaTypes.jsonl, mediaTypes.csv) },
   async handle({ db }, { caller: { orgId }, query }) {
     const { format = 'jsonl', ...filter } = query;
     const wish = { filter: { ...filter, orgId }, format };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { deleteDeadLetterRow } from '../../outbox/relay/relay-store.ts';
 
 /** Rule: EVENT-23. */
@@ -13,7 +13,7 @@ export const deleteDeadLetter = endpoint({
   summary: 'Give up an event that was set aside; the event itself stays in the log',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ letterId: id }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { letterId }, origin }) {
     return write(async (tx) => {
       if (!(await deleteDeadLetterRow(tx, letterId))) throw new ApiError('notFound');

@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { idAnswer } from '../../http/schemas.ts';
+import { idResponse } from '../../http/schemas.ts';
 
 /** An event as consumers get it. Rule: EVENT-1. */
-export const envelopeAnswer = z.object({
+export const envelopeResponse = z.object({
   eventType: z.string(),
   timestamp: z.int().describe('Milliseconds since 1970'),
   payload: z.record(z.string(), z.unknown()),
-  id: idAnswer,
+  id: idResponse,
   sequence: z.int(),
 });
 
@@ -31,6 +31,6 @@ export function asksForStream(accept: string | undefined): boolean {
 }
 
 /** An event in the form of server-sent events: its sequence, its type, and the envelope in one line. Rule: EVENT-13. */
-export function toServerSent(envelope: z.output<typeof envelopeAnswer>): string {
+export function toServerSent(envelope: z.output<typeof envelopeResponse>): string {
   return `id: ${envelope.sequence}\nevent: ${envelope.eventType}\ndata: ${JSON.stringify(envelope)}\n\n`;
 }

@@ -4,7 +4,7 @@ import { secondConnection } from '../../../test/support/second-connection.ts';
 import { registerService } from '../../../test/support/service-clients.ts';
 import { actAhead } from '../../../test/support/statement-watch.ts';
 import type { StoreConnection } from '../../../test/support/store-connection.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const people = 13;
 /** orgCreated and the first userAdded come before. */
@@ -287,13 +287,13 @@ describe('GET /events: what another process does between two statements', () => 
   });
 
   /** The answers to a request, each with something done ahead of another one of its statements. */
-  async function aheadOfEach(path: string, act: () => void, undo: () => void): Promise<Answer[]> {
-    const answers: Answer[] = [];
+  async function aheadOfEach(path: string, act: () => void, undo: () => void): Promise<TestResponse[]> {
+    const responses: TestResponse[] = [];
     for (let number = 1; ; number += 1) {
       const stop = actAhead(statements, number, act);
-      const answer = await boss.get(path);
-      if (!stop()) return answers;
-      answers.push(answer);
+      const response = await boss.get(path);
+      if (!stop()) return responses;
+      responses.push(response);
       undo();
     }
   }
@@ -307,9 +307,9 @@ describe('GET /events: what another process does between two statements', () => 
     const undo = () => {
       for (const row of rows) back.run(row);
     };
-    const answers = await aheadOfEach('/events?after=0&limit=3', remove, undo);
-    expect(answers.length).toBeGreaterThan(1);
-    for (const { status, body } of answers) {
+    const responses = await aheadOfEach('/events?after=0&limit=3', remove, undo);
+    expect(responses.length).toBeGreaterThan(1);
+    for (const { status, body } of responses) {
       expect([
         [200, [1, 2, 3]],
         [410, 5],
@@ -331,9 +331,9 @@ describe('GET /events: what another process does between two statements', () => 
           .run(row);
       };
       const undo = () => store.exec("DELETE FROM outbox; UPDATE counters SET value = 7 WHERE name = 'event'");
-      const answers = await aheadOfEach(`/events${query}`, write, undo);
-      expect(answers.length).toBeGreaterThan(1);
-      for (const { status, body } of answers) {
+      const responses = await aheadOfEach(`/events${query}`, write, undo);
+      expect(responses.length).toBeGreaterThan(1);
+      for (const { status, body } of responses) {
         expect([
           [200, [], 7],
           [200, [8], 8],

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Principal, ServicePrincipal } from '../../access/principal.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { StreamedText, streamAnswer } from '../../http/media.ts';
+import { StreamedText, streamResponse } from '../../http/media.ts';
 import { listQuery, queryNumber } from '../../http/schemas.ts';
-import { asksForStream, envelopeAnswer, sequenceText } from './event.ts';
+import { asksForStream, envelopeResponse, sequenceText } from './event.ts';
 import { readingPosition, readOn, streamEvents } from './public.ts';
 
 const limitDefault = 100;
@@ -46,10 +46,10 @@ export const listEvents = endpoint({
   response: {
     200: z.union([
       z.object({
-        events: z.array(envelopeAnswer),
+        events: z.array(envelopeResponse),
         nextAfter: z.int().describe('The value of `after` for the next page'),
       }),
-      streamAnswer(eventStream),
+      streamResponse(eventStream),
     ]),
   },
   async handle(services, { caller, query: { after, limit }, headers }) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { envelopeAnswer } from './event.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { envelopeResponse } from './event.ts';
 
 /** State of a subscription. Rule: EVENT-28. */
 export const relayState = z.object({
@@ -58,14 +58,14 @@ export function toRelayState(
 
 /** An event that was set aside. Rule: EVENT-23. */
 export const deadLetter = z.object({
-  id: idAnswer,
+  id: idResponse,
   relay: z.string(),
   sequence: z.int(),
   attempts: z.int(),
   lastError: z.string().nullable(),
   setAsideAt: timestamp,
   requeuedAt: timestamp.nullable().describe('When it was asked for again; null: it is dead'),
-  event: envelopeAnswer.nullable().describe('null: no longer kept'),
+  event: envelopeResponse.nullable().describe('null: no longer kept'),
 });
 
 /** An event that was set aside, as the store has it. */
@@ -82,7 +82,7 @@ interface StoredDeadLetter {
 /** An event that was set aside, as administrators see it. */
 export function toDeadLetter(
   { id, relay, sequence, attempts, ...stored }: StoredDeadLetter,
-  event: z.output<typeof envelopeAnswer> | null,
+  event: z.output<typeof envelopeResponse> | null,
 ): z.output<typeof deadLetter> {
   return {
     id,

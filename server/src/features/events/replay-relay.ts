@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
 import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import { selectRelay, updateReplay } from '../../outbox/relay/relay-store.ts';
@@ -26,7 +26,7 @@ export const replayRelay = endpoint({
       .describe('Events with a greater sequence are sent again, and then those that follow')
       .meta({ examples: [0] }),
   }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, body: { relay, after }, origin }) {
     return write(async (tx) => {
       const before = await selectRelay(tx, relay);

@@ -1,6 +1,6 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { insertMissingMembers, selectActiveIds } from './member-store.ts';
 import { membershipBody, requireAllKnown, requireSessionToPromote } from './membership-change.ts';
@@ -21,7 +21,7 @@ export const addMembers = endpoint({
     idempotent: true,
   },
   body: membershipBody,
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, body: { userIds, groupIds }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {

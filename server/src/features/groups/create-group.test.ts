@@ -50,8 +50,8 @@ describe('POST /userGroups', () => {
     ['the type everyone', { name: 'x', type: 'everyone' }, 'body.type'],
     ['a type in capitals', { name: 'x', type: 'Custom' }, 'body.type'],
   ])('400: %s (GROUP-2)', async (_, body, field) => {
-    const answer = await create(body);
-    expect([answer.status, answer.body.error.details[0].field]).toEqual([400, field]);
+    const response = await create(body);
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, field]);
   });
 
   it('409: a name that is taken, in any case and spelling, those of the default groups included (GROUP-3)', async () => {
@@ -74,10 +74,10 @@ describe('POST /userGroups', () => {
   });
 
   it('201 for one of 32 at once with one name, 409 for the others (GROUP-3, STORE-5)', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 32 }, (_, place) => create({ name: place % 2 ? 'Race' : 'RACE', type: 'custom' })),
     );
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    expect(responses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
       201,
       ...Array.from({ length: 31 }, () => 409),
     ]);

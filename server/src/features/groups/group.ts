@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
 /** Groups that every organization has; they cannot be deleted. Rule: ORG-10. */
@@ -11,11 +11,11 @@ export const defaultGroups = ['admin', 'everyone', 'standard'] as const;
 export type DefaultGroup = (typeof defaultGroups)[number];
 
 const groupItem = z.object({
-  _id: idAnswer,
+  _id: idResponse,
   slug: z.string(),
   name: z.string(),
   type: z.enum(['admin', 'standard', 'everyone', 'custom']),
-  orgId: idAnswer,
+  orgId: idResponse,
   isSystem: z.boolean(),
   isDeleted: z.boolean(),
   createdAt: timestamp,
@@ -23,7 +23,7 @@ const groupItem = z.object({
 });
 
 /** A group as it goes out, with the ids of its members. Rules: GROUP-1, GROUP-9. */
-export const groupRecord = groupItem.extend({ users: z.array(idAnswer) });
+export const groupRecord = groupItem.extend({ users: z.array(idResponse) });
 
 /** A group in a list. Rule: GROUP-4. */
 export const groupListItem = groupItem.extend({ userCount: z.int() });

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { id, idAnswer, listQuery } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { id, idResponse, listQuery } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { selectGroup } from './group-store.ts';
 import { countMembers, selectMemberPage } from './member-store.ts';
 
 const member = z.object({
-  _id: idAnswer,
+  _id: idResponse,
   fullName: z.string(),
-  email: emailAnswer,
+  email: emailResponse,
   profilePicture: z.null().describe('Pictures are never part of a list'),
 });
 

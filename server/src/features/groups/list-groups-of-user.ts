@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer, listQuery } from '../../http/schemas.ts';
+import { id, idResponse, listQuery } from '../../http/schemas.ts';
 import { selectGroupsOf } from './group-store.ts';
 
 /** Rule: GROUP-8. */
@@ -16,7 +16,7 @@ export const listGroupsOfUser = endpoint({
   tool: { name: 'list_groups_of_user', title: 'List the groups of a user' },
   params: z.object({ userId: id.describe('Of the user') }),
   query: listQuery({}),
-  response: { 200: z.array(z.object({ _id: idAnswer, name: z.string(), type: z.string() })) },
+  response: { 200: z.array(z.object({ _id: idResponse, name: z.string(), type: z.string() })) },
   async handle({ db }, { caller: { orgId }, params: { userId } }) {
     const person = await selectActivePerson(db.read, userId);
     if (person?.orgId !== orgId) throw new ApiError('notFound');

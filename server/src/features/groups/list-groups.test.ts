@@ -22,9 +22,9 @@ describe('GET /userGroups', () => {
   afterAll(() => app.close());
 
   it('200: any member sees all groups in order of creation, with counts and without members (GROUP-4, GROUP-6)', async () => {
-    const answer = await member.get('/userGroups');
-    expect(answer.status).toBe(200);
-    expect(names(answer)).toEqual([
+    const response = await member.get('/userGroups');
+    expect(response.status).toBe(200);
+    expect(names(response)).toEqual([
       'admin',
       'everyone',
       'standard',
@@ -33,9 +33,9 @@ describe('GET /userGroups', () => {
       'under_score',
       'Back\\slash',
     ]);
-    expect(answer.body.groups.map(({ userCount }: Json) => userCount)).toEqual([1, 2, 0, 0, 0, 0, 0]);
-    expect(answer.body.groups.every((group: Json) => !('users' in group))).toBe(true);
-    expect(answer.body.pagination).toEqual({
+    expect(response.body.groups.map(({ userCount }: Json) => userCount)).toEqual([1, 2, 0, 0, 0, 0, 0]);
+    expect(response.body.groups.every((group: Json) => !('users' in group))).toBe(true);
+    expect(response.body.pagination).toEqual({
       page: 1,
       limit: 25,
       totalCount: 7,

@@ -1,7 +1,7 @@
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { notifyAdministrators, reviewAnswer, reviewFor, settleLeavers } from '../leavers/public.ts';
+import { notifyAdministrators, reviewFor, reviewResponse, settleLeavers } from '../leavers/public.ts';
 import { selectGroupsByIds } from './group-store.ts';
 import { countMembers, deleteMembers, selectActiveIds } from './member-store.ts';
 import { membershipBody, refuseLeavingEveryone, requireAllKnown, requireScopeToDemote } from './membership-change.ts';
@@ -22,7 +22,7 @@ export const removeMembers = endpoint({
     idempotent: true,
   },
   body: membershipBody,
-  response: { 200: reviewAnswer },
+  response: { 200: reviewResponse },
   async handle(services, { caller, write, body: { userIds, groupIds }, origin }) {
     const { orgId } = caller;
     const { demoted, review } = await write(async (tx) => {

@@ -1,7 +1,7 @@
 import { day, toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { bytesAnswer } from '../../http/media.ts';
+import { bytesResponse } from '../../http/media.ts';
 
 /** Less than a year, as RFC 9116 recommends. */
 const validDays = 180;
@@ -17,7 +17,7 @@ export const getSecurityContact = endpoint({
   async precondition({ config }) {
     if (config.securityContact === null) throw new ApiError('notFound');
   },
-  response: { 200: bytesAnswer('text/plain; charset=utf-8') },
+  response: { 200: bytesResponse('text/plain; charset=utf-8') },
   async handle({ config, clock }) {
     const lines = [
       `Contact: ${config.securityContact}`,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { minute, second, toTimestamp } from '../../base/clock.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 
 /** Time limit for all mails of one request. Rule: INVITE-17. */
 export const requestMsMax = minute;
@@ -16,13 +16,13 @@ export type InvitationStatus = (typeof invitationStatuses)[number];
 
 /** An invitation as it goes out. It never holds its link. Rules: INVITE-23, INVITE-24. */
 export const invitationRecord = z.object({
-  userId: idAnswer,
-  email: emailAnswer,
+  userId: idResponse,
+  email: emailResponse,
   fullName: z.string(),
   status: z.enum(invitationStatuses),
   isReturning: z.boolean().describe('Whether the user had been a member before'),
   delivery: z.enum(['mail', 'link']).describe('Whether it went by mail, or was shown to an administrator as a link'),
-  invitedBy: idAnswer.nullable(),
+  invitedBy: idResponse.nullable(),
   invitedAt: timestamp,
   expiresAt: timestamp.nullable().describe('null: the mail leads to the sign-in page, and never expires'),
   acceptedAt: timestamp.nullable().describe('The first sign-in'),

@@ -4,7 +4,7 @@ import { Inviting } from '../../../test/support/inviting.ts';
 import { MailServer } from '../../../test/support/mail-server.ts';
 import { requestText, sendRaw } from '../../../test/support/raw-http.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
-import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, organization, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const path = '/users/bulk/invite';
 const anId = 'a'.repeat(24);
@@ -29,17 +29,17 @@ describe('POST /users/bulk/invite: who may', () => {
     const { users, group_members, one_time_links, outbox } = storedRows(it1.app);
     return { users, group_members, one_time_links, outbox, asked: [...it1.mail.asked] };
   };
-  async function refused(client: Client, body: unknown): Promise<Answer> {
+  async function refused(client: Client, body: unknown): Promise<TestResponse> {
     // The notice of a new token goes out behind it; and so would mail of a refused call.
     const settled = () => it1.app.services.background.close();
     await settled();
     const before = untouched();
-    const answer = await client.post(path, body);
+    const response = await client.post(path, body);
     await settled();
     expect(untouched()).toEqual(before);
-    return answer;
+    return response;
   }
-  const scopeOf = ({ status, body, headers }: Answer) => [
+  const scopeOf = ({ status, body, headers }: TestResponse) => [
     status,
     body.error.code,
     /scope="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1],
@@ -49,26 +49,26 @@ describe('POST /users/bulk/invite: who may', () => {
     const token = await it1.admin.token({ scopes: ['user:invite'] });
     const { id } = await it1.newGroup();
     for (const groupIds of [[], [id], ['f'.repeat(24)]]) {
-      const answer = await refused(token, { emails: it1.fresh(1), groupIds });
-      expect(scopeOf(answer)).toEqual([403, 'INSUFFICIENT_SCOPE', 'usergroup:write']);
-      expect(answer.body.message).toBe('Insufficient scope. Required: usergroup:write');
+      const response = await refused(token, { emails: it1.fresh(1), groupIds });
+      expect(scopeOf(response)).toEqual([403, 'INSUFFICIENT_SCOPE', 'usergroup:write']);
+      expect(response.body.message).toBe('Insufficient scope. Required: usergroup:write');
     }
     expect((await it1.invite(it1.fresh(1), undefined, token)).status).toBe(200);
   });
 
   it('403: a token with usergroup:write, and without user:invite (SCOPE-13)', async () => {
     const token = await it1.admin.token({ scopes: ['usergroup:write', 'user:write', 'org:admin'] });
-    const answer = await refused(token, { emails: it1.fresh(1) });
-    expect(scopeOf(answer)).toEqual([403, 'INSUFFICIENT_SCOPE', 'user:invite']);
+    const response = await refused(token, { emails: it1.fresh(1) });
+    expect(scopeOf(response)).toEqual([403, 'INSUFFICIENT_SCOPE', 'user:invite']);
   });
 
   it('403: no token invites administrators, whatever its scopes; a session does (INVITE-16, LEAVER-1)', async () => {
     const { id, name } = await it1.newGroup();
     const tokens = [await it1.admin.token({ scopes: ['user:invite', 'usergroup:write'] }), await it1.admin.token()];
     for (const token of tokens) {
-      const answer = await refused(token, { emails: it1.fresh(1), groupIds: [id, await adminGroup()] });
-      expect(scopeOf(answer)).toEqual([403, 'FORBIDDEN', undefined]);
-      expect(answer.body.message).toMatch(/in a session/);
+      const response = await refused(token, { emails: it1.fresh(1), groupIds: [id, await adminGroup()] });
+      expect(scopeOf(response)).toEqual([403, 'FORBIDDEN', undefined]);
+      expect(response.body.message).toMatch(/in a session/);
       const [email = ''] = it1.fresh(1);
       expect((await it1.invite([email], [id], token)).status).toBe(200);
       expect(await it1.groupsOf(await it1.idOf(email))).toEqual(['everyone', name].sort());
@@ -84,8 +84,8 @@ describe('POST /users/bulk/invite: who may', () => {
     ['good input', { emails: ['x@example.com'] }],
   ])('403: a member learns nothing, with %s (A1, HTTP-2)', async (_, body) => {
     for (const client of [member, await member.token()]) {
-      const answer = await refused(client, body);
-      expect([answer.status, answer.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
+      const response = await refused(client, body);
+      expect([response.status, response.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
     }
   });
 
@@ -93,12 +93,12 @@ describe('POST /users/bulk/invite: who may', () => {
     const other = await it1.app.member(it1.admin, 'other@example.com');
     await it1.app.promote(other.userId);
     const gate = holdNext(it1.app.services.db, 'transaction');
-    const answer = it1.invite(it1.fresh(1), undefined, other);
+    const response = it1.invite(it1.fresh(1), undefined, other);
     await gate.arrived;
     await it1.app.demote(other.userId);
     const before = untouched();
     gate.open();
-    expect([(await answer).status, untouched()]).toEqual([403, before]);
+    expect([(await response).status, untouched()]).toEqual([403, before]);
   });
 
   it('429: after 60 requests to invite in a minute, by one person (ERR-24)', async () => {
@@ -123,8 +123,8 @@ describe('POST /users/bulk/invite: who may', () => {
       'Content-Type: application/json',
       `Content-Length: ${body.length}`,
     ];
-    const { answers } = await sendRaw(it1.app, requestText(`POST /api/v1${path} HTTP/1.1`, headers, body));
-    expect(answers.map(({ status }) => status)).toEqual([200]);
+    const { answers: responses } = await sendRaw(it1.app, requestText(`POST /api/v1${path} HTTP/1.1`, headers, body));
+    expect(responses.map(({ status }) => status)).toEqual([200]);
     expect(it1.mailTo(emails[0] ?? '').raw).not.toContain('evil');
   });
 });
@@ -151,7 +151,7 @@ describe('POST /users/bulk/invite and /users/:id/resend-invite: where it cannot 
    * Calls both routes with valid and invalid input, input that is not JSON and none at all, for existing and unknown
    * users.
    */
-  async function everyCall(client: Client): Promise<readonly Answer[]> {
+  async function everyCall(client: Client): Promise<readonly TestResponse[]> {
     const headers = { 'content-type': 'application/json' };
     return Promise.all([
       client.post(path, { emails: ['x@example.com'] }),
@@ -189,11 +189,11 @@ describe('POST /users/bulk/invite and /users/:id/resend-invite: where it cannot 
   it('403: a member, and a token without the scope, before any of that (HTTP-2, HTTP-3)', async () => {
     const admin = await open({ accountType: 'individual' }, {});
     const member = await app?.member(admin, 'grace@example.com');
-    for (const answer of member ? await everyCall(member) : []) {
-      expect([answer.status, answer.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
+    for (const response of member ? await everyCall(member) : []) {
+      expect([response.status, response.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
     }
-    for (const answer of await everyCall(await admin.token({ scopes: ['user:read'] }))) {
-      expect([answer.status, answer.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
+    for (const response of await everyCall(await admin.token({ scopes: ['user:read'] }))) {
+      expect([response.status, response.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
     }
   });
 });

@@ -14,9 +14,9 @@ describe('POST /users/bulk/invite: what it takes', () => {
   /** Sends what is refused, and makes sure that it left nothing: no row, no mail. */
   async function refused(body: unknown, client = it1.admin) {
     const [rows, asked] = [storedRows(it1.app), it1.mail.asked.length];
-    const answer = await client.post('/users/bulk/invite', body);
+    const response = await client.post('/users/bulk/invite', body);
     expect([storedRows(it1.app), it1.mail.asked.length]).toEqual([rows, asked]);
-    return answer;
+    return response;
   }
 
   it('200: one person and one mail for an address in five spellings, each of them twice (N3, INVITE-4, USER-9)', async () => {

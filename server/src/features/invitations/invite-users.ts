@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Write } from '../../access/confirmation.ts';
 import { ApiError, refuseScope } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idsOrNone, messageAnswer } from '../../http/schemas.ts';
+import { idsOrNone, messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { announceGivenBack } from '../addresses/public.ts';
@@ -51,7 +51,7 @@ export const inviteUsers = endpoint({
   precondition: requireInviting,
   body,
   errorMessages: [409],
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, body: { emails, groupIds }, origin }) {
     const startedMs = performance.now();
     // Rule: INVITE-16.

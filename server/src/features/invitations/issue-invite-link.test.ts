@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
 import { tokenIn } from '../../../test/support/mail-server.ts';
 import {
-  type Answer,
   type Client,
   type Json,
   organization,
   password,
   TestApp,
+  type TestResponse,
 } from '../../../test/support/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { routes } from '../../routes.gen.ts';
@@ -24,7 +24,7 @@ describe('POST /users/:id/invite-link', () => {
   afterAll(() => it1.close());
 
   const linkFor = (id: string, client: Client = it1.admin) => client.post(`/users/${id}/invite-link`);
-  const tokenOf = ({ body }: Answer): string => body.link.split('#token=')[1];
+  const tokenOf = ({ body }: TestResponse): string => body.link.split('#token=')[1];
   async function created(): Promise<Json> {
     count += 1;
     return (await it1.admin.post('/users', { fullName: 'New Comer', email: `new-${count}@example.com` })).body;

@@ -48,8 +48,8 @@ describe('POST /users/:id/resend-invite', () => {
 
   it('200: 16 at once leave one link that works (INVITE-22, LINK-3)', async () => {
     const { email, userId } = await it1.guest();
-    const answers = await Promise.all(Array.from({ length: 16 }, () => it1.resend(userId)));
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 200));
+    const responses = await Promise.all(Array.from({ length: 16 }, () => it1.resend(userId)));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 200));
     const verdicts = await Promise.all(it1.mail.mailsTo(email).map((mail) => it1.verdict(tokenIn(mail))));
     expect(verdicts.sort((a, b) => a - b)).toEqual([400, ...Array.from({ length: 16 }, () => 410)]);
     expect(await it1.list(`?search=${email}`)).toHaveLength(1);

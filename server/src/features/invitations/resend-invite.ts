@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 import { makeInvitations, requireInviting, sendInvitations } from './public.ts';
@@ -18,7 +18,7 @@ export const resendInvite = endpoint({
   tool: { name: 'resend_invite', title: 'Send an invitation again' },
   precondition: requireInviting,
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { id }, origin }) {
     const startedMs = performance.now();
     const { orgId, userId } = caller;

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, settleLeavers } from '../leavers/public.ts';
+import { notifyAdministrators, reviewForDeleted, reviewResponse, settleLeavers } from '../leavers/public.ts';
 import { removePerson, requirePerson } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
@@ -16,7 +16,7 @@ export const revokeInvitation = endpoint({
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: reviewAnswer },
+  response: { 200: reviewResponse },
   async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
     const review = await write(async (tx) => {

@@ -21,7 +21,7 @@ const namedMax = 20;
 const settingNames = { oidc: 'single sign-on', smtp: 'mail' } as const;
 
 /** Field that a response to a demotion or a deletion has. Rule: LEAVER-4. */
-export const reviewAnswer = z.object({
+export const reviewResponse = z.object({
   message: z.string(),
   needsReview: needsReview
     .optional()

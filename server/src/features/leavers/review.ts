@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 
 /**
  * Things that stay active without the user who created them and may know their secrets, as returned. Rule: LEAVER-4.
  */
 export const needsReview = z.object({
-  serviceClients: z.array(z.object({ clientId: idAnswer, name: z.string(), createdAt: timestamp })),
-  webhooks: z.array(z.object({ id: idAnswer, url: z.string(), createdAt: timestamp })),
+  serviceClients: z.array(z.object({ clientId: idResponse, name: z.string(), createdAt: timestamp })),
+  webhooks: z.array(z.object({ id: idResponse, url: z.string(), createdAt: timestamp })),
   settings: z.array(z.object({ name: z.enum(['oidc', 'smtp']), updatedAt: timestamp })),
 });
 

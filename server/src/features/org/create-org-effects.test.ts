@@ -8,9 +8,9 @@ describe('what POST /org leaves behind', () => {
   let requestId: string | null;
   beforeAll(async () => {
     app = await TestApp.start({}, undefined, { isHashDear: true });
-    const answer = await app.nobody.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
-    created = answer.body;
-    requestId = answer.headers.get('x-request-id');
+    const response = await app.nobody.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
+    created = response.body;
+    requestId = response.headers.get('x-request-id');
     admin = await app.signIn(organization.contactEmail);
   });
   // Looks for the password and for every token in all files and in the log (PASSWORD-6, STORE-8).
@@ -56,8 +56,8 @@ describe('what POST /org leaves behind', () => {
     expect(rows[0]?.user_id).toBe(admin.userId);
     const hash = rows[0]?.password_hash ?? '';
     expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
-    const answers = [created, (await admin.get('/org')).body, (await admin.get(`/users/${admin.userId}`)).body];
-    const shown = JSON.stringify([answers, await app.events(), await app.audit()]);
+    const responses = [created, (await admin.get('/org')).body, (await admin.get(`/users/${admin.userId}`)).body];
+    const shown = JSON.stringify([responses, await app.events(), await app.audit()]);
     for (const secret of [password, hash, 'argon2']) expect(shown).not.toContain(secret);
   });
 

@@ -34,11 +34,11 @@ describe('POST /org, more than once', () => {
       ...organization,
       contactEmail: `ada${place}@example.com`,
     }));
-    const answers = await Promise.all(bodies.map((body) => app.nobody.post('/org', body)));
+    const responses = await Promise.all(bodies.map((body) => app.nobody.post('/org', body)));
     expect(hashing.asked).toBe(parallel);
-    const [winner, ...others] = answers.filter(({ status }) => status === 200);
+    const [winner, ...others] = responses.filter(({ status }) => status === 200);
     expect(others).toEqual([]);
-    const refused = answers.filter(({ status }) => status === 409);
+    const refused = responses.filter(({ status }) => status === 409);
     expect(refused).toHaveLength(parallel - 1);
     for (const { body } of refused) expect(body.error.code).toBe('CONFLICT');
 
@@ -76,17 +76,17 @@ describe('POST /org, more than once', () => {
       { raw: new Uint8Array([0xff, 0xfe]), headers: { 'content-type': 'application/json' } },
     ];
     for (const attempt of attempts) {
-      const answer = await app.nobody.call('POST', '/org', attempt);
-      expect(answer).toMatchObject({ status: 409, body: { error: { code: 'CONFLICT' } } });
-      expect(answer.body.error).not.toHaveProperty('details');
+      const response = await app.nobody.call('POST', '/org', attempt);
+      expect(response).toMatchObject({ status: 409, body: { error: { code: 'CONFLICT' } } });
+      expect(response.body.error).not.toHaveProperty('details');
     }
   });
 
   it('409: later ones are cheap, no password is hashed for them (ORG-13)', async () => {
     await app.setUp();
     const hashing = gateHashing(app, 0);
-    const answers = await Promise.all(Array.from({ length: 200 }, () => app.nobody.post('/org', organization)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([409]));
+    const responses = await Promise.all(Array.from({ length: 200 }, () => app.nobody.post('/org', organization)));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([409]));
     expect(hashing.asked).toBe(0);
     expect(await app.events()).toHaveLength(2);
   });

@@ -11,9 +11,9 @@ describe('POST /org refuses', () => {
   afterAll(() => app.close());
 
   async function refusedFields(body: unknown): Promise<string[]> {
-    const answer = await app.nobody.post('/org', body);
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'VALIDATION_ERROR' } } });
-    return answer.body.error.details.map(({ field }: { field: string }) => field);
+    const response = await app.nobody.post('/org', body);
+    expect(response).toMatchObject({ status: 400, body: { error: { code: 'VALIDATION_ERROR' } } });
+    return response.body.error.details.map(({ field }: { field: string }) => field);
   }
 
   const long = 'x'.repeat(256);

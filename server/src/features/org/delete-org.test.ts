@@ -3,12 +3,12 @@ import { onePixel } from '../../../test/support/made-pictures.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { neutral } from '../../../test/support/sign-in.ts';
 import {
-  type Answer,
   type Client,
   type Json,
   organization,
   password,
   TestApp,
+  type TestResponse,
 } from '../../../test/support/test-app.ts';
 import { addressOf } from '../../http/endpoint.ts';
 import { isUpload } from '../../http/media.ts';
@@ -92,7 +92,7 @@ describe('A7: after DELETE /org', () => {
   afterAll(() => app.close());
 
   /** A call that would be let through, were the organization there. */
-  function knock(client: Client, { method, path, body, root }: (typeof routes)[number]): Promise<Answer> {
+  function knock(client: Client, { method, path, body, root }: (typeof routes)[number]): Promise<TestResponse> {
     const target = `${root ? '/' : ''}${path.replace(/:\w+/g, callers['member']?.userId ?? anId)}`;
     if (isUpload(body)) return client.upload(target, new Uint8Array(onePixel()));
     const status = { status: 'configured' };
@@ -105,12 +105,12 @@ describe('A7: after DELETE /org', () => {
   it.each(personal.map((route) => [`${route.method} ${addressOf(route)}`, route] as const))(
     '401: %s, by session and token of administrator and member (ORG-26, AUTH-24)',
     async (_, route) => {
-      const answers = await Promise.all(Object.values(callers).map((client) => knock(client, route)));
+      const responses = await Promise.all(Object.values(callers).map((client) => knock(client, route)));
       const message = 'The token is not valid';
       const error = route.isMcp
         ? { jsonrpc: '2.0', id: null, error: { code: -32_000, message, data: { code: 'TOKEN_INVALID' } } }
         : { message, error: { code: 'TOKEN_INVALID', message } };
-      expect(answers.map(neutral)).toEqual(answers.map(() => ({ status: 401, body: error })));
+      expect(responses.map(neutral)).toEqual(responses.map(() => ({ status: 401, body: error })));
       expect(storedRows(app)).toEqual(before);
     },
   );

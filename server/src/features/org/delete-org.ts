@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
 import { deletedOrganization } from './org.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
@@ -17,7 +17,7 @@ export const deleteOrg = endpoint({
   response: {
     200: z.object({
       message: z.string(),
-      data: z.object({ _id: idAnswer, isDeleted: z.boolean(), deletedByUser: idAnswer, updatedAt: timestamp }),
+      data: z.object({ _id: idResponse, isDeleted: z.boolean(), deletedByUser: idResponse, updatedAt: timestamp }),
     }),
   },
   async handle(services, { caller, write, origin }) {

@@ -18,9 +18,9 @@ describe('GET /org/onboarding-status', () => {
     expect(await admin.get(path)).toMatchObject({ status: 200, body: { status: 'notConfigured' } });
     for (const status of ['configured', 'skipped', 'notConfigured']) {
       await admin.put(path, { status });
-      const answer = await member.get(path);
-      expect([answer.status, answer.body]).toEqual([200, { status }]);
-      expect(answer.headers.get('cache-control')).toBe('no-store');
+      const response = await member.get(path);
+      expect([response.status, response.body]).toEqual([200, { status }]);
+      expect(response.headers.get('cache-control')).toBe('no-store');
     }
   });
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { refuseInput } from '../../base/errors.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { domainOf, emailAddress, emailAnswer } from '../../text/email-address.ts';
-import { addressAnswer, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { domainOf, emailAddress, emailResponse } from '../../text/email-address.ts';
+import { addressResponse, clearableAddress, clearableText, storedAddress } from '../../text/plain-text.ts';
 import type { StoredOrganization } from './org.ts';
 
 /** Fields of the organization that can be changed; absent ones stay. Rules: ORG-20, ORG-24. */
@@ -25,14 +25,14 @@ export const orgChangeBody = z.object({
 export type OrgChange = z.output<typeof orgChangeBody>;
 
 /** Changed fields in the response: those that were given. Rule: ORG-21. */
-export const orgChangeAnswer = z.object({
+export const orgChangeResponse = z.object({
   message: z.string(),
   data: z.object({
-    _id: idAnswer,
-    contactEmail: emailAnswer.optional(),
+    _id: idResponse,
+    contactEmail: emailResponse.optional(),
     registeredName: z.string().nullable().optional(),
     shortName: z.string().nullable().optional(),
-    permanentAddress: addressAnswer.nullable().optional(),
+    permanentAddress: addressResponse.nullable().optional(),
     updatedAt: timestamp,
   }),
 });

@@ -1,26 +1,26 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { domainOf, emailAnswer } from '../../text/email-address.ts';
-import { addressAnswer, storedAddress, toAddress } from '../../text/plain-text.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { domainOf, emailResponse } from '../../text/email-address.ts';
+import { addressResponse, storedAddress, toAddress } from '../../text/plain-text.ts';
 
 /** Progress of setting up the organization. Rule: ORG-28. */
 export const onboardingStatus = z.enum(['notConfigured', 'configured', 'skipped']);
 
 /** The organization record as it goes out. Rule: ORG-18. */
 export const organizationRecord = z.object({
-  _id: idAnswer,
+  _id: idResponse,
   slug: z.string(),
   registeredName: z.string().optional(),
   shortName: z.string().optional(),
   domain: z.string(),
-  contactEmail: emailAnswer,
+  contactEmail: emailResponse,
   accountType: z.enum(['individual', 'business']),
   phoneNumber: z.string().optional(),
-  permanentAddress: addressAnswer.optional(),
+  permanentAddress: addressResponse.optional(),
   onBoardingStatus: onboardingStatus,
   isDeleted: z.boolean(),
-  deletedByUser: idAnswer.optional(),
+  deletedByUser: idResponse.optional(),
   createdAt: timestamp,
   updatedAt: timestamp,
 });
@@ -96,7 +96,7 @@ export interface OrganizationProfile {
   readonly registeredName: string | null;
   readonly shortName: string | null;
   readonly phoneNumber: string | null;
-  readonly permanentAddress?: z.output<typeof addressAnswer> | null | undefined;
+  readonly permanentAddress?: z.output<typeof addressResponse> | null | undefined;
 }
 
 /** The row of a new organization. Rule: ORG-3. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, organization, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const home = { addressLine1: '12 St James Square', city: 'London', country: 'United Kingdom', postCode: 'SW1Y 4JH' };
 /** Calls PATCH or PUT, which do the same. */
@@ -89,8 +89,8 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     const before = await record();
     const toldBefore = await told();
     app.clock.advance(1_000);
-    const answer = await change(admin, method, body);
-    expect([answer.status, answer.body.data]).toEqual([200, { _id: before._id, updatedAt: before.updatedAt }]);
+    const response = await change(admin, method, body);
+    expect([response.status, response.body.data]).toEqual([200, { _id: before._id, updatedAt: before.updatedAt }]);
     expect(await record()).toEqual(before);
     expect(await told()).toEqual(toldBefore);
   });
@@ -172,8 +172,8 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
   });
 
   it.each(['null', '[]', '"x"', '7', 'true'])('400: the body is %s', async (raw) => {
-    const answer = await admin.call(method, '/org', { raw, headers: { 'content-type': 'application/json' } });
-    expect([answer.status, answer.body.error.details[0].field]).toEqual([400, 'body']);
+    const response = await admin.call(method, '/org', { raw, headers: { 'content-type': 'application/json' } });
+    expect([response.status, response.body.error.details[0].field]).toEqual([400, 'body']);
   });
 
   it('401, 403: no one, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
@@ -181,7 +181,7 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     const wish = { shortName: 'Mine' };
     const other = await admin.token({ scopes: ['org:read', 'org:admin'] });
     const membersToken = await member.token();
-    const tries: Answer[] = [];
+    const tries: TestResponse[] = [];
     for (const client of [app.nobody, member, membersToken, other]) tries.push(await change(client, method, wish));
     expect(tries.map(({ status, body }) => [status, body.error.code])).toEqual([
       [401, 'UNAUTHORIZED'],
@@ -197,8 +197,8 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
 
   it('200: many changes of different fields at once lose nothing', async () => {
     const wishes = [{ shortName: 'A' }, { registeredName: 'B Ltd' }, { permanentAddress: { city: 'C' } }];
-    const answers = await Promise.all(wishes.map((wish) => change(admin, method, wish)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    const responses = await Promise.all(wishes.map((wish) => change(admin, method, wish)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await record()).toMatchObject(Object.assign({}, ...wishes));
   });
 });

@@ -7,7 +7,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { appendEvents } from '../../outbox/outbox.ts';
 import type { Services } from '../../services.ts';
 import { auditedOrganization } from './org.ts';
-import { applyOrgChange, type OrgChange, orgChangeAnswer, orgChangeBody } from './org-change.ts';
+import { applyOrgChange, type OrgChange, orgChangeBody, orgChangeResponse } from './org-change.ts';
 import { selectOrganization, updateOrganization } from './org-store.ts';
 
 interface Edit extends ForCaller {
@@ -16,7 +16,7 @@ interface Edit extends ForCaller {
 }
 
 const body = orgChangeBody.optional();
-const response = { 200: orgChangeAnswer };
+const response = { 200: orgChangeResponse };
 
 /** Changes the given fields, and writes the event; with no fields given, nothing happens. Rules: ORG-21, ORG-22. */
 async function edit(services: Services, { caller, write, body: change = {}, origin }: Edit) {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plain } from '../../../test/support/made-pictures.ts';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const none = { errorMessage: 'User picture not found' };
 const picture = async (colour: string) => new Uint8Array(await plain(40, 30, colour).png().toBuffer());
 
 /** Expects the headers of every response with or without a picture. */
-function expectPrivate({ headers }: Answer): void {
+function expectPrivate({ headers }: TestResponse): void {
   expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
 }
 
@@ -23,26 +23,26 @@ describe('GET /users/dp and /org/logo', () => {
   afterAll(() => app.close());
 
   it('200: without a picture the answer says so, in JSON (PICTURE-3)', async () => {
-    const answer = await member.get('/users/dp');
-    expect([answer.status, answer.body]).toEqual([200, none]);
-    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
-    expectPrivate(answer);
+    const response = await member.get('/users/dp');
+    expect([response.status, response.body]).toEqual([200, none]);
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expectPrivate(response);
   });
 
   it('204: without a logo there is nothing (PICTURE-6)', async () => {
-    const answer = await member.get('/org/logo');
-    expect([answer.status, answer.bytes.length, answer.headers.get('content-type')]).toEqual([204, 0, null]);
-    expectPrivate(answer);
+    const response = await member.get('/org/logo');
+    expect([response.status, response.bytes.length, response.headers.get('content-type')]).toEqual([204, 0, null]);
+    expectPrivate(response);
     const head = await member.call('HEAD', '/org/logo');
     expect([head.status, head.bytes.length]).toEqual([204, 0]);
   });
 
   it("200: the caller's own picture, as it was stored, and HEAD tells of it (PICTURE-2)", async () => {
     const stored = await member.upload('/users/dp', await picture('red'));
-    const answer = await member.get('/users/dp');
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
-    expect(answer.bytes.equals(stored.bytes)).toBe(true);
-    expectPrivate(answer);
+    const response = await member.get('/users/dp');
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+    expect(response.bytes.equals(stored.bytes)).toBe(true);
+    expectPrivate(response);
     const head = await member.call('HEAD', '/users/dp');
     expect([head.status, head.bytes.length, head.headers.get('content-type')]).toEqual([200, 0, 'image/jpeg']);
     expect(head.headers.get('content-length')).toBe(String(stored.bytes.length));
@@ -54,10 +54,10 @@ describe('GET /users/dp and /org/logo', () => {
     const stored = await admin.upload('/org/logo', await picture('blue'));
     const token = await member.token({ scopes: ['org:read'] });
     for (const client of [admin, member, token]) {
-      const answer = await client.get('/org/logo');
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
-      expect(answer.bytes.equals(stored.bytes)).toBe(true);
-      expectPrivate(answer);
+      const response = await client.get('/org/logo');
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+      expect(response.bytes.equals(stored.bytes)).toBe(true);
+      expectPrivate(response);
     }
     expect((await admin.get('/users/dp')).body).toEqual(none);
   });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { pictureAnswer } from './picture.ts';
+import { pictureResponse } from './picture.ts';
 import { selectPicture } from './picture-store.ts';
 
 /** Rules: PICTURE-2, PICTURE-3. */
@@ -10,7 +10,7 @@ export const getDisplayPicture = endpoint({
   tag: 'Pictures',
   summary: "Get the caller's own picture",
   policy: { who: 'member', scope: 'user:read' },
-  response: { 200: z.union([pictureAnswer, z.object({ errorMessage: z.string() })]) },
+  response: { 200: z.union([pictureResponse, z.object({ errorMessage: z.string() })]) },
   async handle({ db }, { caller: { userId } }) {
     return (await selectPicture(db.read, userId)) ?? { errorMessage: 'User picture not found' };
   },
@@ -23,7 +23,7 @@ export const getLogo = endpoint({
   tag: 'Pictures',
   summary: "Get the organization's logo",
   policy: { who: 'member', scope: 'org:read' },
-  response: { 200: pictureAnswer, 204: z.undefined() },
+  response: { 200: pictureResponse, 204: z.undefined() },
   async handle({ db }, { caller: { orgId } }) {
     return (await selectPicture(db.read, orgId)) ?? undefined;
   },

@@ -1,10 +1,10 @@
-import { bytesAnswer, uploadedFile } from '../../http/media.ts';
+import { bytesResponse, uploadedFile } from '../../http/media.ts';
 
 /** The media type of every stored picture. Rule: PICTURE-13. */
 export const pictureType = 'image/jpeg';
 
 /** A picture in a response. */
-export const pictureAnswer = bytesAnswer(pictureType);
+export const pictureResponse = bytesResponse(pictureType);
 
 /** A picture in a request. Rule: PICTURE-8. */
 export const pictureBody = uploadedFile();

@@ -3,7 +3,7 @@ import type { ForCaller } from '../../access/confirmation.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer } from '../../http/schemas.ts';
+import { idResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { auditedPicture } from './picture.ts';
 import { clearPicture, selectPicture } from './picture-store.ts';
@@ -31,7 +31,7 @@ export const removeDisplayPicture = endpoint({
   tag: 'Pictures',
   summary: "Remove the caller's own picture",
   policy: { who: 'member', scope: 'user:write' },
-  response: { 200: z.object({ userId: idAnswer, orgId: idAnswer, pic: z.null(), mimeType: z.null() }) },
+  response: { 200: z.object({ userId: idResponse, orgId: idResponse, pic: z.null(), mimeType: z.null() }) },
   async handle(services, { caller, write, origin }) {
     const { userId, orgId } = caller;
     await remove(services, { caller, write, ownerId: userId, origin });
@@ -46,7 +46,7 @@ export const removeLogo = endpoint({
   tag: 'Pictures',
   summary: "Remove the organization's logo",
   policy: { who: 'admin', scope: 'org:write' },
-  response: { 200: z.object({ orgId: idAnswer, logo: z.null(), logoUrl: z.null(), mimeType: z.null() }) },
+  response: { 200: z.object({ orgId: idResponse, logo: z.null(), logoUrl: z.null(), mimeType: z.null() }) },
   async handle(services, { caller, write, origin }) {
     const { orgId } = caller;
     await remove(services, { caller, write, ownerId: orgId, origin });

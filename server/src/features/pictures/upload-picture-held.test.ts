@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { onePixel } from '../../../test/support/made-pictures.ts';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const picture = new Uint8Array(onePixel());
 
@@ -37,13 +37,13 @@ describe('an upload whose sender ends while the picture is worked on (AUTH-27, S
       return compressed;
     };
     Object.assign(app.services, { pictures: { compress } });
-    const answer = client.upload(path, picture);
+    const response = client.upload(path, picture);
     await made;
     Object.assign(app.services, { pictures: compressor });
     await act();
     const before = await pictures();
     steps.emit('release');
-    const { status, body } = await answer;
+    const { status, body } = await response;
     const after = await pictures();
     return { status, code: body.error?.code, isStored: JSON.stringify(after) !== JSON.stringify(before) };
   }
@@ -96,7 +96,7 @@ describe('an upload whose sender ends while the picture is worked on (AUTH-27, S
   });
 
   it('of two at once the one that is stored last stays, whole', async () => {
-    let first: Answer | undefined;
+    let first: TestResponse | undefined;
     const { status } = await uploadAround(sender, '/users/dp', async () => {
       first = await sender.upload('/users/dp', new Uint8Array(onePixel()));
     });

@@ -2,12 +2,12 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jpegMarkers, noise, onePixel, plain } from '../../../test/support/made-pictures.ts';
 import { diskError, watchStatements } from '../../../test/support/statement-watch.ts';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const imageBytesLimit = 102_400;
 const fresh = (bytes: Buffer) => new Uint8Array(bytes);
 const made = async (colour: string) => fresh(await plain(40, 30, colour).png().toBuffer());
-const code = ({ status, body }: Answer) => [status, body.error?.code];
+const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
 let app: TestApp;
 let admin: Client;
@@ -113,7 +113,7 @@ describe.each([
       [await admin.put(path), [400, 'VALIDATION_ERROR']],
       [await admin.put(path, { file: 'x' }), [415, 'UNSUPPORTED_MEDIA_TYPE']],
     ] as const;
-    for (const [answer, expected] of refused) expect(code(answer)).toEqual(expected);
+    for (const [response, expected] of refused) expect(code(response)).toEqual(expected);
     expect(await whole()).toEqual(before);
   });
 
@@ -127,9 +127,9 @@ describe.each([
         const stop = watchStatements((sql) => {
           if (point.test(sql)) throw diskError(failure);
         });
-        const answer = await admin.upload(path, sent);
+        const response = await admin.upload(path, sent);
         stop();
-        expect([...code(answer), answer.headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
+        expect([...code(response), response.headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
         expect(await whole()).toEqual(before);
       }
       expect((await admin.upload(path, sent)).status).toBe(201);
@@ -182,7 +182,7 @@ describe('who may upload what', () => {
     const picture = await member.upload('/users/dp', await made('red'));
     const logo = await admin.upload('/org/logo', await made('blue'));
     const service = app.service();
-    const answers = [
+    const responses = [
       await admin.get('/users'),
       await admin.get('/users?page=1'),
       await admin.get('/users/fetch/with-groups'),
@@ -192,7 +192,7 @@ describe('who may upload what', () => {
       await service.get(`/users/internal/${member.userId}`),
       await admin.get('/org'),
     ];
-    for (const { status, text } of answers) {
+    for (const { status, text } of responses) {
       expect(status).toBe(200);
       for (const { bytes } of [picture, logo]) expect(text).not.toContain(bytes.toString('base64').slice(0, 12));
       expect(text).not.toMatch(/"(pic|picture|profilePicture|logo|logoUrl|mimeType)"/);

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
-import { auditedPicture, pictureAnswer, pictureBody, pictureType } from './picture.ts';
+import { auditedPicture, pictureBody, pictureResponse, pictureType } from './picture.ts';
 import { selectPicture, upsertPicture } from './picture-store.ts';
 
 interface Upload extends ForCaller {
@@ -12,7 +12,7 @@ interface Upload extends ForCaller {
   readonly origin: Origin;
 }
 
-const response = { 201: pictureAnswer };
+const response = { 201: pictureResponse };
 
 /** Stores what becomes of an uploaded picture, in place of the one before. Rules: PICTURE-8 to PICTURE-17. */
 async function store(services: Services, { caller, write, bytes, ownerId, origin }: Upload): Promise<Uint8Array> {

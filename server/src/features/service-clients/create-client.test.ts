@@ -95,8 +95,8 @@ describe('POST /service-clients', () => {
     ['nothing', undefined],
   ])('400: %s, and nothing is made (SERVICE-7, SERVICE-8)', async (_, body) => {
     const before = await stored();
-    const answer = await admin.post(path, body);
-    expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+    const response = await admin.post(path, body);
+    expect([response.status, response.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(await stored()).toBe(before);
   });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import { registerClient } from './public.ts';
 import { clientWish } from './service-client.ts';
 
@@ -14,7 +14,7 @@ export const createClient = endpoint({
   body: clientWish,
   response: {
     201: z.object({
-      clientId: idAnswer,
+      clientId: idResponse,
       clientSecret: z.string(),
       name: z.string(),
       scopes: z.array(z.string()),

@@ -133,8 +133,8 @@ describe('DELETE /service-clients/:clientId', () => {
     await admin.delete(`/personal-access-tokens/${token.tokenId}`);
     const before = (await app.audit()).length;
     for (const id of [absent, clientId, admin.userId, theirs.clientId]) {
-      const answer = await admin.delete(path(id));
-      expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
+      const response = await admin.delete(path(id));
+      expect([response.status, response.body.error.code]).toEqual([404, 'NOT_FOUND']);
     }
     expect((await app.audit()).length).toBe(before);
   });

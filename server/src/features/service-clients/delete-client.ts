@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { endClient } from './public.ts';
 
 /** Rule: SERVICE-10. */
@@ -11,7 +11,7 @@ export const deleteClient = endpoint({
   summary: 'End a service, and every token that it got',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ clientId: id }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { clientId }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {

@@ -106,13 +106,13 @@ describe('POST /oauth2/introspect: what is good', () => {
   it('200: asked as a form or as JSON, by Basic or in the body (SERVICE-15, SERVICE-17)', async () => {
     const token = admin.credential ?? '';
     const inBody = { client_id: service.clientId, client_secret: service.clientSecret };
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       formTo(app)(path, { token }, basic(service)),
       formTo(app)(path, { token, ...inBody }),
       app.nobody.post(path, { token }, { headers: basic(service) }),
       app.nobody.post(path, { token, ...inBody }),
     ]);
-    expect(answers.map(({ status, body }) => [status, body.active])).toEqual(answers.map(() => [200, true]));
+    expect(responses.map(({ status, body }) => [status, body.active])).toEqual(responses.map(() => [200, true]));
   });
 
   it('tells what is left of scopes that the instance grants no more (SCOPE-9, SERVICE-19)', async () => {
@@ -204,8 +204,8 @@ describe('POST /oauth2/introspect: what is not', () => {
       'x'.repeat(8_193),
       'x'.repeat(10_000),
     ];
-    const answers = await Promise.all(values.map(said));
-    expect(answers).toEqual(values.map(() => inactive));
+    const responses = await Promise.all(values.map(said));
+    expect(responses).toEqual(values.map(() => inactive));
     expect((await app.with(pair.refreshToken).post('/userAccount/refresh/token')).status).toBe(200);
   });
 
@@ -270,14 +270,14 @@ describe('POST /oauth2/introspect: who may not ask', () => {
     const token = admin.credential ?? '';
     const scoped = await issuedTo(app, service);
     const bearer = (value: string | null) => formTo(app)(path, { token }, { authorization: `Bearer ${value}` });
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       formTo(app)(path, { token }),
       formTo(app)(path, { token }, basic({ ...service, clientSecret: 'wrong' })),
       bearer(scoped.credential),
       bearer(token),
       bearer(app.service(['TOKEN_INTROSPECT']).credential),
     ]);
-    for (const { status, body, headers } of answers) {
+    for (const { status, body, headers } of responses) {
       const challenge = headers.get('www-authenticate');
       expect([status, body.error, challenge]).toEqual([401, 'invalid_client', 'Basic realm="latchkey"']);
     }

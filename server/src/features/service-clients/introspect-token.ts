@@ -14,7 +14,7 @@ import { findToken } from '../tokens/public.ts';
 import { clientHeaders, tokenBody } from './client-credentials.ts';
 import { findServiceToken, requireClient } from './public.ts';
 
-const answer = z.object({
+const response = z.object({
   active: z.boolean(),
   scope: z.string().optional().describe('Separated by spaces; a session has none, and is not bound by any'),
   client_id: z.string().optional(),
@@ -25,11 +25,11 @@ const answer = z.object({
   orgId: z.string().optional(),
   tokenType: z.enum(['oauth', 'session', 'scoped']).optional(),
 });
-type Answer = z.output<typeof answer>;
+type Introspection = z.output<typeof response>;
 
-const inactive: Answer = { active: false };
+const inactive: Introspection = { active: false };
 
-function personAnswer(held: CredentialRecord, { clock, config, tokenUses }: Services): Answer {
+function userResponse(held: CredentialRecord, { clock, config, tokenUses }: Services): Introspection {
   const nowMs = clock.now();
   const principal = validate(held, nowMs);
   // Rule: CRED-9. A service that learns that it is valid lets its owner in.
@@ -41,7 +41,7 @@ function personAnswer(held: CredentialRecord, { clock, config, tokenUses }: Serv
   return { ...common, tokenType: 'oauth', scope: [...principal.scopes].join(' '), client_id: `pat-system:${orgId}` };
 }
 
-function serviceAnswer({ clientId, scopes, expiresAtMs }: ServicePrincipal, { config }: Services): Answer {
+function serviceResponse({ clientId, scopes, expiresAtMs }: ServicePrincipal, { config }: Services): Introspection {
   // A name with a space in it would be read as two that were never granted.
   const scope = [...scopes].filter((name) => !name.includes(' ')).join(' ');
   const exp = Math.floor(expiresAtMs / second);
@@ -50,7 +50,7 @@ function serviceAnswer({ clientId, scopes, expiresAtMs }: ServicePrincipal, { co
 }
 
 /** Returns the present state of a token, as its next verification would find it. */
-async function describeToken(services: Services, token: string): Promise<Answer> {
+async function describeToken(services: Services, token: string): Promise<Introspection> {
   const { config, clock } = services;
   const header = `Bearer ${token}`;
   const proveService = scopedTokenReader({
@@ -62,7 +62,7 @@ async function describeToken(services: Services, token: string): Promise<Answer>
   try {
     const hash = hashCredential(readBearer(header, config.displayPrefixes));
     const held = (await findToken(services, hash)) ?? (await findSession(services, hash));
-    return held ? personAnswer(held, services) : serviceAnswer(await proveService(header), services);
+    return held ? userResponse(held, services) : serviceResponse(await proveService(header), services);
   } catch (error) {
     // A token that verification would reject is not active, and the reason is not disclosed (RFC 7662, section 2.2).
     if (error instanceof ApiError && error.status === 401) return inactive;
@@ -81,7 +81,7 @@ export const introspectToken = endpoint({
   isOAuth: true,
   headers: clientHeaders,
   body: tokenBody,
-  response: { 200: answer },
+  response: { 200: response },
   async handle(services, { headers, body }) {
     const client = await requireClient(services, headers.authorization, body);
     if (!client.scopes.includes('TOKEN_INTROSPECT')) throw new ApiError('introspectionNotAllowed');

@@ -148,9 +148,9 @@ describe('POST /oauth2/token', () => {
     const expected = { error: 'invalid_request', error_description: expect.stringContaining(`did you mean ${meant}?`) };
     const fields = { ...grant, [name]: 'EVENTS_READ' };
     const asJson = () => app.nobody.post(path, fields, { headers: basic(service) });
-    for (const answer of [await formTo(app)(path, fields, basic(service)), await asJson()]) {
-      expect([answer.status, answer.body]).toEqual([400, expected]);
-      expect(answer.body.error_description).toMatch(describable);
+    for (const response of [await formTo(app)(path, fields, basic(service)), await asJson()]) {
+      expect([response.status, response.body]).toEqual([400, expected]);
+      expect(response.body.error_description).toMatch(describable);
     }
   });
 
@@ -210,7 +210,7 @@ describe('POST /oauth2/token', () => {
     const { clientId, clientSecret } = service;
     const authorize = (value: string) => formTo(app)(path, grant, { authorization: value });
     const pair = (text: string) => authorize(`Basic ${Buffer.from(text).toString('base64')}`);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       askToken(app, { clientId, clientSecret: 'wrong' }),
       askToken(app, { clientId, clientSecret: '' }),
       askToken(app, { clientId, clientSecret: clientSecret.toUpperCase() }),
@@ -243,7 +243,7 @@ describe('POST /oauth2/token', () => {
       app.nobody.post(path, { ...grant, client_id: clientId, client_secret: 'wrong' }),
       formTo(app)(`${path}?client_id=${clientId}&client_secret=${clientSecret}`, grant),
     ]);
-    const told = answers.map(({ status, text, headers }) => {
+    const told = responses.map(({ status, text, headers }) => {
       return JSON.stringify([status, text, headers.get('www-authenticate'), headers.get('cache-control')]);
     });
     const body = '{"error":"invalid_client","error_description":"The client is unknown, or its secret is wrong"}';

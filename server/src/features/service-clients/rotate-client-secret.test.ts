@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdNext } from '../../../test/support/gates.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { askToken, issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { toTimestamp } from '../../base/clock.ts';
 
 let app: TestApp;
@@ -14,9 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const rotate = ({ clientId }: { clientId: string }, body?: unknown, by = admin): Promise<Answer> =>
+const rotate = ({ clientId }: { clientId: string }, body?: unknown, by = admin): Promise<TestResponse> =>
   by.post(`/service-clients/${clientId}/rotate`, body);
-const withSecret = ({ clientId }: RegisteredService, { body }: Answer) => ({ clientId, ...body });
+const withSecret = ({ clientId }: RegisteredService, { body }: TestResponse) => ({ clientId, ...body });
 const statusFor = async (service: RegisteredService) => (await askToken(app, service)).status;
 const listed = async ({ clientId }: RegisteredService) =>
   (await admin.get('/service-clients')).body.clients.find((one: Json) => one.clientId === clientId);
@@ -30,10 +30,10 @@ describe('POST /service-clients/:clientId/rotate', () => {
     const old = await registerService(admin);
     const other = await registerService(admin);
     const [token, othersToken] = [await issuedTo(app, old), await issuedTo(app, other)];
-    const answer = await rotate(old, body);
-    expect([answer.status, answer.body]).toEqual([200, { clientSecret: expect.stringMatching(/^lks_[\w-]{43}$/) }]);
-    expect(answer.headers.get('cache-control')).toBe('no-store');
-    expect([await statusFor(old), await statusFor(withSecret(old, answer)), await statusFor(other)]).toEqual([
+    const response = await rotate(old, body);
+    expect([response.status, response.body]).toEqual([200, { clientSecret: expect.stringMatching(/^lks_[\w-]{43}$/) }]);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect([await statusFor(old), await statusFor(withSecret(old, response)), await statusFor(other)]).toEqual([
       401, 200, 200,
     ]);
     expect([(await token.get('/events')).status, (await othersToken.get('/events')).status]).toEqual([401, 200]);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { hour, toTimestamp } from '../../base/clock.ts';
 import { Secret } from '../../base/secret.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import { plainText } from '../../text/plain-text.ts';
 
 /** Lifetime of a token of a service. Rule: SERVICE-12. */
@@ -46,12 +46,12 @@ export function mintRawClientSecret(): Secret {
 
 /** A service client as it goes out, without its secret. Rule: SERVICE-9. */
 export const clientRecord = z.object({
-  clientId: idAnswer,
+  clientId: idResponse,
   name: z.string(),
   scopes: z.array(z.string()),
   createdAt: timestamp,
   lastUsedAt: timestamp.nullable().describe('When it last got a token'),
-  createdBy: idAnswer.nullable().describe('The user who created it; null: the operator'),
+  createdBy: idResponse.nullable().describe('The user who created it; null: the operator'),
   creatorIsAdministrator: z
     .boolean()
     .nullable()

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptSignIn } from '../../../test/support/sign-in.ts';
-import { type Answer, password, TestApp } from '../../../test/support/test-app.ts';
+import { password, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { clearSlowDown } from '../sign-in/public.ts';
 
 const email = 'ada@example.com';
 const minute = 60_000;
 
-function seconds(answer: Answer): number {
-  return Number(answer.headers.get('retry-after'));
+function seconds(response: TestResponse): number {
+  return Number(response.headers.get('retry-after'));
 }
 
 describe('failed sign-ins slow further ones down', () => {
@@ -18,7 +18,7 @@ describe('failed sign-ins slow further ones down', () => {
   });
   afterEach(() => app.close());
 
-  function from(address: string, given = 'Wrong-Horse-7', person = email): Promise<Answer> {
+  function from(address: string, given = 'Wrong-Horse-7', person = email): Promise<TestResponse> {
     return attemptSignIn(app, { email: person, password: given, headers: { 'x-forwarded-for': address } });
   }
 

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attemptSignIn, beginSignIn, claimsOf, neutral } from '../../../test/support/sign-in.ts';
-import { type Answer, type Client, password, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, password, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const email = 'ada@example.com';
 const path = '/userAccount/authenticate';
@@ -105,18 +105,18 @@ describe('POST /userAccount/authenticate', () => {
       { email: 'gone@example.com', password },
       { email: noPassword.email, password },
     ];
-    const answers: Answer[] = [];
-    for (const attempt of attempts) answers.push(await attemptSignIn(app, attempt));
+    const responses: TestResponse[] = [];
+    for (const attempt of attempts) responses.push(await attemptSignIn(app, attempt));
     passwords.matches = matches;
-    for (const answer of answers) {
-      expect(neutral(answer)).toEqual({
+    for (const response of responses) {
+      expect(neutral(response)).toEqual({
         status: 401,
         body: {
           message: 'The credentials are not valid',
           error: { code: 'UNAUTHORIZED', message: 'The credentials are not valid' },
         },
       });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
     }
     // Each costs one comparison, so that timing reveals none of them.
     expect(compared).toBe(attempts.length);
@@ -156,9 +156,13 @@ describe('POST /userAccount/authenticate', () => {
     const wrong = [undefined, '', 'x', `${head}.${forged}.${signature}`, `${none}.${claims}.`, `${head}.${claims}`];
     for (const value of wrong) {
       const headers: Record<string, string> = value === undefined ? {} : { 'x-session-token': value };
-      const answer = await app.nobody.post(path, { method: 'password', credentials: { password }, email }, { headers });
-      expect(answer, value).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
+      const response = await app.nobody.post(
+        path,
+        { method: 'password', credentials: { password }, email },
+        { headers },
+      );
+      expect(response, value).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
     }
   });
 

@@ -11,7 +11,7 @@ import {
 } from '../../../test/support/recovery.ts';
 import { attemptSignIn, claimsOf, neutral } from '../../../test/support/sign-in.ts';
 import { stepsOf } from '../../../test/support/sign-in-desk.ts';
-import { type Answer, type Client, type Json, password, type TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, password, type TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { day } from '../../base/clock.ts';
 
 const path = '/userAccount/password/reset';
@@ -246,7 +246,7 @@ describe('POST /userAccount/password/reset', () => {
     });
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const guess = (address: string, currentPassword = wrong) => change(member, { currentPassword }, from(address));
-    const signIn = (address: string, given: string): Promise<Answer> =>
+    const signIn = (address: string, given: string): Promise<TestResponse> =>
       attemptSignIn(app, { email, password: given, headers: from(address) });
 
     it('429 after five, for the right password too, and at the sign-in as well', async () => {

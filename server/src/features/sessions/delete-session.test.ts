@@ -30,8 +30,8 @@ describe('DELETE /userAccount/sessions/:id', () => {
     const otherId = await idOf(other);
     const { body: refreshed } = await app.with(other.refreshToken).post('/userAccount/refresh/token');
     const rows = (await app.audit()).length;
-    const answer = await app.with(mine.accessToken).delete(`${path}/${otherId.toUpperCase()}`);
-    expect(answer).toMatchObject({ status: 200, body: { message: 'Session ended' } });
+    const response = await app.with(mine.accessToken).delete(`${path}/${otherId.toUpperCase()}`);
+    expect(response).toMatchObject({ status: 200, body: { message: 'Session ended' } });
     for (const pair of [other, refreshed]) {
       expect(await app.with(pair.accessToken).get('/org')).toMatchObject(expired);
       expect(await app.with(pair.refreshToken).post('/userAccount/refresh/token')).toMatchObject(expired);
@@ -85,8 +85,8 @@ describe('DELETE /userAccount/sessions/:id', () => {
   it('403: a personal access token, whatever its scopes (AUTH-32)', async () => {
     const mine = await signIn();
     const token = await app.with(mine.accessToken).token();
-    const answer = await token.delete(`${path}/${await idOf(mine)}`);
-    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'FORBIDDEN' } } });
+    const response = await token.delete(`${path}/${await idOf(mine)}`);
+    expect(response).toMatchObject({ status: 403, body: { error: { code: 'FORBIDDEN' } } });
     expect((await app.with(mine.accessToken).get('/org')).status).toBe(200);
   });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { openTimes } from './public.ts';
 import { endSession } from './session-store.ts';
 
@@ -16,7 +16,7 @@ export const deleteSession = endpoint({
   boundedBy: 'ends what there is',
   costs: 'nothing',
   params: z.object({ id }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { id: sessionId }, origin }) {
     const { userId, orgId } = caller;
     await write(async (tx) => {

@@ -8,7 +8,7 @@ import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { sessionsEndedMail } from '../../mail/notice-letters.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
@@ -90,7 +90,7 @@ export const deleteUserSession = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'revoke_user_session', title: 'End one session of a user' },
   params: z.object({ id: ofUser, sessionId: id.describe('Of the session') }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { id: userId, sessionId }, origin }) {
     await end(services, { caller, write, userId, sessionId, origin });
     return { message: 'Session ended' };

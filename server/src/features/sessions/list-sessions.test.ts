@@ -38,21 +38,21 @@ describe('GET /userAccount/sessions', () => {
     const startedMs = app.clock.now();
     app.clock.advance(minute);
     const second = await signIn(email, '2001:db8::7');
-    const answer = await app.with(second.accessToken).get(path);
-    expect(answer.status).toBe(200);
+    const response = await app.with(second.accessToken).get(path);
+    expect(response.status).toBe(200);
     const id = expect.stringMatching(/^[a-f0-9]{24}$/);
     const at = (ms: number) => ({
       createdAt: iso(ms),
       lastActiveAt: iso(ms),
       expiresAt: iso(wholeSecond(ms) + 30 * day),
     });
-    expect(answer.body).toEqual({
+    expect(response.body).toEqual({
       sessions: [
         { id, isCurrent: true, network: '2001:db8::7', ...at(startedMs + minute) },
         { id, isCurrent: false, network: '127.0.0.1', ...at(startedMs) },
       ],
     });
-    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('cache-control')).toBe('no-store');
     expect((await listed(client)).map(({ isCurrent }) => isCurrent)).toEqual([false, true]);
   });
 

@@ -4,7 +4,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer, listQuery, timestamp } from '../../http/schemas.ts';
+import { id, idResponse, listQuery, timestamp } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { openTimes } from './public.ts';
 import { sessionEndMs } from './session-pair-actions.ts';
@@ -14,7 +14,7 @@ const response = {
   200: z.object({
     sessions: z.array(
       z.object({
-        id: idAnswer,
+        id: idResponse,
         isCurrent: z.boolean().describe('Whether this request was made in it'),
         network: z.string().nullable().describe('The address that it began from; null: not known'),
         createdAt: timestamp.describe('When the user signed in'),

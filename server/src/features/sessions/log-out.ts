@@ -3,7 +3,7 @@ import type { SessionPrincipal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { endEverySignIn } from './session-end-actions.ts';
 import { endSession } from './session-store.ts';
 
@@ -36,7 +36,7 @@ export const logOut = endpoint({
         .meta({ examples: [false] }),
     })
     .optional(),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, body, origin }) {
     const { userId, orgId } = caller;
     await services.db.transaction(async (tx) => {

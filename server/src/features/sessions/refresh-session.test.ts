@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimsOf } from '../../../test/support/sign-in.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { hashCredential, Secret } from '../../base/secret.ts';
 import { encryptionWith, makeEncryptionKey } from '../../keys/encryption.ts';
 import { pruneSessions } from './public.ts';
@@ -29,14 +29,14 @@ describe('POST /userAccount/refresh/token', () => {
   });
   afterAll(() => app.close());
 
-  const refresh = (token: string): Promise<Answer> => app.with(token).post(path);
+  const refresh = (token: string): Promise<TestResponse> => app.with(token).post(path);
   const tokensOf = async (accessToken: string) => {
     const { db } = app.services;
     const own = db.read.selectFrom('session_tokens').where('hash', '=', hashCredential(accessToken));
     const { session_id: id } = await own.select('session_id').executeTakeFirstOrThrow();
     return db.read.selectFrom('session_tokens').where('session_id', '=', id).selectAll().execute();
   };
-  const look = (token: string): Promise<Answer> => app.with(token).get('/org');
+  const look = (token: string): Promise<TestResponse> => app.with(token).get('/org');
 
   it('200: the user and the next pair; the access token so far goes on (AUTH-14, AUTH-15)', async () => {
     const { body: first } = await app.signInTokens(email);
@@ -66,10 +66,10 @@ describe('POST /userAccount/refresh/token', () => {
     const { body: first } = await app.signInTokens(email);
     const atOnce = await Promise.all(Array.from({ length: 32 }, () => refresh(first.refreshToken)));
     app.clock.advance(10 * second - 1);
-    const answers = [...atOnce, await refresh(first.refreshToken), await refresh(first.refreshToken)];
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    const [pair] = answers.map(({ body }) => body);
-    for (const { body } of answers) expect(body).toEqual(pair);
+    const responses = [...atOnce, await refresh(first.refreshToken), await refresh(first.refreshToken)];
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    const [pair] = responses.map(({ body }) => body);
+    for (const { body } of responses) expect(body).toEqual(pair);
     expect((await look(pair.accessToken)).status).toBe(200);
     expect(await tokensOf(pair.accessToken)).toHaveLength(4);
     const { body: next } = await refresh(pair.refreshToken);
@@ -240,9 +240,9 @@ describe('POST /userAccount/refresh/token', () => {
     const [head, claims, signature] = first.refreshToken.split('.');
     const signedByUs = await app.services.keys.signInternal(claimsOf(first.refreshToken));
     for (const token of ['x', `${head}.${claims}.`, `${head}.${claims}.${signature}=`, `lkpat_${first.refreshToken}`]) {
-      const answer = await refresh(token);
-      expect(answer, token).toMatchObject(invalid);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
+      const response = await refresh(token);
+      expect(response, token).toMatchObject(invalid);
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="latchkey", error="invalid_token"');
     }
     // The same claims signed by our own key are the same token; other claims are a token that was never issued.
     expect(signedByUs.expose()).toBe(first.refreshToken);

@@ -8,11 +8,11 @@ import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer } from '../../http/schemas.ts';
+import { idResponse } from '../../http/schemas.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import { suspiciousSignInMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
 import { isRefreshRecorded, type StoredRefreshToken, validateRefresh } from './session.ts';
@@ -36,7 +36,13 @@ export const refreshSession = endpoint({
   boundedBy: 'refresh',
   response: {
     200: z.object({
-      user: z.object({ _id: idAnswer, userId: idAnswer, orgId: idAnswer, email: emailAnswer, fullName: z.string() }),
+      user: z.object({
+        _id: idResponse,
+        userId: idResponse,
+        orgId: idResponse,
+        email: emailResponse,
+        fullName: z.string(),
+      }),
       accessToken: z.string(),
       refreshToken: z.string(),
     }),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { otherCode, SignInDesk } from '../../../test/support/sign-in-desk.ts';
-import type { Answer } from '../../../test/support/test-app.ts';
+import type { TestResponse } from '../../../test/support/test-app.ts';
 
 const minute = 60_000;
 const email = 'ada@example.com';
@@ -16,7 +16,7 @@ function from(address: string) {
 }
 
 /** Tries to sign in from an address. */
-async function tryFrom(address: string, method: string, secret: string): Promise<Answer> {
+async function tryFrom(address: string, method: string, secret: string): Promise<TestResponse> {
   const headers = { ...from(address), 'x-session-token': await desk.begin(email) };
   const body = { method, credentials: { [method]: secret } };
   return desk.app.nobody.post('/userAccount/authenticate', body, { headers });
@@ -53,10 +53,10 @@ describe('POST /userAccount/login/otp/generate with RATE_LIMIT on', () => {
         { email: place % 2 === 0 ? email : 'eve@example.com' },
         { headers: from(address) },
       );
-    const answers = await Promise.all(Array.from({ length: 64 }, (_, place) => ask('198.51.100.7', place)));
+    const responses = await Promise.all(Array.from({ length: 64 }, (_, place) => ask('198.51.100.7', place)));
     await desk.settled();
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
-    const refused = answers.filter(({ status }) => status === 429);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(60);
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(4);
     expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await ask('198.51.100.8', 0)).status).toBe(200);

@@ -187,7 +187,7 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
       const early = await app.nobody.post(path, { email: 'ada@example.com' });
       await app.setUp();
       const later = await app.nobody.post(path, { email: 'ada@example.com' });
-      for (const answer of [early, later]) expect(answer).toMatchObject({ status: 200, body: { message } });
+      for (const response of [early, later]) expect(response).toMatchObject({ status: 200, body: { message } });
       await app.services.background.close();
       expect(await app.services.db.read.selectFrom('mailed_codes').selectAll().execute()).toEqual([]);
     } finally {
@@ -225,10 +225,10 @@ describe('every way of being wrong at signing in by code or password', () => {
       ['ada@example.com', 'oidc', 'x'],
       ['ada@example.com', 'OTP', '123456'],
     ];
-    const answers: Json[] = [];
-    for (const way of ways) answers.push(neutral(await desk.signIn(...way)));
+    const responses: Json[] = [];
+    for (const way of ways) responses.push(neutral(await desk.signIn(...way)));
     const text = 'The credentials are not valid';
     const same = { status: 401, body: { message: text, error: { code: 'UNAUTHORIZED', message: text } } };
-    expect(answers).toEqual(ways.map(() => same));
+    expect(responses).toEqual(ways.map(() => same));
   });
 });

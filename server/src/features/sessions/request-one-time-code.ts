@@ -4,7 +4,7 @@ import type { Origin } from '../../base/origin.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { oneTimeCodeMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -66,7 +66,7 @@ export const requestOneTimeCode = endpoint({
       .describe('The header of this name in the answer of initAuth: the code is then good for that sign-in alone'),
   }),
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { headers, body: { email }, origin: asked }) {
     const signIn = await readSignInSecret(services, headers['x-session-token'], email);
     const work = (origin: Origin) => sendCode(services, { email, signIn, origin });

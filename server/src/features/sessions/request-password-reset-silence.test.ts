@@ -3,7 +3,13 @@ import { MailServer, tokenIn } from '../../../test/support/mail-server.ts';
 import { forget, mailedToken, resetWith, startWithMail } from '../../../test/support/recovery.ts';
 import { neutral } from '../../../test/support/sign-in.ts';
 import { watchStatements } from '../../../test/support/statement-watch.ts';
-import { type Answer, type Client, type Json, organization, type TestApp } from '../../../test/support/test-app.ts';
+import {
+  type Client,
+  type Json,
+  organization,
+  type TestApp,
+  type TestResponse,
+} from '../../../test/support/test-app.ts';
 import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
@@ -42,7 +48,7 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
   }
 
   /** All of an answer but what differs from request to request. */
-  function shown({ status, headers, text }: Answer): Json {
+  function shown({ status, headers, text }: TestResponse): Json {
     const told = Object.fromEntries(headers);
     return { status, text, headers: { ...told, date: '', 'x-request-id': '' } };
   }
@@ -169,10 +175,10 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
       app.nobody.post(path, { email: person }, { headers: { 'x-forwarded-for': address } });
 
     it('200: a person gets three mails in 20 minutes, and beyond that none, in silence (PASSWORD-7)', async () => {
-      const answers: Answer[] = [];
-      for (let place = 0; place < 5; place += 1) answers.push(await from(`198.51.100.${place}`));
+      const responses: TestResponse[] = [];
+      for (let place = 0; place < 5; place += 1) responses.push(await from(`198.51.100.${place}`));
       await settled();
-      expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+      expect(new Set(responses.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
       expect(await links()).toHaveLength(3);
       // Other networks are not blocked by that.
       await from('198.51.100.1', 'ada@example.com');

@@ -41,8 +41,8 @@ describe('POST /userAccount/password/forgot', () => {
 
   it('200: mails a link to the page for a new password, valid for 20 minutes and one use (MAIL-5, PASSWORD-7, PASSWORD-8)', async () => {
     await restart({ FRONTEND_URL: 'https://id.example.com/app' });
-    const answer = await app.nobody.post(path, { email }, { headers: { 'x-forwarded-host': 'evil.test' } });
-    expect(answer).toMatchObject({ status: 200, body: { message: neutralText } });
+    const response = await app.nobody.post(path, { email }, { headers: { 'x-forwarded-host': 'evil.test' } });
+    expect(response).toMatchObject({ status: 200, body: { message: neutralText } });
     const mail = await mails.mailTo(email);
     expect(mail).toMatchObject({
       to: [email],

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Organization } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { passwordResetMail } from '../../mail/templates.ts';
 import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
@@ -61,7 +61,7 @@ export const requestPasswordReset = endpoint({
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { body: { email }, origin }) {
     await behindAnswer(services, origin, {
       what: 'recovery of a password',

@@ -96,11 +96,11 @@ describe('the password at POST /userAccount/password/reset/token (N9)', () => {
     const secret = 'Never-To-Be-Told-7';
     const { text } = await resetWith(app, await mailedToken({ app, mails }, email), secret);
     const admin = app.with((await app.signInTokens(email, secret)).body.accessToken);
-    const answers = [text];
+    const responses = [text];
     for (const path of ['/users', '/users/fetch/with-groups', '/org', '/users?search=ada']) {
-      answers.push((await admin.get(path)).text);
+      responses.push((await admin.get(path)).text);
     }
-    const shown = JSON.stringify([answers, mails.mails, await app.events(), await app.audit(), app.logLines]);
+    const shown = JSON.stringify([responses, mails.mails, await app.events(), await app.audit(), app.logLines]);
     expect(shown).not.toMatch(/Never-To-Be-Told|argon2/);
   });
 });

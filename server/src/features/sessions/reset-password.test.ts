@@ -73,8 +73,8 @@ describe('POST /userAccount/password/reset/token', () => {
   it('200: with revokeTokens the tokens end too (SESSION-2)', async () => {
     const [token, others] = [await member.token(), await admin.token()];
     const before = (await app.audit()).length;
-    const answer = await app.with(await mailed()).post(path, { password: chosen, revokeTokens: true });
-    expect(answer).toMatchObject({ status: 200, body: { data: 'password reset' } });
+    const response = await app.with(await mailed()).post(path, { password: chosen, revokeTokens: true });
+    expect(response).toMatchObject({ status: 200, body: { data: 'password reset' } });
     expect(await token.get('/org')).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_REVOKED' } } });
     expect((await others.get('/org')).status).toBe(200);
     const rows = (await app.audit()).slice(before).filter(({ action }) => action !== 'password.reset-requested');

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { clearSlowDown } from '../sign-in/public.ts';
 
 /** Rule: SESSION-10. */
@@ -15,7 +15,7 @@ export const unblockUser = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   tool: { name: 'unblock_user', title: 'Lift the sign-in slow-down of a user', destructive: false },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { id: userId }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {

@@ -5,7 +5,7 @@ import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import type { Services } from '../../services.ts';
-import { describeMailSettings, describeOidcSettings, mailSettingsAnswer, oidcSettingsAnswer } from './public.ts';
+import { describeMailSettings, describeOidcSettings, mailSettingsResponse, oidcSettingsResponse } from './public.ts';
 import { updateConfirmed } from './setting-store.ts';
 
 interface Confirming extends ForCaller<SessionPrincipal> {
@@ -34,7 +34,7 @@ export const confirmMailSettings = endpoint({
   tag: 'Settings',
   summary: 'Confirm the stored mail settings as they are, so that they need no review when whoever set them leaves',
   policy: { who: 'admin', sessionOnly: true },
-  response: { 200: mailSettingsAnswer },
+  response: { 200: mailSettingsResponse },
   async handle(services, { caller, write, origin }) {
     await reauthorize(services, 'smtp', { caller, write, origin });
     return describeMailSettings(services);
@@ -49,7 +49,7 @@ export const confirmOidcSettings = endpoint({
   summary:
     'Confirm the stored provider of single sign-on as it is, so that it needs no review when whoever set it leaves',
   policy: { who: 'admin', sessionOnly: true },
-  response: { 200: oidcSettingsAnswer },
+  response: { 200: oidcSettingsResponse },
   async handle(services, { caller, write, origin }) {
     await reauthorize(services, 'oidc', { caller, write, origin });
     return describeOidcSettings(services);

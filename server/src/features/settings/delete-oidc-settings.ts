@@ -4,7 +4,7 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { dependsOn } from '../sign-in/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
@@ -41,7 +41,7 @@ export const deleteOidcSettings = endpoint({
   tag: 'Settings',
   summary: 'Forget the stored provider of single sign-on',
   policy: { who: 'admin', scope: 'org:admin' },
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, origin }) {
     let isDone = false;
     while (!isDone) isDone = await forget(services, { caller, write, origin });

@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { describeOidcSettings, oidcSettingsAnswer } from './public.ts';
+import { describeOidcSettings, oidcSettingsResponse } from './public.ts';
 
 /** Rules: AUDIT-4, AUDIT-5, AUTH-48, AUTH-58. */
 export const getOidcSettings = endpoint({
@@ -8,6 +8,6 @@ export const getOidcSettings = endpoint({
   tag: 'Settings',
   summary: 'Show the provider of single sign-on; the client secret is never shown',
   policy: { who: 'admin', scope: 'org:admin' },
-  response: { 200: oidcSettingsAnswer },
+  response: { 200: oidcSettingsResponse },
   handle: (services) => describeOidcSettings(services),
 });

@@ -145,7 +145,7 @@ export function oidcSettingsReader(parts: ReaderParts): () => Promise<OidcSettin
 }
 
 /** Mail settings as they go out: all but the password. Rule: AUDIT-5. */
-export const mailSettingsAnswer = z.object({
+export const mailSettingsResponse = z.object({
   configured: z.boolean(),
   source: z
     .enum(['configuration', 'stored'])
@@ -169,7 +169,7 @@ export async function describeMailSettings({
   db,
   config,
   mail,
-}: Pick<Services, 'db' | 'config' | 'mail'>): Promise<z.output<typeof mailSettingsAnswer>> {
+}: Pick<Services, 'db' | 'config' | 'mail'>): Promise<z.output<typeof mailSettingsResponse>> {
   const makers = toMakers(await selectSettingMakers(db.read, 'smtp'));
   const hasStored = makers.updatedBy !== null;
   const settings = await mail.settings();
@@ -193,7 +193,7 @@ export async function describeMailSettings({
 }
 
 /** Settings of single sign-on as they go out: all but the secret. Rule: AUDIT-5. */
-export const oidcSettingsAnswer = z.object({
+export const oidcSettingsResponse = z.object({
   configured: z.boolean(),
   source: z
     .enum(['configuration', 'stored'])
@@ -214,7 +214,7 @@ export async function describeOidcSettings({
   db,
   config,
   oidc,
-}: Pick<Services, 'db' | 'config' | 'oidc'>): Promise<z.output<typeof oidcSettingsAnswer>> {
+}: Pick<Services, 'db' | 'config' | 'oidc'>): Promise<z.output<typeof oidcSettingsResponse>> {
   const makers = toMakers(await selectSettingMakers(db.read, 'oidc'));
   const hasStored = makers.updatedBy !== null;
   const settings = (await oidc.client())?.settings;

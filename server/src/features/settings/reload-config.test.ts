@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const path = '/users/updateAppConfig';
 const wrongSecret = 'short-but-secret';
@@ -33,7 +33,7 @@ async function audited(): Promise<Json[]> {
   return (await app.audit()).filter(({ action }) => action === 'config.reloaded');
 }
 
-function expectRefused({ status, body }: Answer, variable: string): void {
+function expectRefused({ status, body }: TestResponse, variable: string): void {
   const message = `The new configuration is not valid, and the old one stays: ${variable} is not valid; see the log`;
   expect({ status, body }).toEqual({
     status: 400,
@@ -44,15 +44,15 @@ function expectRefused({ status, body }: Answer, variable: string): void {
 describe('POST /users/updateAppConfig', () => {
   it('200: reads the file anew and answers the three URLs and nothing else (SERVICE-6, CONFIG-12, CONFIG-26)', async () => {
     const own = { authBackend: 'https://id.example.net', communicationBackend: 'https://id.example.net' };
-    const answered = {
+    const responded = {
       message: 'Configuration updated successfully',
       config: { ...own, frontendUrl: 'https://id.example.net' },
     };
-    expect(await service.post(path)).toMatchObject({ status: 200, body: answered });
+    expect(await service.post(path)).toMatchObject({ status: 200, body: responded });
     const frontend = { BASE_URL: 'https://id.example.net', FRONTEND_URL: 'https://www.example.net/' };
     write(frontend);
     const { body } = await service.post(path, {});
-    expect(body).toEqual({ ...answered, config: { ...own, frontendUrl: 'https://www.example.net' } });
+    expect(body).toEqual({ ...responded, config: { ...own, frontendUrl: 'https://www.example.net' } });
     write({
       ...frontend,
       AUTH_BACKEND_URL: 'https://auth.example.net',
@@ -116,9 +116,9 @@ describe('POST /users/updateAppConfig', () => {
     async (_, spoil, variable) => {
       const before = app.services.config;
       spoil();
-      const answer = await service.post(path);
-      expectRefused(answer, variable);
-      for (const told of [directory, 'CONFIG_HOME', wrongSecret]) expect(answer.text).not.toContain(told);
+      const response = await service.post(path);
+      expectRefused(response, variable);
+      for (const told of [directory, 'CONFIG_HOME', wrongSecret]) expect(response.text).not.toContain(told);
       expect(app.services.config).toBe(before);
       expect(await audited()).toEqual([]);
       const reasons = app.logLines.map((line) => JSON.parse(line)).filter(({ reason }) => reason !== undefined);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MailServer } from '../../../test/support/mail-server.ts';
 import { secondConnection } from '../../../test/support/second-connection.ts';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';
@@ -245,9 +245,9 @@ describe('PUT /settings/smtp', () => {
     const narrow = await admin.token({ scopes: ['org:write', 'user:invite'] });
     const wide = await admin.token();
     const callers = [member, await member.token(), narrow, wide, app.nobody, app.service(['FETCH_CONFIG'])];
-    const answers: Answer[] = [];
-    for (const caller of callers) answers.push(await caller.put(path, { host: 'evil.example.com' }));
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 401, 401]);
+    const responses: TestResponse[] = [];
+    for (const caller of callers) responses.push(await caller.put(path, { host: 'evil.example.com' }));
+    expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403, 401, 401]);
     // Mail with links to every account would go to the bearer of the token.
     expect((await wide.put(path, wish)).body.error.code).toBe('FORBIDDEN');
     expect(content()).toBe(before);

@@ -13,7 +13,7 @@ import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { auditedMailSettings } from './audited-settings.ts';
-import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsAnswer } from './public.ts';
+import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsResponse } from './public.ts';
 import { storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
 
@@ -76,7 +76,7 @@ interface Input extends ForCaller<SessionPrincipal> {
   readonly origin: Origin;
 }
 
-async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsAnswer>> {
+async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsResponse>> {
   const { caller, write, body: wish, origin } = input;
   // Mail goes to public addresses with and without TLS.
   requireOutbound('body.host', { protocol: 'https:', hostname: wish.host }, services.config.outboundNetworks);
@@ -109,6 +109,6 @@ export const setMailSettings = endpoint({
   summary: 'Set the mail server; takes effect at once. SMTP_URL of the configuration takes precedence',
   policy: { who: 'admin', sessionOnly: true },
   body,
-  response: { 200: mailSettingsAnswer },
+  response: { 200: mailSettingsResponse },
   handle: set,
 });

@@ -14,7 +14,7 @@ import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { requireGroups } from '../groups/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
-import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsAnswer } from './public.ts';
+import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsResponse } from './public.ts';
 import { storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
 
@@ -63,7 +63,7 @@ interface Input extends ForCaller<SessionPrincipal> {
   readonly origin: Origin;
 }
 
-async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsAnswer>> {
+async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsResponse>> {
   const { caller, write, body: wish, origin } = input;
   requireOutbound('body.issuer', new URL(wish.issuer), services.config.outboundNetworks);
   const { db, encryption, clock } = services;
@@ -97,6 +97,6 @@ export const setOidcSettings = endpoint({
     'Set the provider of single sign-on; takes effect at once. OIDC_ISSUER of the configuration takes precedence',
   policy: { who: 'admin', sessionOnly: true },
   body,
-  response: { 200: oidcSettingsAnswer },
+  response: { 200: oidcSettingsResponse },
   handle: set,
 });

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 
 /** Who answers for stored settings, as it goes out. Rule: LEAVER-10. */
 export const makersAnswer = z.object({
-  updatedBy: idAnswer.nullable().describe('Who stored the settings; null: none are stored'),
+  updatedBy: idResponse.nullable().describe('Who stored the settings; null: none are stored'),
   updatedAt: timestamp.nullable(),
-  confirmedBy: idAnswer.nullable().describe('The administrator who confirmed them since; null: none'),
+  confirmedBy: idResponse.nullable().describe('The administrator who confirmed them since; null: none'),
   needsReview: z
     .boolean()
     .describe('Whether who confirmed them, or else who set them or gave their secret, is no administrator any more'),

@@ -6,7 +6,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { testMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { emailResponse } from '../../text/email-address.ts';
 
 /** Sends the mail and returns the server's response; throws `testMailFailed` with the server's message. */
 async function send({ db, mail }: Services, to: string): Promise<string> {
@@ -37,7 +37,7 @@ export const testMailSettings = endpoint({
   response: {
     200: z.object({
       message: z.string(),
-      to: emailAnswer,
+      to: emailResponse,
       response: z.string().describe('The response of the server'),
     }),
   },

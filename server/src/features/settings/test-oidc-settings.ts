@@ -1,6 +1,6 @@
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageAnswer } from '../../http/schemas.ts';
+import { messageResponse } from '../../http/schemas.ts';
 import { OidcError } from '../../oidc/oidc.ts';
 import { hiddenReason } from '../../outbound/address-guard.ts';
 
@@ -11,7 +11,7 @@ export const testOidcSettings = endpoint({
   tag: 'Settings',
   summary: 'Fetch the metadata of the provider of single sign-on, and report what is wrong',
   policy: { who: 'admin', scope: 'org:admin' },
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, origin }) {
     const { oidc, limits } = services;
     const { orgId, userId } = caller;

@@ -15,9 +15,9 @@ describe('GET /orgAuthConfig/authMethods', () => {
     const app = await TestApp.start();
     try {
       const admin = await app.setUp();
-      const answer = await admin.get(path);
-      expect(answer).toMatchObject({ status: 200 });
-      expect(answer.body).toEqual({ authMethods: stepsOf(['password']) });
+      const response = await admin.get(path);
+      expect(response).toMatchObject({ status: 200 });
+      expect(response.body).toEqual({ authMethods: stepsOf(['password']) });
     } finally {
       await app.close();
     }

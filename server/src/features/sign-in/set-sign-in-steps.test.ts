@@ -25,9 +25,9 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
     [stepsOf(['otp'], ['password'])],
     [stepsOf(['oidc', 'password'], ['otp'])],
   ])('200: %j, and initAuth offers the first step (AUTH-5, AUTH-46)', async (authMethod) => {
-    const answer = await set(authMethod);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({ message, authMethod });
+    const response = await set(authMethod);
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({ message, authMethod });
     expect(await shown()).toEqual(authMethod);
     const { body } = await desk.app.nobody.post('/userAccount/initAuth');
     expect(body.allowedMethods).toEqual(authMethod[0]?.allowedMethods.map(({ type }) => type));
@@ -150,11 +150,11 @@ describe('steps that would lock everyone out (AUTH-47)', () => {
     const mail = { host: '127.0.0.1', port: 2525, security: 'none', from: 'no-reply@example.com' };
     expect((await admin.put('/settings/smtp', mail)).status).toBe(200);
     const gate = holdNext(app.services.db, 'transaction');
-    const answer = admin.post(path, { authMethod: stepsOf(['otp']) });
+    const response = admin.post(path, { authMethod: stepsOf(['otp']) });
     await gate.arrived;
     expect((await admin.delete('/settings/smtp')).status).toBe(200);
     gate.open();
-    expect(await answer).toMatchObject(error);
+    expect(await response).toMatchObject(error);
     expect((await admin.get('/orgAuthConfig/authMethods')).body.authMethods).toEqual(stepsOf(['password']));
   });
 

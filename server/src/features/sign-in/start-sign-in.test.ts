@@ -74,13 +74,13 @@ describe('POST /userAccount/initAuth with RATE_LIMIT on', () => {
     const app = await TestApp.start({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' });
     try {
       const from = (address: string) => app.nobody.post(path, {}, { headers: { 'x-forwarded-for': address } });
-      const answers: Awaited<ReturnType<typeof from>>[] = [];
+      const responses: Awaited<ReturnType<typeof from>>[] = [];
       // All at once would be more than a busy machine answers in time.
       for (let group = 0; group < 5; group += 1) {
-        answers.push(...(await Promise.all(Array.from({ length: 61 }, () => from('198.51.100.7')))));
+        responses.push(...(await Promise.all(Array.from({ length: 61 }, () => from('198.51.100.7')))));
       }
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(300);
-      const [refused] = answers.filter(({ status }) => status === 429);
+      expect(responses.filter(({ status }) => status === 200)).toHaveLength(300);
+      const [refused] = responses.filter(({ status }) => status === 429);
       expect(refused?.body.error.code).toBe('RATE_LIMITED');
       expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(refused?.headers.get('ratelimit-limit')).toBe('300');

@@ -13,7 +13,7 @@ export const startSignIn = endpoint({
   path: '/userAccount/initAuth',
   tag: 'Sign-in',
   summary: 'Begin to sign in; the response has the header x-session-token for the next call',
-  answerHeaders: { 'x-session-token': 'The value that the next call has to send back, valid for an hour' },
+  responseHeaders: { 'x-session-token': 'The value that the next call has to send back, valid for an hour' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
   body: z
@@ -47,13 +47,13 @@ export const startSignIn = endpoint({
       exp: iat + signInMs / 1_000,
       ...(body?.email === undefined ? {} : { email: body.email }),
     });
-    const answer = {
+    const response = {
       currentStep: 0,
       allowedMethods,
       message: 'Sign-in begun',
       authProviders: authProviders(config, allowedMethods, id),
       jitEnabled: false,
     };
-    return new WithHeaders(answer, { 'x-session-token': token.expose() });
+    return new WithHeaders(response, { 'x-session-token': token.expose() });
   },
 });

@@ -11,7 +11,7 @@ export const completeOidc = endpoint({
   path: '/userAccount/oidc/callback',
   tag: 'Sign-in',
   summary: 'Return from the provider of single sign-on; redirects the browser to the sign-in page with a ticket',
-  answerHeaders: { location: 'The sign-in page, with #oidc=<ticket>&email=… or #error=…' },
+  responseHeaders: { location: 'The sign-in page, with #oidc=<ticket>&email=… or #error=…' },
   policy: { who: 'anyone', writesBy: 'providerAnswer' },
   boundedBy: 'signInStart',
   headers: z.object({ cookie: z.string().optional() }),

@@ -82,8 +82,8 @@ describe('GET /userAccount/oidc/start', () => {
 
   it('302: each start is another, and none leaves anything in the store (AUTH-56)', async () => {
     const before = storedRows(app);
-    const answers = await Promise.all(Array.from({ length: 10 }, () => start()));
-    const seen = answers.map(({ headers }) => new URL(headers.get('location') ?? '').searchParams);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => start()));
+    const seen = responses.map(({ headers }) => new URL(headers.get('location') ?? '').searchParams);
     for (const name of ['state', 'nonce', 'code_challenge']) {
       expect(new Set(seen.map((given) => given.get(name))).size).toBe(10);
     }
@@ -97,10 +97,10 @@ describe('GET /userAccount/oidc/start', () => {
     ['Referer and Origin', { referer: 'https://evil.example.com/', origin: 'https://evil.example.com' }],
   ])('302: leads back to where configuration says, whatever %s says', async (_, headers) => {
     // A request that may say any Host, which fetch does not let through.
-    const [answer] = (await once(get(app.url + path, { headers }), 'response')) as [IncomingMessage];
-    answer.resume();
-    expect(new URL(answer.headers.location ?? '').searchParams.get('redirect_uri')).toBe(callbackUrl);
-    expect(answer.headers['set-cookie']?.[0]).toContain('Secure');
+    const [response] = (await once(get(app.url + path, { headers }), 'response')) as [IncomingMessage];
+    response.resume();
+    expect(new URL(response.headers.location ?? '').searchParams.get('redirect_uri')).toBe(callbackUrl);
+    expect(response.headers['set-cookie']?.[0]).toContain('Secure');
   });
 
   it('302: for the sign-in named in capitals as well (AUTH-56, HTTP-19)', async () => {
@@ -123,18 +123,18 @@ describe('GET /userAccount/oidc/start', () => {
     ['another name', `?signin=${signInId}`],
   ])('400: for %s instead of a sign-in; no one is sent anywhere (AUTH-56, HTTP-19)', async (_, query) => {
     const asked = provider.requests;
-    const answer = await fetch(app.url + route + query, { redirect: 'manual' });
-    const { error } = (await answer.json()) as Json;
-    expect([answer.status, error.code, answer.headers.get('location')]).toEqual([400, 'VALIDATION_ERROR', null]);
+    const response = await fetch(app.url + route + query, { redirect: 'manual' });
+    const { error } = (await response.json()) as Json;
+    expect([response.status, error.code, response.headers.get('location')]).toEqual([400, 'VALIDATION_ERROR', null]);
     expect(JSON.stringify(error)).toContain('query.signIn');
-    expect(answer.headers.get('set-cookie')).toBeNull();
+    expect(response.headers.get('set-cookie')).toBeNull();
     expect(provider.requests).toBe(asked);
   });
 
   it('302: nothing else in the query changes anything (AUTH-56)', async () => {
     const query = '&redirect_uri=https://evil.example.com&state=mine&nonce=mine&next=//evil.example.com';
-    const answer = await fetch(app.url + path + query, { redirect: 'manual' });
-    expect(answer.headers.get('location')).not.toMatch(/evil|mine/);
+    const response = await fetch(app.url + path + query, { redirect: 'manual' });
+    expect(response.headers.get('location')).not.toMatch(/evil|mine/);
   });
 
   it('302 to the sign-in page where no provider is configured (AUTH-56)', async () => {

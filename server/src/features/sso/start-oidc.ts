@@ -12,7 +12,7 @@ export const startOidc = endpoint({
   path: '/userAccount/oidc/start',
   tag: 'Sign-in',
   summary: 'Go to the provider of single sign-on; a browser is sent there and comes back to the sign-in page',
-  answerHeaders: { location: 'The provider, or the sign-in page with the problem' },
+  responseHeaders: { location: 'The provider, or the sign-in page with the problem' },
   policy: { who: 'anyone' },
   boundedBy: 'signInStart',
   query: z.object({

@@ -10,8 +10,8 @@ import {
   namedMembers,
   requireAllKnown,
   succeeded,
-  teamAnswer,
   teamName,
+  teamResponse,
   toMemberRows,
   toTeamRecord,
   withCreator,
@@ -34,7 +34,7 @@ export const createTeam = endpoint({
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
     members: namedMembers.optional().describe('The caller need not be named'),
   }),
-  response: { 201: teamAnswer },
+  response: { 201: teamResponse },
   async handle(services, { caller, write, body, origin, forwarded }) {
     const backend = {
       method: 'POST',

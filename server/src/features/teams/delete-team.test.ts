@@ -65,9 +65,9 @@ describe('DELETE /teams/:id', () => {
     const connection = await sendBegun(app, `${head}{`);
     await app.demote(other.userId);
     connection.send('}');
-    const { answers } = await connection.until((seen) => seen.answers.length > 0);
+    const { answers: responses } = await connection.until((seen) => seen.answers.length > 0);
     connection.destroy();
-    expect([answers[0]?.status, answers[0]?.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
+    expect([responses[0]?.status, responses[0]?.body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
     expect(await rows(id)).toBe(3);
   });
 });

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { idAnswer } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { idResponse } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { milliseconds } from './team.ts';
 
 /** A user who can be in teams, as returned. Rule: TEAM-14. */
 export const directoryUser = z.object({
-  id: idAnswer,
-  userId: idAnswer,
-  orgId: idAnswer,
+  id: idResponse,
+  userId: idResponse,
+  orgId: idResponse,
   name: z.string(),
-  email: emailAnswer,
+  email: emailResponse,
   isActive: z.boolean().describe('Always true: deleted users are not listed'),
   createdAtTimestamp: milliseconds,
   updatedAtTimestamp: milliseconds,

@@ -4,7 +4,7 @@ import { passOperation } from '../../connector/connector-answers.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { selectMembers } from './member-store.ts';
-import { requireRight, succeeded, teamAnswer, toTeamRecord } from './team.ts';
+import { requireRight, succeeded, teamResponse, toTeamRecord } from './team.ts';
 import { selectTeam } from './team-store.ts';
 
 /** Rules: TEAM-3, TEAM-12, TEAM-20, TEAM-21. */
@@ -18,7 +18,7 @@ export const getTeam = endpoint({
   tool: { name: 'get_team', title: 'Get a team' },
   forwardsCredential: true,
   params: z.object({ id: id.describe('Of the team') }),
-  response: { 200: teamAnswer },
+  response: { 200: teamResponse },
   async handle(services, { caller, params: { id }, forwarded }) {
     const backend = {
       method: 'GET',

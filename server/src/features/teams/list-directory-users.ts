@@ -27,7 +27,7 @@ export const listDirectoryUsers = endpoint({
       method: 'GET',
       path: '/api/v1/entity/user/list',
       query: sentQuery(query),
-      pass: (answer) => passList(answer, 'connectorUsersFailed'),
+      pass: (response) => passList(response, 'connectorUsersFailed'),
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const filter = { orgId: caller.orgId, search: foldedSearch(query) };

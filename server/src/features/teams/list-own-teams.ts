@@ -48,7 +48,7 @@ async function handle(services: Services, { caller, query: asked, forwarded }: A
     method: 'GET',
     path: '/api/v1/entity/user/teams',
     query: sentQuery(asked),
-    pass: (answer) => passList(answer, 'connectorTeamsFailed'),
+    pass: (response) => passList(response, 'connectorTeamsFailed'),
   } satisfies BackendOperation;
   return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
     const filter = {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ApiError, type InputProblem, refuseInput } from '../../base/errors.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
-import { id, idAnswer } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { id, idResponse } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 
 const membersMax = 1_000;
@@ -52,10 +52,10 @@ export const milliseconds = z.int().describe('Milliseconds since 1970');
 
 /** A member of a team, as returned; `id` is that of the user. Rule: TEAM-16. */
 export const memberRecord = z.object({
-  id: idAnswer,
-  userId: idAnswer,
+  id: idResponse,
+  userId: idResponse,
   userName: z.string(),
-  userEmail: emailAnswer,
+  userEmail: emailResponse,
   role: z.enum(roles),
   joinedAt: milliseconds,
   isOwner: z.boolean(),
@@ -63,11 +63,11 @@ export const memberRecord = z.object({
 
 /** A team as returned, with all its members by name, and the caller's rights. Rule: TEAM-15. */
 export const teamRecord = z.object({
-  id: idAnswer,
+  id: idResponse,
   name: z.string(),
   description: z.string().nullable(),
-  createdByUser: idAnswer,
-  orgId: idAnswer,
+  createdByUser: idResponse,
+  orgId: idResponse,
   memberCount: z.int(),
   members: z.array(memberRecord),
   createdAtTimestamp: milliseconds,
@@ -86,7 +86,7 @@ export function succeeded(message: string): { readonly status: 'success'; readon
 }
 
 /** Response with one team. */
-export const teamAnswer = z.object({ ...success, team: teamRecord });
+export const teamResponse = z.object({ ...success, team: teamRecord });
 
 /** A team's name in a request. */
 export const teamName = plainText().meta({ examples: ['Research'] });

@@ -158,9 +158,9 @@ describe('PUT /teams/:id', () => {
     return {
       finish: async () => {
         connection.send(text.slice(-1));
-        const { answers } = await connection.until((seen) => seen.answers.length > 0);
+        const { answers: responses } = await connection.until((seen) => seen.answers.length > 0);
         connection.destroy();
-        return answers[0];
+        return responses[0];
       },
     };
   }

@@ -15,8 +15,8 @@ import {
   requireOwner,
   requireRight,
   succeeded,
-  teamAnswer,
   teamName,
+  teamResponse,
   toMemberRows,
   toTeamRecord,
 } from './team.ts';
@@ -55,7 +55,7 @@ export const updateTeam = endpoint({
     description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
     members: namedMembers.optional().describe('The whole list, with at least one OWNER; owners alone may give it'),
   }),
-  response: { 200: teamAnswer },
+  response: { 200: teamResponse },
   async handle(services, { caller, write, params: { id }, body, origin, forwarded }) {
     const backend = {
       method: 'PUT',

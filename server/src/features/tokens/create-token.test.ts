@@ -130,9 +130,9 @@ describe('POST /personal-access-tokens', () => {
     ['a scope that is no text', { name: 'x', scopes: ['org:read', 7] }],
     ['an empty scope', { name: 'x', scopes: [''] }],
   ])('400 VALIDATION_ERROR: %s (PAT-4, PAT-6, HTTP-14)', async (_, body) => {
-    const answer = await member.post(path, body);
-    expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
-    expect(answer.body.error.details[0].field).toMatch(/^body/);
+    const response = await member.post(path, body);
+    expect([response.status, response.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+    expect(response.body.error.details[0].field).toMatch(/^body/);
   });
 
   it.each([[['org:fly']], [['org:read', 'ORG:READ']], [['org:read user:read']], [['*']]])(
@@ -153,8 +153,8 @@ describe('POST /personal-access-tokens', () => {
 
   it('403: a PAT without token:write, and it learns nothing of its input (SCOPE-10, HTTP-4)', async () => {
     const token = await member.token({ scopes: ['token:read', 'token:admin'] });
-    const answers = await Promise.all([token.post(path, { name: 'x' }), token.post(path, { name: '' })]);
-    for (const { status, body } of answers) {
+    const responses = await Promise.all([token.post(path, { name: 'x' }), token.post(path, { name: '' })]);
+    for (const { status, body } of responses) {
       expect([status, body.message]).toEqual([403, 'Insufficient scope. Required: token:write']);
     }
   });

@@ -6,7 +6,7 @@ import { day, toTimestamp } from '../../base/clock.ts';
 import { hashCredential } from '../../base/secret.ts';
 import { selectActivePerson } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import { tellOfToken } from '../../mail/owner-notices.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
@@ -47,7 +47,7 @@ export const createToken = endpoint({
     201: z.object({
       message: z.string(),
       token: z.object({
-        id: idAnswer,
+        id: idResponse,
         name: z.string(),
         scopes: z.array(z.string()),
         createdAt: timestamp,

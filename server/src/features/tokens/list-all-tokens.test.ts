@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse, type TokenClient } from '../../../test/support/test-app.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
 
 const path = '/personal-access-tokens/admin';
-const ids = ({ body }: Answer): string[] => body.data.map((token: { id: string }) => token.id);
+const ids = ({ body }: TestResponse): string[] => body.data.map((token: { id: string }) => token.id);
 
 describe('GET /personal-access-tokens/admin', () => {
   let app: TestApp;
@@ -33,14 +33,14 @@ describe('GET /personal-access-tokens/admin', () => {
   });
   afterAll(() => app.close());
 
-  const named = (answer: Answer) =>
-    ids(answer).map((id) => Object.entries(tokens).find(([, { tokenId }]) => tokenId === id)?.[0] ?? id);
+  const named = (response: TestResponse) =>
+    ids(response).map((id) => Object.entries(tokens).find(([, { tokenId }]) => tokenId === id)?.[0] ?? id);
 
   it('200: everyone’s active tokens, newest first, removed owners’ included (PAT-18, PAT-21)', async () => {
-    const answer = await admin.get(path);
-    expect(answer.status).toBe(200);
-    expect(named(answer)).toEqual(['removedOwners', 'theirs', 'mine']);
-    expect(answer.body.pagination).toEqual({ page: 1, limit: 100, total: 3, totalPages: 1 });
+    const response = await admin.get(path);
+    expect(response.status).toBe(200);
+    expect(named(response)).toEqual(['removedOwners', 'theirs', 'mine']);
+    expect(response.body.pagination).toEqual({ page: 1, limit: 100, total: 3, totalPages: 1 });
   });
 
   it('200: an item is an own item with its owner; a removed one by the last known name and address (PAT-20, PAT-23)', async () => {
@@ -89,9 +89,9 @@ describe('GET /personal-access-tokens/admin', () => {
     ['search=', ['removedOwners', 'theirs', 'mine']],
     ['search=%27%20OR%201%3D1%20--', []],
   ])('200: ?%s leaves %j (PAT-22)', async (query, expected) => {
-    const answer = await admin.get(`${path}?${query}`);
-    expect(named(answer)).toEqual(expected);
-    expect(answer.body.pagination.total).toBe(expected.length);
+    const response = await admin.get(`${path}?${query}`);
+    expect(named(response)).toEqual(expected);
+    expect(response.body.pagination.total).toBe(expected.length);
   });
 
   it('200: ?userId leaves one person’s, in either case, and none for an unknown one (PAT-22, HTTP-20)', async () => {

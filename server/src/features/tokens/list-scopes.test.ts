@@ -53,9 +53,9 @@ describe('GET /personal-access-tokens/scopes', () => {
   it('200: for a member too, and for a token with token:read (PAT-17, SCOPE-10)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const token = await member.token({ scopes: ['token:read'] });
-    const answers = await Promise.all([member.get(path), token.get(path), admin.get(path)]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    const responses = await Promise.all([member.get(path), token.get(path), admin.get(path)]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1);
   });
 
   it('401: without a credential (AUTH-1)', async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
 
-const ids = ({ body }: Answer): string[] => body.tokens.map((token: { id: string }) => token.id);
+const ids = ({ body }: TestResponse): string[] => body.tokens.map((token: { id: string }) => token.id);
 
 describe('GET /personal-access-tokens', () => {
   let app: TestApp;

@@ -30,8 +30,8 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
   it('200: ends the token at once and for good (PAT-13, PAT-16, AUTH-23)', async () => {
     const token = await member.token();
     expect((await token.get('/org')).status).toBe(200);
-    const answer = await member.delete(own(token.tokenId));
-    expect([answer.status, answer.body]).toEqual([200, done]);
+    const response = await member.delete(own(token.tokenId));
+    expect([response.status, response.body]).toEqual([200, done]);
     const refused = await token.get('/org');
     expect([refused.status, refused.body.error.code]).toEqual([401, 'TOKEN_REVOKED']);
     expect(refused.headers.get('www-authenticate')).toMatch(/^Bearer .*error="invalid_token"/);
@@ -132,8 +132,8 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
     ['a list', ['x']],
   ])('400: %s, and the token lives on (PAT-15)', async (_, body) => {
     const token = await member.token();
-    const answer = await member.delete(own(token.tokenId), body);
-    expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
+    const response = await member.delete(own(token.tokenId), body);
+    expect([response.status, response.body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect((await token.get('/org')).status).toBe(200);
   });
 
@@ -185,8 +185,8 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
 describe('DELETE /personal-access-tokens/admin/:tokenId', () => {
   it('200: an administrator ends anyone’s token; the list shows by whom, when and why (PAT-15, PAT-24, PAT-20)', async () => {
     const token = await member.token();
-    const answer = await admin.delete(anys(token.tokenId));
-    expect([answer.status, answer.body]).toEqual([200, done]);
+    const response = await admin.delete(anys(token.tokenId));
+    expect([response.status, response.body]).toEqual([200, done]);
     expect((await token.get('/org')).status).toBe(401);
     const { body } = await admin.get('/personal-access-tokens/admin?status=revoked');
     expect(body.data.find(({ id }: { id: string }) => id === token.tokenId)).toMatchObject({

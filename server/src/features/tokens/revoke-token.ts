@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ForCaller } from '../../access/confirmation.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { revokeReason, revokeToken } from './public.ts';
 
@@ -13,7 +13,7 @@ const reason = revokeReason
 const params = z.object({ tokenId: id.describe('Of the token') });
 const query = z.strictObject({ reason });
 const body = z.strictObject({ reason }).optional();
-const response = { 200: messageAnswer };
+const response = { 200: messageResponse };
 
 interface Revocation extends ForCaller {
   readonly tokenId: string;

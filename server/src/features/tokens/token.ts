@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError, refuseScope } from '../../base/errors.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 
 /** Shown for a token that never expires. Rule: PAT-12. */
 const never = 'Never';
@@ -12,7 +12,7 @@ export const expiry = z.string().meta({ description: 'A timestamp, or the word N
 
 /** An item of the owner's list, as it goes out. Rule: PAT-10. */
 export const tokenItem = z.object({
-  id: idAnswer,
+  id: idResponse,
   name: z.string(),
   scopes: z.array(z.string()),
   createdAt: timestamp,
@@ -22,12 +22,12 @@ export const tokenItem = z.object({
 
 /** An item of the administrator's list, as it goes out. Rule: PAT-20. */
 export const adminTokenItem = tokenItem.extend({
-  userId: idAnswer,
-  ownerEmail: emailAnswer,
+  userId: idResponse,
+  ownerEmail: emailResponse,
   ownerFullName: z.string(),
   ownerDeleted: z.boolean(),
   revokedAt: timestamp.optional(),
-  revokedBy: idAnswer.optional(),
+  revokedBy: idResponse.optional(),
   revokeReason: z.string().optional(),
 });
 

@@ -42,8 +42,8 @@ describe('GET /users/:id/adminCheck', () => {
     expect((await check(admin, body._id)).status).toBe(200);
     await app.deleteUser(body._id);
     for (const id of [body._id, 'f'.repeat(24)]) {
-      const answer = await check(admin, id);
-      expect([answer.status, answer.body.error.code]).toEqual([404, 'NOT_FOUND']);
+      const response = await check(admin, id);
+      expect([response.status, response.body.error.code]).toEqual([404, 'NOT_FOUND']);
     }
   });
 

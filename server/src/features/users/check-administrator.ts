@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { selectActiveUserRecord } from './user-store.ts';
 
 /** Rule: USER-41. */
@@ -12,7 +12,7 @@ export const checkAdministrator = endpoint({
   summary: 'Whether the caller is an administrator',
   policy: { who: 'admin', scope: 'user:read' },
   params: z.object({ id }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
     const record = await db.first(selectActiveUserRecord, { id });
     if (record?.orgId !== orgId) throw new ApiError('notFound');

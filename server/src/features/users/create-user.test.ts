@@ -141,10 +141,10 @@ describe('POST /users', () => {
   it('409: of 32 at once with one address in several spellings exactly one wins (STORE-5)', async () => {
     const spellings = ['race@example.com', 'RACE@example.com', ' race@example.com', 'race@EXAMPLE.com'];
     const before = (await app.events()).length;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 32 }, (_, place) => admin.post('/users', { fullName: 'R', email: spellings[place % 4] })),
     );
-    const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
+    const statuses = responses.map(({ status }) => status).sort((a, b) => a - b);
     expect(statuses).toEqual([201, ...Array.from({ length: 31 }, () => 409)]);
     expect((await app.events()).length).toBe(before + 1);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { onePixel } from '../../../test/support/made-pictures.ts';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const unknown = 'f'.repeat(24);
 
@@ -29,7 +29,7 @@ describe('DELETE /users/:id', () => {
     return (await admin.post('/users', { fullName: 'New Comer', email: `new-${count}@example.com` })).body;
   }
   const remove = (id: string, client = admin) => client.delete(`/users/${id}`);
-  const code = ({ status, body }: Answer) => [status, body.error?.code];
+  const code = ({ status, body }: TestResponse) => [status, body.error?.code];
   const internal = async (id: string) => (await app.service().get(`/users/internal/${id}`)).body;
   const rowOf = (id: string) =>
     app.services.db.read.selectFrom('users').where('id', '=', id).selectAll().executeTakeFirstOrThrow();
@@ -134,8 +134,8 @@ describe('DELETE /users/:id', () => {
     const leaving = await somebody();
     const [token, mine] = [await staying.token(), await admin.token()];
     await remove(leaving.userId, mine);
-    const answers = await Promise.all([staying, token, admin, mine].map((client) => client.get('/org')));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await Promise.all([staying, token, admin, mine].map((client) => client.get('/org')));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect((await app.signInTokens(staying.email)).status).toBe(200);
   });
 
@@ -175,9 +175,9 @@ describe('DELETE /users/:id', () => {
       [admin.userId, admin],
       [second.userId, second],
     ] as const) {
-      const answer = await remove(id, client);
-      expect(code(answer)).toEqual([409, 'CONFLICT']);
-      expect(answer.body.message).toMatch(/remove .* from the admin group first/);
+      const response = await remove(id, client);
+      expect(code(response)).toEqual([409, 'CONFLICT']);
+      expect(response.body.message).toMatch(/remove .* from the admin group first/);
     }
     expect([await app.events(), await app.audit()]).toEqual([events, audit]);
     expect((await second.get(`/users/${admin.userId}/adminCheck`)).status).toBe(200);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { notifyAdministrators, reviewAnswer, reviewForDeleted, settleLeavers } from '../leavers/public.ts';
+import { notifyAdministrators, reviewForDeleted, reviewResponse, settleLeavers } from '../leavers/public.ts';
 import { removePerson, requirePerson } from './public.ts';
 
 /** Rules: LEAVER-4, LEAVER-6, USER-34 to USER-38. */
@@ -14,7 +14,7 @@ export const deleteUser = endpoint({
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'delete_user', title: 'Delete a user' },
   params: z.object({ id: id.describe('Of the user') }),
-  response: { 200: reviewAnswer },
+  response: { 200: reviewResponse },
   async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
     const review = await write(async (tx) => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { checkAgainstContract } from '../../../test/support/contract-check.ts';
-import { type RawAnswer, RawConnection, requestText, sendRaw } from '../../../test/support/raw-http.ts';
+import { RawConnection, type RawResponse, requestText, sendRaw } from '../../../test/support/raw-http.ts';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/api/v1/users/email/exists';
@@ -46,15 +46,15 @@ describe('GET /users/email/exists', () => {
   async function ask(
     body: string,
     { type = 'application/json', query = '', as = credential } = {},
-  ): Promise<RawAnswer> {
+  ): Promise<RawResponse> {
     const bytes = Buffer.from(body).toString('latin1');
     const headers = ['Host: x', `Authorization: Bearer ${as}`, `Content-Length: ${bytes.length}`];
     if (type) headers.push(`Content-Type: ${type}`);
-    const { answers } = await sendRaw(app, requestText(`GET ${path}${query} HTTP/1.1`, headers, bytes));
-    const [answer] = answers;
-    if (!answer) throw new Error('no answer');
-    checkAgainstContract('GET', path, answer);
-    return answer;
+    const { answers: responses } = await sendRaw(app, requestText(`GET ${path}${query} HTTP/1.1`, headers, bytes));
+    const [response] = responses;
+    if (!response) throw new Error('no answer');
+    checkAgainstContract('GET', path, response);
+    return response;
   }
   const askFor = (email: unknown, options?: Parameters<typeof ask>[1]) => ask(JSON.stringify({ email }), options);
   const inQuery = (email: string) => service.get(`/users/email/exists?email=${encodeURIComponent(email)}`);
@@ -80,9 +80,11 @@ describe('GET /users/email/exists', () => {
     for (const piece of ['{"email"', ':"ada@exa', 'mple.com"', '}']) {
       connection.send(`${piece.length.toString(16)}\r\n${piece}\r\n`);
     }
-    const { answers } = await connection.send('0\r\n\r\n').until(({ answers }) => answers.length > 0);
+    const { answers: responses } = await connection
+      .send('0\r\n\r\n')
+      .until(({ answers: responses }) => responses.length > 0);
     connection.destroy();
-    expect(answers.map(({ status, body }) => [status, body])).toEqual([[200, ada()]]);
+    expect(responses.map(({ status, body }) => [status, body])).toEqual([[200, ada()]]);
   });
 
   it('200: no one is an empty array (SERVICE-5)', async () => {
@@ -130,8 +132,8 @@ describe('GET /users/email/exists', () => {
   );
 
   it('400: twice in the query (HTTP-14)', async () => {
-    const answer = await service.get('/users/email/exists?email=ada@example.com&email=ada@example.com');
-    expect(fieldOf(answer)).toEqual([400, 'query.email']);
+    const response = await service.get('/users/email/exists?email=ada@example.com&email=ada@example.com');
+    expect(fieldOf(response)).toEqual([400, 'query.email']);
   });
 
   it.each([
@@ -148,8 +150,8 @@ describe('GET /users/email/exists', () => {
 
   it('400: a name that reaches for prototypes, in the body and in the query (HTTP-15)', async () => {
     expect(fieldOf(await ask('{"email":"ada@example.com","__proto__":{}}'))).toEqual([400, 'body.__proto__']);
-    const answer = await service.get('/users/email/exists?email=ada@example.com&__proto__=1');
-    expect(fieldOf(answer)).toEqual([400, 'query.__proto__']);
+    const response = await service.get('/users/email/exists?email=ada@example.com&__proto__=1');
+    expect(fieldOf(response)).toEqual([400, 'query.__proto__']);
   });
 
   it.each([
@@ -164,11 +166,11 @@ describe('GET /users/email/exists', () => {
   });
 
   it('413: a body over its limit, announced or not (HTTP-11)', async () => {
-    const { answers } = await sendRaw(
+    const { answers: responses } = await sendRaw(
       app,
       requestText(`GET ${path} HTTP/1.1`, heads('Content-Type: application/json', 'Content-Length: 1048577'), '{'),
     );
-    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([[413, 'PAYLOAD_TOO_LARGE']]);
+    expect(responses.map(({ status, body }) => [status, body.error.code])).toEqual([[413, 'PAYLOAD_TOO_LARGE']]);
     const fits = `{"email":"ada@example.com"${' '.repeat(1_048_576 - 27)}}`;
     expect([fits.length, (await ask(fits)).status]).toEqual([1_048_576, 200]);
   });
@@ -178,10 +180,10 @@ describe('GET /users/email/exists', () => {
     const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`, headers));
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
     for (let sent = 0; sent < 17; sent += 1) connection.send(chunk);
-    const { answers, closed } = await connection.closed();
+    const { answers: responses, closed } = await connection.closed();
     connection.destroy();
     expect(closed).toBe(true);
-    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([[413, 'PAYLOAD_TOO_LARGE']]);
+    expect(responses.map(({ status, body }) => [status, body.error.code])).toEqual([[413, 'PAYLOAD_TOO_LARGE']]);
   });
 
   // The limit itself, 30 s, is asserted with the slow peers; that it holds for this body is seen sooner with a shorter one.
@@ -190,10 +192,10 @@ describe('GET /users/email/exists', () => {
     Object.assign(app.app.server, { headersTimeout: 300, requestTimeout: 300 });
     const headers = heads('Content-Type: application/json', 'Content-Length: 500');
     const connection = new RawConnection(app).send(requestText(`GET ${path} HTTP/1.1`, headers, '{"email":'));
-    const { answers, closed } = await connection.closed(8_000);
+    const { answers: responses, closed } = await connection.closed(8_000);
     connection.destroy();
     expect(closed).toBe(true);
-    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([[408, 'REQUEST_TIMEOUT']]);
+    expect(responses.map(({ status, body }) => [status, body.error.code])).toEqual([[408, 'REQUEST_TIMEOUT']]);
     expect(app.logLines.filter((line) => JSON.parse(line).level >= 40)).toEqual([]);
   });
 
@@ -221,8 +223,8 @@ describe('GET /users/email/exists', () => {
     for (const scopes of [['FETCH_CONFIG'], []]) {
       const { credential: as } = app.service(scopes);
       for (const body of ['{"email":"ada@example.com"}', '{', '{}']) {
-        const { status, body: answer } = await ask(body, { as: as ?? '' });
-        expect([status, answer.message]).toEqual([403, 'Insufficient scope. Required: USER_LOOKUP']);
+        const { status, body: response } = await ask(body, { as: as ?? '' });
+        expect([status, response.message]).toEqual([403, 'Insufficient scope. Required: USER_LOOKUP']);
       }
     }
   });

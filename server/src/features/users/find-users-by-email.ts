@@ -3,8 +3,8 @@ import { unauthorized } from '../../access/bearer.ts';
 import { refuseInput } from '../../base/errors.ts';
 import { isOrganizationDeleted } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer } from '../../http/schemas.ts';
-import { emailAddress, emailAnswer } from '../../text/email-address.ts';
+import { idResponse } from '../../http/schemas.ts';
+import { emailAddress, emailResponse } from '../../text/email-address.ts';
 import { selectPeopleByEmail } from './user-store.ts';
 
 const email = emailAddress.optional().describe('Required, in the body or in the query; the body counts first');
@@ -19,7 +19,7 @@ export const findUsersByEmail = endpoint({
   query: z.object({ email }),
   body: z.object({ email }).optional(),
   response: {
-    200: z.array(z.object({ _id: idAnswer, email: emailAnswer, fullName: z.string(), isDeleted: z.boolean() })),
+    200: z.array(z.object({ _id: idResponse, email: emailResponse, fullName: z.string(), isDeleted: z.boolean() })),
   },
   async handle({ db }, { query, body }) {
     // Since admission a body has arrived. Rule: ORG-27.

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { id, idResponse } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { selectAnyUserById } from './user-store.ts';
 
 /** Rules: ADDRESS-15, SERVICE-4. */
@@ -15,10 +15,10 @@ export const getInternalUser = endpoint({
   params: z.object({ id }),
   response: {
     200: z.object({
-      _id: idAnswer,
+      _id: idResponse,
       fullName: z.string(),
-      email: emailAnswer,
-      orgId: idAnswer,
+      email: emailResponse,
+      orgId: idResponse,
       hasLoggedIn: z.boolean(),
       isDeleted: z.boolean(),
     }),

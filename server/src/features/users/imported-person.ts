@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
-import { type addressAnswer, storedAddress } from '../../text/plain-text.ts';
+import { type addressResponse, storedAddress } from '../../text/plain-text.ts';
 import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
 
@@ -18,7 +18,7 @@ export interface ImportedPerson {
   readonly lastName?: string | null | undefined;
   readonly mobile?: string | null | undefined;
   readonly designation?: string | null | undefined;
-  readonly address?: z.output<typeof addressAnswer> | null | undefined;
+  readonly address?: z.output<typeof addressResponse> | null | undefined;
   readonly hasLoggedIn?: boolean | undefined;
   readonly isDeleted?: boolean | undefined;
   readonly deletedBy?: string | null | undefined;

@@ -79,8 +79,8 @@ describe('POST /users/by-ids', () => {
     ['a condition', { userIds: [{ $ne: null }] }, 'body.userIds.0'],
     ['an array as the body', ['a'.repeat(24)], 'body'],
   ])('400: %s, and the place is named (USER-20, HTTP-19)', async (_, body, field) => {
-    const { status, body: answer } = await member.post('/users/by-ids', body);
-    expect([status, answer.error.code, answer.error.details[0].field]).toEqual([400, 'VALIDATION_ERROR', field]);
+    const { status, body: response } = await member.post('/users/by-ids', body);
+    expect([status, response.error.code, response.error.details[0].field]).toEqual([400, 'VALIDATION_ERROR', field]);
   });
 
   it('400: of many bad ids 20 are named (ERR-3)', async () => {
@@ -120,8 +120,8 @@ describe('POST /users/by-ids', () => {
     await owner.delete(`/personal-access-tokens/${token.tokenId}`);
     await app.deleteUser(owner.userId);
     const outcomes = held.map((connection) => connection.send(body.slice(-1)).until((now) => now.answers.length > 0));
-    const answers = (await Promise.all(outcomes)).flatMap((outcome) => outcome.answers);
-    expect(answers.map((answer) => answer.status)).toEqual([401, 401]);
+    const responses = (await Promise.all(outcomes)).flatMap((outcome) => outcome.answers);
+    expect(responses.map((response) => response.status)).toEqual([401, 401]);
     for (const connection of held) connection.destroy();
   });
 

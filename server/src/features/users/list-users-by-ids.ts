@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { idAnswer, ids } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { idResponse, ids } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { selectPeopleByIds } from './user-store.ts';
 
 /** Ids looked up in one turn of the event loop. */
@@ -19,7 +19,9 @@ export const listUsersByIds = endpoint({
   body: z.object({
     userIds: ids.describe('Unknown and deleted ones are left out'),
   }),
-  response: { 200: z.array(z.object({ _id: idAnswer, fullName: z.string(), email: emailAnswer, orgId: idAnswer })) },
+  response: {
+    200: z.array(z.object({ _id: idResponse, fullName: z.string(), email: emailResponse, orgId: idResponse })),
+  },
   async handle({ db }, { caller, reauthorize, body: { userIds } }) {
     // A body may take its time; a caller who lost the right meanwhile must not read others' data.
     await reauthorize();

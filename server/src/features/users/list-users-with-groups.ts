@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, StreamedList } from '../../http/endpoint.ts';
-import { idAnswer, listQuery } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
+import { idResponse, listQuery } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
 import { mergeMemberships } from './membership.ts';
 import { selectMemberships } from './user-store.ts';
 
@@ -19,11 +19,11 @@ export const listUsersWithGroups = endpoint({
   response: {
     200: z.array(
       z.object({
-        _id: idAnswer,
-        userId: idAnswer,
-        orgId: idAnswer,
+        _id: idResponse,
+        userId: idResponse,
+        orgId: idResponse,
         fullName: z.string(),
-        email: emailAnswer,
+        email: emailResponse,
         hasLoggedIn: z.boolean(),
         groups,
       }),

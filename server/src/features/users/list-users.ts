@@ -28,7 +28,7 @@ export const listUsers = endpoint({
     title: 'List or search users',
     query: { page: '1' },
     lists: { groupIds: 'Ids of groups: only members of one of them' },
-    answer: z.object({ users: z.array(userRecord), pagination }),
+    response: z.object({ users: z.array(userRecord), pagination }),
     description:
       'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
       'Use it to find the id of a user by name or address.',

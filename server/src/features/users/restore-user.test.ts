@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, organization, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, organization, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { setPassword } from '../passwords/public.ts';
 
 const unknown = 'f'.repeat(24);
@@ -24,7 +24,7 @@ describe('POST /users/:id/restore', () => {
     return body;
   }
   const restore = (id: string, client = admin) => client.post(`/users/${id}/restore`);
-  const code = ({ status, body }: Answer) => [status, body.error?.code];
+  const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
   it('200: the same person again, never having logged in (USER-39)', async () => {
     const { body: before } = await admin.post('/users', { fullName: 'X', email: 'whole@example.com' });

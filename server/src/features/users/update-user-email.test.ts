@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 import { apiErrors } from '../../base/refusals.ts';
 
 let app: TestApp;
@@ -20,7 +20,7 @@ async function somebody(): Promise<{ client: Client; email: string; id: string }
   return { client, email, id: client.userId };
 }
 
-const code = ({ status, body }: Answer) => [status, body.error?.code];
+const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
 /** The two routes that change an address. */
 const ways = [
@@ -75,8 +75,8 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     const [events, audit] = [await app.events(), await app.audit()];
     for (const caller of [admin, client, await client.token({ scopes: ['user:write'] })]) {
       for (const taken of [moved.email, moved.email.toUpperCase()]) {
-        const answer = await change(caller, id, taken);
-        expect([...code(answer), answer.body.message]).toEqual([409, 'CONFLICT', apiErrors.emailTaken.text]);
+        const response = await change(caller, id, taken);
+        expect([...code(response), response.body.message]).toEqual([409, 'CONFLICT', apiErrors.emailTaken.text]);
       }
     }
     expect((await admin.get(`/users/${id}`)).body.email).toBe(email);
@@ -154,9 +154,9 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     `${'a'.repeat(100_000)}@`,
   ])('400: %j (USER-11, USER-12)', async (bad) => {
     const { id } = await somebody();
-    const answer = await change(admin, id, bad);
-    expect(code(answer)).toEqual([400, 'VALIDATION_ERROR']);
-    expect(answer.body.error.details[0].field).toBe('body.email');
+    const response = await change(admin, id, bad);
+    expect(code(response)).toEqual([400, 'VALIDATION_ERROR']);
+    expect(response.body.error.details[0].field).toBe('body.email');
   });
 
   describe('where recovery mail goes meanwhile', () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const unknown = 'f'.repeat(24);
 const address = {
@@ -32,7 +32,7 @@ describe('PUT /users/:id', () => {
     return Object.keys(given).length === 0 ? body : (await admin.put(`/users/${body._id}`, { email, ...given })).body;
   }
   const put = (id: string, body: Json, client = admin) => client.put(`/users/${id}`, body);
-  const code = ({ status, body }: Answer) => [status, body.error?.code];
+  const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
   it('200: sets everything that it takes, and the answer is what is stored (USER-25, USER-30)', async () => {
     const before = await somebody();
@@ -92,9 +92,9 @@ describe('PUT /users/:id', () => {
   ])('400: %s %j changes nothing (USER-8, USER-13, USER-29, HTTP-14)', async (field, change) => {
     const before = await somebody(everything);
     const events = (await app.events()).length;
-    const answer = await put(before._id, { email: before.email, ...change });
-    expect(code(answer)).toEqual([400, 'VALIDATION_ERROR']);
-    const told = answer.body.error.details.map((problem: { field: string }) => problem.field);
+    const response = await put(before._id, { email: before.email, ...change });
+    expect(code(response)).toEqual([400, 'VALIDATION_ERROR']);
+    const told = response.body.error.details.map((problem: { field: string }) => problem.field);
     // NUL is rejected in any text, before the field is known.
     expect([[`body.${field}`], ['body']]).toContainEqual(told);
     expect((await admin.get(`/users/${before._id}`)).body).toEqual(before);

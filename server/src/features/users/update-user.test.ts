@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
 const unknown = 'f'.repeat(24);
 const later = 60_000;
@@ -25,8 +25,8 @@ async function somebody(given: Json = {}): Promise<Json> {
   return body;
 }
 
-const code = ({ status, body }: Answer) => [status, body.error?.code];
-const fields = ({ body }: Answer) => body.error.details.map(({ field }: { field: string }) => field);
+const code = ({ status, body }: TestResponse) => [status, body.error?.code];
+const fields = ({ body }: TestResponse) => body.error.details.map(({ field }: { field: string }) => field);
 
 /** Routes of one field: the input, and the part of it that is returned. */
 const routes = [
@@ -66,15 +66,15 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
 
   it('403 FORBIDDEN: of someone else, by a member, whatever is sent and whether there is such a user (ERR-17, HTTP-4)', async () => {
     const token = await member.token();
-    const answers: Answer[] = [];
+    const responses: TestResponse[] = [];
     for (const client of [member, token]) {
       for (const id of [other.userId, admin.userId, unknown, 'x', `${unknown}0`]) {
-        answers.push(await send(client, id), await send(client, id, { [key]: 7 }));
-        answers.push(await client.call('PATCH', path(id), { raw: '{', headers: { 'content-type': 'text/plain' } }));
+        responses.push(await send(client, id), await send(client, id, { [key]: 7 }));
+        responses.push(await client.call('PATCH', path(id), { raw: '{', headers: { 'content-type': 'text/plain' } }));
       }
     }
-    expect(answers.map(code)).toEqual(answers.map(() => [403, 'FORBIDDEN']));
-    expect(new Set(answers.map(({ body }) => body.message)).size).toBe(1);
+    expect(responses.map(code)).toEqual(responses.map(() => [403, 'FORBIDDEN']));
+    expect(new Set(responses.map(({ body }) => body.message)).size).toBe(1);
   });
 
   it('403: a token without user:write, the administrator’s and one’s own (SCOPE-12, ERR-15)', async () => {
@@ -89,15 +89,15 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
     const gone = await somebody();
     await app.deleteUser(gone._id);
     const events = await app.events();
-    const answers = [await send(admin, unknown), await send(admin, gone._id)];
-    expect(answers.map(code)).toEqual(answers.map(() => [404, 'NOT_FOUND']));
-    expect(answers[0]?.body.message).toBe(answers[1]?.body.message);
+    const responses = [await send(admin, unknown), await send(admin, gone._id)];
+    expect(responses.map(code)).toEqual(responses.map(() => [404, 'NOT_FOUND']));
+    expect(responses[0]?.body.message).toBe(responses[1]?.body.message);
     expect(await app.events()).toEqual(events);
   });
 
   it.each(['x', 'f'.repeat(23), 'f'.repeat(25), `${'f'.repeat(23)}g`])('400: %j is no id (HTTP-19)', async (id) => {
-    const answer = await send(admin, id);
-    expect([...code(answer), fields(answer)]).toEqual([400, 'VALIDATION_ERROR', ['params.id']]);
+    const response = await send(admin, id);
+    expect([...code(response), fields(response)]).toEqual([400, 'VALIDATION_ERROR', ['params.id']]);
   });
 
   const isNeeded = key === 'fullName' || key === 'email';
@@ -108,8 +108,8 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
     ...[7, true, ['x'], { $ne: null }, 'x'.repeat(256), ...cleared].map((bad) => ({ body: { [key]: bad } })),
   ])('400: $body (USER-29, HTTP-14)', async ({ body }) => {
     const { _id } = await somebody();
-    const answer = await send(admin, _id, body);
-    expect([...code(answer), fields(answer)]).toEqual([400, 'VALIDATION_ERROR', [`body.${key}`]]);
+    const response = await send(admin, _id, body);
+    expect([...code(response), fields(response)]).toEqual([400, 'VALIDATION_ERROR', [`body.${key}`]]);
   });
 
   it('400: no body at all, and one that is no object', async () => {
@@ -214,8 +214,8 @@ describe('names (USER-13, USER-32)', () => {
     const { _id } = await somebody({ fullName: 'Ada Lovelace' });
     await admin.put(`/users/${_id}`, { email: `some-${count}@example.com`, firstName: 'Ada', lastName: 'Lovelace' });
     const events = await app.events();
-    const answer = await admin.patch(`/users/${_id}/lastName`, { lastName: 'x'.repeat(255) });
-    expect([answer.status, fields(answer)]).toEqual([400, ['body.lastName']]);
+    const response = await admin.patch(`/users/${_id}/lastName`, { lastName: 'x'.repeat(255) });
+    expect([response.status, fields(response)]).toEqual([400, ['body.lastName']]);
     expect((await admin.get(`/users/${_id}`)).body.lastName).toBe('Lovelace');
     expect(await app.events()).toEqual(events);
   });

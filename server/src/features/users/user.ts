@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
-import { emailAnswer } from '../../text/email-address.ts';
-import { addressAnswer, foldCase, toAddress } from '../../text/plain-text.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
+import { addressResponse, foldCase, toAddress } from '../../text/plain-text.ts';
 
 /** The user record as it goes out. Rule: USER-3. */
 export const userRecord = z.object({
-  _id: idAnswer,
-  id: idAnswer,
+  _id: idResponse,
+  id: idResponse,
   slug: z.string(),
   fullName: z.string(),
   firstName: z.string().optional(),
   middleName: z.string().optional(),
   lastName: z.string().optional(),
-  email: emailAnswer,
+  email: emailResponse,
   emailVerifiedAt: timestamp
     .nullable()
     .optional()
@@ -24,11 +24,11 @@ export const userRecord = z.object({
     .describe('Other members see only that the address is not verified, where it is not'),
   mobile: z.string().optional(),
   designation: z.string().optional(),
-  address: addressAnswer.optional(),
+  address: addressResponse.optional(),
   hasLoggedIn: z.boolean(),
-  orgId: idAnswer,
+  orgId: idResponse,
   isDeleted: z.boolean(),
-  deletedBy: idAnswer.optional(),
+  deletedBy: idResponse.optional(),
   createdAt: timestamp,
   updatedAt: timestamp,
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { removeWebhook, requireWebhook } from './public.ts';
 import { recordedOf } from './webhook.ts';
 
@@ -14,7 +14,7 @@ export const deleteWebhook = endpoint({
   summary: 'Delete a webhook; pending events are not sent',
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { webhookId: subjectId }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {

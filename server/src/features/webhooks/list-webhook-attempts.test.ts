@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { answer, presentClock, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
+import { presentClock, reply, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 import { second, toTimestamp } from '../../base/clock.ts';
 
@@ -21,7 +21,7 @@ const list = async (id: string, query = '') => (await admin.get(`/webhooks/${id}
 
 describe('GET /webhooks/:webhookId/attempts', () => {
   it('200: each attempt, newest first, those of one event counted (EVENT-27)', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url, { events: ['userAdded'] });
     const { body: user } = await admin.post('/users', { fullName: 'Ann', email: 'ann@example.com' });
     const logged = async (count: number) => {
@@ -30,7 +30,7 @@ describe('GET /webhooks/:webhookId/attempts', () => {
     };
     const [failed] = await logged(1);
     const firstAt = toTimestamp(app.clock.now());
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     app.clock.advance(10 * second);
     const attempts = await logged(2);
     const event = (await app.events()).find(({ payload }: Json) => payload.userId === user._id);
@@ -48,7 +48,7 @@ describe('GET /webhooks/:webhookId/attempts', () => {
   });
 
   it('200: page by page, of this webhook alone (EVENT-27)', async () => {
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     const [{ id }, other] = [await registerWebhook(admin, receiver.url), await registerWebhook(admin, receiver.url)];
     const sent: string[] = [];
     for (let count = 0; count < 5; count += 1) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, idAnswer, listQuery, queryNumber } from '../../http/schemas.ts';
+import { id, idResponse, listQuery, queryNumber } from '../../http/schemas.ts';
 import { requireWebhook } from './public.ts';
 import { attemptRecord, toAttemptRecord } from './webhook.ts';
 import { selectAttempts } from './webhook-store.ts';
@@ -22,7 +22,7 @@ export const listWebhookAttempts = endpoint({
   response: {
     200: z.object({
       attempts: z.array(attemptRecord),
-      nextCursor: idAnswer.nullable().describe('null: the last page'),
+      nextCursor: idResponse.nullable().describe('null: the last page'),
     }),
   },
   async handle(services, { params: { webhookId }, query: { cursor: before, limit } }) {

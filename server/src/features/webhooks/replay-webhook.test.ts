@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Client, type Json, TestApp } from '../../../test/support/test-app.ts';
-import { answer, presentClock, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
+import { presentClock, reply, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 
 let receiver: WebhookReceiver;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   receiver.messages.length = 0;
-  receiver.answering = answer(204);
+  receiver.answering = reply(204);
 });
 afterAll(async () => {
   await app.close();
@@ -51,12 +51,12 @@ describe('POST /webhooks/:webhookId/replay', () => {
   });
 
   it('200: a webhook that waits after failures begins at once (EVENT-26)', async () => {
-    receiver.answering = answer(500);
+    receiver.answering = reply(500);
     const { id } = await registerWebhook(admin, receiver.url, { after: 0 });
     const relay = () =>
       app.services.db.read.selectFrom('relays').where('name', '=', `entity-events/webhook/${id}`).selectAll();
     await vi.waitUntil(async () => (await relay().executeTakeFirstOrThrow()).attempts === 1);
-    receiver.answering = answer(204);
+    receiver.answering = reply(204);
     receiver.messages.length = 0;
     await replay(id, { after: 0 });
     const expected = await all();

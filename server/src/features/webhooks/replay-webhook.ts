@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id, messageAnswer } from '../../http/schemas.ts';
+import { id, messageResponse } from '../../http/schemas.ts';
 import { readEventById, readSpan } from '../../outbox/event-log.ts';
 import { selectRelay, updateReplay, updateRetryNow, upsertDeadLetter } from '../../outbox/relay/relay-store.ts';
 import type { Services } from '../../services.ts';
@@ -58,7 +58,7 @@ export const replayWebhook = endpoint({
   policy: { who: 'admin', scope: 'org:admin' },
   params: z.object({ webhookId: id }),
   body,
-  response: { 200: messageAnswer },
+  response: { 200: messageResponse },
   async handle(services, { caller, write, params: { webhookId: subjectId }, body: { after, eventId }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {

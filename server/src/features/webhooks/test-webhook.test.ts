@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { answer, presentClock, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
+import { presentClock, reply, verified, WebhookReceiver } from '../../../test/support/webhook-receiver.ts';
 import { loopback, registerWebhook } from '../../../test/support/webhooks.ts';
 
 let receiver: WebhookReceiver;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   receiver.messages.length = 0;
-  receiver.answering = answer(204);
+  receiver.answering = reply(204);
 });
 afterAll(async () => {
   await app.close();
@@ -46,7 +46,7 @@ describe('POST /webhooks/:webhookId/test', () => {
   it('200: to a webhook that is off too, and changes nothing of its state (EVENT-27)', async () => {
     const { id } = await registerWebhook(admin, receiver.url);
     const { body: off } = await admin.patch(`/webhooks/${id}`, { enabled: false });
-    receiver.answering = answer(410);
+    receiver.answering = reply(410);
     expect((await send(id)).body).toMatchObject({ status: 410, reason: 'answered 410', isDelivered: false });
     expect((await admin.get(`/webhooks/${id}`)).body).toEqual(off);
     await admin.patch(`/webhooks/${id}`, { enabled: true });
@@ -59,7 +59,7 @@ describe('POST /webhooks/:webhookId/test', () => {
     [404, 'answered 404'],
     [302, 'answered 302: redirects are not followed'],
   ])('200: tells that it answered %i (EVENT-27)', async (status, reason) => {
-    receiver.answering = answer(status, { location: 'http://127.0.0.1:1/' });
+    receiver.answering = reply(status, { location: 'http://127.0.0.1:1/' });
     const { id } = await registerWebhook(admin, receiver.url);
     expect((await send(id)).body).toMatchObject({ status, reason, isDelivered: false });
   });

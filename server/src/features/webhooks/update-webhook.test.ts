@@ -42,8 +42,8 @@ describe('PATCH /webhooks/:webhookId', () => {
     let expected: Json = made;
     for (const body of changes) {
       expected = { ...expected, ...body, updatedAt, ...(body.description === '' ? { description: null } : {}) };
-      const answer = await change(made.id, body);
-      expect([answer.status, answer.body]).toEqual([200, expected]);
+      const response = await change(made.id, body);
+      expect([response.status, response.body]).toEqual([200, expected]);
       expect((await admin.get(`/webhooks/${made.id}`)).body).toEqual(expected);
     }
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hour, toTimestamp } from '../../base/clock.ts';
 import { Secret } from '../../base/secret.ts';
-import { idAnswer, timestamp } from '../../http/schemas.ts';
+import { idResponse, timestamp } from '../../http/schemas.ts';
 import type { EventType } from '../../outbox/envelope.ts';
 import { clearableText } from '../../text/plain-text.ts';
 
@@ -65,7 +65,7 @@ export const sequence = z
 
 /** A webhook as it goes out, without its secret. Rule: EVENT-25. */
 export const webhookRecord = z.object({
-  id: idAnswer,
+  id: idResponse,
   url: z.string(),
   description: z.string().nullable(),
   events: z.array(z.string()).nullable().describe('The types of event that it gets; null: all'),
@@ -76,8 +76,8 @@ export const webhookRecord = z.object({
     .describe('The reason why it is off: an administrator, its response 410, or a day of failures'),
   offAt: timestamp.nullable(),
   earlierSecretUntil: timestamp.nullable().describe('Until when messages are signed with the earlier secret too'),
-  createdBy: idAnswer.nullable(),
-  createdByToken: idAnswer.nullable().describe('The personal access token that created it, and that it ends with'),
+  createdBy: idResponse.nullable(),
+  createdByToken: idResponse.nullable().describe('The personal access token that created it, and that it ends with'),
   creatorIsAdministrator: z
     .boolean()
     .nullable()
@@ -157,8 +157,8 @@ export function toWebhookRecord(webhook: StoredWebhook, nowMs: number): z.output
 
 /** An attempt as it goes out. Rule: EVENT-27. */
 export const attemptRecord = z.object({
-  id: idAnswer,
-  eventId: idAnswer,
+  id: idResponse,
+  eventId: idResponse,
   eventType: z.string(),
   sequence: z.int().nullable().describe('null for a test message'),
   attempt: z.int().describe('Counts up from 1 for each event'),

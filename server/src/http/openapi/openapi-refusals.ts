@@ -66,7 +66,7 @@ export const rpcErrorSchema: Json = {
 };
 
 /** An error in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
-export const errorMessageAnswer = {
+export const errorMessageResponse = {
   description: 'Refused',
   content: {
     'application/json': {

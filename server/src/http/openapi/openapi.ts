@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { Policy } from '../../access/policy.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
-import { answerForms, isUpload } from '../media.ts';
+import { isUpload, responseForms } from '../media.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
-import { errorMessageAnswer, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-refusals.ts';
+import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-refusals.ts';
 
 type Json = Record<string, unknown>;
 
@@ -87,7 +87,7 @@ function operationId(endpoint: AnyEndpoint): string {
   return endpoint.method.toLowerCase() + name;
 }
 
-function answerHeaders({ answerHeaders: declared }: AnyEndpoint): Json {
+function responseHeaders({ responseHeaders: declared }: AnyEndpoint): Json {
   if (!declared) return {};
   const headers = Object.entries(declared).map(([name, description]) => [
     name,
@@ -115,7 +115,7 @@ const clientName = {
 };
 
 /** Schema for responses of a backend: only their form can be promised. */
-const passedAnswer = {
+const passedResponse = {
   description: 'Done: the response of the connector backend, where there is one; the body is its own, or empty',
   content: { 'application/json': { schema: {} } },
 };
@@ -126,9 +126,9 @@ function mediaSchema(mediaType: string): Json {
   return { type: 'string', ...(mediaType.startsWith('image/') ? { format: 'binary' } : {}) };
 }
 
-function answers(endpoint: AnyEndpoint): Json {
+function responses(endpoint: AnyEndpoint): Json {
   const all = Object.entries(endpoint.response).map(([status, schema]) => {
-    const { mediaTypes, json } = answerForms(schema);
+    const { mediaTypes, json } = responseForms(schema);
     const content = {
       ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
       ...Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: mediaSchema(mediaType) }])),
@@ -138,9 +138,9 @@ function answers(endpoint: AnyEndpoint): Json {
       : 'Done';
     const description = otherwise[status] ?? done;
     const isEmpty = Object.keys(content).length === 0;
-    return [status, { description, ...answerHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
+    return [status, { description, ...responseHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
   });
-  return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedAnswer } : {}) };
+  return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedResponse } : {}) };
 }
 
 function errorOf({ isOAuth, isMcp }: AnyEndpoint): string {
@@ -186,8 +186,8 @@ function operation(endpoint: AnyEndpoint): Json {
         }
       : {}),
     responses: {
-      ...answers(endpoint),
-      ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageAnswer])),
+      ...responses(endpoint),
+      ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageResponse])),
       default: { $ref: `#/components/responses/${errorOf(endpoint)}` },
     },
   };

@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../access/principal.ts';
 import { ApiError } from '../../base/errors.ts';
-import { answerBudgets } from './answer-budget.ts';
+import { responseBudgets } from './answer-budget.ts';
 
 const mebibyte = 1_048_576;
 
@@ -17,7 +17,7 @@ describe('memory for answers that wait for their readers (HTTP-34)', () => {
     app = Fastify({ forceCloseConnections: true });
     app.decorateRequest('caller', null);
     app.decorateRequest('scope', null);
-    const hold = answerBudgets();
+    const hold = responseBudgets();
     app.addHook('onSend', async (request, reply, payload) => hold(payload, request, reply));
     app.get<{ Querystring: { size: string } }>('/', (request, reply) => {
       const userId = request.headers['x-user'];
@@ -42,9 +42,9 @@ describe('memory for answers that wait for their readers (HTTP-34)', () => {
     const leaver = new AbortController();
     leaving.add(leaver);
     const headers = user === undefined ? {} : { 'x-user': user };
-    const answer = await fetch(`${url}/?size=${size}`, { headers, signal: leaver.signal });
-    unread.add(answer);
-    return { status: answer.status, leave: () => leaver.abort() };
+    const response = await fetch(`${url}/?size=${size}`, { headers, signal: leaver.signal });
+    unread.add(response);
+    return { status: response.status, leave: () => leaver.abort() };
   }
 
   async function statusesOf(count: number, size: number, user?: string): Promise<number[]> {

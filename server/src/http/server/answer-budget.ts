@@ -18,7 +18,7 @@ const retryAfterSeconds = 5;
  * and open many connections. Streamed responses are not counted: their memory is bounded by their number. Rule:
  * HTTP-34.
  */
-class AnswerBudget {
+class ResponseBudget {
   readonly #bytesMax: number;
   readonly #ofOneBytesMax: number;
   readonly #held = new Shares('answer bytes');
@@ -40,9 +40,9 @@ class AnswerBudget {
 }
 
 /** Returns the hook that reserves memory for a response until it is sent. */
-export function answerBudgets(): (payload: unknown, request: FastifyRequest, reply: FastifyReply) => void {
-  const known = new AnswerBudget(256 * mebibyte, ofOneBytesMax);
-  const unknown = new AnswerBudget(64 * mebibyte, ofStrangerBytesMax);
+export function responseBudgets(): (payload: unknown, request: FastifyRequest, reply: FastifyReply) => void {
+  const known = new ResponseBudget(256 * mebibyte, ofOneBytesMax);
+  const unknown = new ResponseBudget(64 * mebibyte, ofStrangerBytesMax);
   return (payload, request, reply) => {
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     if (!isWhole || payload.length <= freeBytes) return;

@@ -6,11 +6,11 @@ import { jsonSchema } from '../schemas.ts';
  * Returns a writer that serializes responses of a schema to JSON: the declared fields, and no others. Compiled with the
  * first of them: most kinds of response are rare.
  */
-export function answerText(schema: z.ZodType): (answer: unknown, reply: FastifyReply) => string {
-  let write: ((answer: unknown) => string) | undefined;
-  return (answer, reply) => {
+export function responseText(schema: z.ZodType): (response: unknown, reply: FastifyReply) => string {
+  let write: ((response: unknown) => string) | undefined;
+  return (response, reply) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what is compiled takes whatever it is given
-    write ??= reply.compileSerializationSchema(jsonSchema(schema, 'output')) as (answer: unknown) => string;
-    return write(answer);
+    write ??= reply.compileSerializationSchema(jsonSchema(schema, 'output')) as (response: unknown) => string;
+    return write(response);
   };
 }

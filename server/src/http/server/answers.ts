@@ -87,7 +87,7 @@ export function describeFault(error: unknown, requestId: string, parts: FaultPar
 }
 
 /** Returns the handler that turns errors into responses, for every route alike. */
-export function answerError(parts: FaultParts) {
+export function sendError(parts: FaultParts) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const refused = describeFault(fromFramework(error, request) ?? error, request.id, parts);
     reply
@@ -108,7 +108,7 @@ function errorOf(code: string): ApiErrorName {
 const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
 
 /** Returns the response in progress on this connection, from where Node's own handler of broken requests looks. */
-function answerUnderWay(socket: Socket): ServerResponse | null {
+function endStartedResponse(socket: Socket): ServerResponse | null {
   const pending: unknown = Reflect.get(socket, '_httpMessage');
   return pending instanceof ServerResponse ? pending : null;
 }
@@ -117,13 +117,13 @@ function answerUnderWay(socket: Socket): ServerResponse | null {
  * Returns the handler for requests that could not be parsed as HTTP, or arrived too slowly: responds and closes the
  * connection. Rule: HTTP-28.
  */
-export function answerBrokenRequest(newRequestId: () => string) {
+export function respondToBrokenRequest(newRequestId: () => string) {
   return (error: Error & { code?: string }, socket: Socket): void => {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
-    const pending = answerUnderWay(socket);
+    const pending = endStartedResponse(socket);
     // The response to an earlier, complete request of this connection is sent completely, and nothing after it. So is
     // one that has begun already.
     if (pending && (pending.req.complete || pending.headersSent)) {

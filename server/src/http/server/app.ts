@@ -17,8 +17,8 @@ import type { AnyEndpoint } from '../endpoint.ts';
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from '../request-rules.ts';
 import { trustedProxies, untrustedProxyWarning } from '../trusted-proxies.ts';
 import type { Authenticators } from './admission.ts';
-import { answerBudgets } from './answer-budget.ts';
-import { answerBrokenRequest, answerError } from './answers.ts';
+import { responseBudgets } from './answer-budget.ts';
+import { respondToBrokenRequest, sendError } from './answers.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
 import { loadGate } from './load-gate.ts';
@@ -95,10 +95,10 @@ function createFastify(
     exposeHeadRoutes: true,
     schemaController: { compilersFactory: { buildValidator: refuseSchemas } },
     routerOptions: { maxParamLength: paramLengthMax },
-    clientErrorHandler: answerBrokenRequest(newRequestId),
+    clientErrorHandler: respondToBrokenRequest(newRequestId),
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
-      answerError({ log, metrics: services.metrics })(error, request, reply);
+      sendError({ log, metrics: services.metrics })(error, request, reply);
     },
   });
   // One more than allowed, so that the rule sees that there are too many.
@@ -130,7 +130,7 @@ interface FirstRules {
  * HTTP-31.
  */
 function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
-  const answerCrossOrigin = crossOriginRules(corsOrigins);
+  const respondCrossOrigin = crossOriginRules(corsOrigins);
   const unrouted = ({ url, params, is404 }: FastifyRequest) => {
     if (is404) return noRoute(url);
     return hasEmptyParam(url, params) ? new ApiError('notFound') : undefined;
@@ -153,7 +153,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
     // The framework would check the type of an absent body.
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
-    if (answerCrossOrigin(request, reply)) return;
+    if (respondCrossOrigin(request, reply)) return;
     done(unrouted(request));
   };
 }
@@ -207,15 +207,15 @@ export async function createApp(parts: AppParts): Promise<App> {
     }),
   );
   const atTurnEnd = turnEnd();
-  const holdAnswer = answerBudgets();
+  const holdResponse = responseBudgets();
   app.addHook('onSend', (request, reply, payload) => {
-    holdAnswer(payload, request, reply);
+    holdResponse(payload, request, reply);
     logRequest(log, request, reply);
     return atTurnEnd();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', parseBody);
-  app.setErrorHandler(answerError({ log, metrics: services.metrics }));
+  app.setErrorHandler(sendError({ log, metrics: services.metrics }));
   app.setNotFoundHandler(() => {
     throw new ApiError('notFound');
   });

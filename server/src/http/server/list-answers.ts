@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Limits } from '../../limits/limits.ts';
 import { rowsCharged } from '../budgets.ts';
 import { type AnyEndpoint, RecordWithStreamedList, type StreamedList } from '../endpoint.ts';
-import { answerText } from './answer-text.ts';
+import { responseText } from './answer-text.ts';
 import { streamedBody } from './in-batches.ts';
 import { scopeOf } from './request-scope.ts';
 
@@ -33,23 +33,23 @@ export function listWriter(
   { limits, log }: { readonly limits: Limits; readonly log: Logger },
 ) {
   const list = json && listIn(json);
-  const listText = list && answerText(list);
+  const listText = list && responseText(list);
   const [lastName, lastSchema] = (json && lastFieldIn(json)) ?? [];
-  const recordText = json && answerText(json);
-  const lastText = lastSchema && answerText(lastSchema);
+  const recordText = json && responseText(json);
+  const lastText = lastSchema && responseText(lastSchema);
 
-  function piecesOf(answer: StreamedList<unknown>, reply: FastifyReply): Pieces {
-    if (answer instanceof RecordWithStreamedList && recordText && lastText && answer.field === lastName) {
-      const text = recordText({ ...answer.record, [answer.field]: [] }, reply);
+  function piecesOf(response: StreamedList<unknown>, reply: FastifyReply): Pieces {
+    if (response instanceof RecordWithStreamedList && recordText && lastText && response.field === lastName) {
+      const text = recordText({ ...response.record, [response.field]: [] }, reply);
       return { itemsText: lastText, frame: [text.slice(0, -2), text.slice(-2)] };
     }
-    if (!listText || answer instanceof RecordWithStreamedList)
+    if (!listText || response instanceof RecordWithStreamedList)
       throw new Error(`${method} ${path} declares no such list`);
     return { itemsText: listText, frame: ['[', ']'] };
   }
 
-  return (answer: StreamedList<unknown>, request: FastifyRequest, reply: FastifyReply) => {
-    const { itemsText, frame } = piecesOf(answer, reply);
+  return (response: StreamedList<unknown>, request: FastifyRequest, reply: FastifyReply) => {
+    const { itemsText, frame } = piecesOf(response, reply);
     reply.type('application/json; charset=utf-8');
     // Its body would be discarded; only reading it would tell its length.
     if (request.method === 'HEAD') return Readable.from([]);
@@ -59,6 +59,6 @@ export function listWriter(
       return itemsText(items, reply);
     };
     const onFault = (error: unknown) => log.error({ err: error, requestId: request.id }, 'a list broke off');
-    return streamedBody(answer, serialize, { scope: () => scopeOf(request, reply), onFault, frame });
+    return streamedBody(response, serialize, { scope: () => scopeOf(request, reply), onFault, frame });
   };
 }

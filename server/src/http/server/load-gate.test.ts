@@ -44,13 +44,13 @@ describe('more requests than can be answered', () => {
   const ask = (path = '/api/v1/org') =>
     new Promise<Outcome>((resolve, reject) => {
       const headers = { authorization: `Bearer ${admin.credential}` };
-      const sent = request(`${app.url}${path}`, { agent, headers }, (answer) => {
+      const sent = request(`${app.url}${path}`, { agent, headers }, (response) => {
         let body = '';
-        answer.setEncoding('utf8').on('data', (text: string) => {
+        response.setEncoding('utf8').on('data', (text: string) => {
           body += text;
         });
-        answer.once('end', () =>
-          resolve({ status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'], body }),
+        response.once('end', () =>
+          resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], body }),
         );
       });
       sent.once('error', reject).end();

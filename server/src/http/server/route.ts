@@ -6,20 +6,20 @@ import { bodyBytesOf, readBytes } from '../body/body.ts';
 import type { BodyBudgets } from '../body/body-budget.ts';
 import { spending } from '../budgets.ts';
 import { clientAddress } from '../client-address.ts';
-import { type AnyEndpoint, addressOf, PassedAnswer, StreamedList, WithHeaders } from '../endpoint.ts';
+import { type AnyEndpoint, addressOf, PassedResponse, StreamedList, WithHeaders } from '../endpoint.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from '../input.ts';
-import { answerForms, StreamedText } from '../media.ts';
+import { responseForms, StreamedText } from '../media.ts';
 import { bodyBytesMax, readJsonBody } from '../request-rules.ts';
-import { WrittenAnswer } from '../written-answer.ts';
+import { WrittenResponse } from '../written-answer.ts';
 import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
-import { answerText } from './answer-text.ts';
+import { responseText } from './answer-text.ts';
 import { listWriter } from './list-answers.ts';
 import { scopeOf } from './request-scope.ts';
 import type { Streams } from './streams.ts';
 
 /** Writers of an endpoint's streamed responses. */
 interface EndpointStreams {
-  write(answer: StreamedText, request: EndpointRequest, reply: FastifyReply): unknown;
+  write(response: StreamedText, request: EndpointRequest, reply: FastifyReply): unknown;
 }
 
 interface WriterParts {
@@ -42,51 +42,51 @@ const jsonType = 'application/json; charset=utf-8';
 const promptMsMax = 20;
 
 /** Returns the function that turns a handler's result into a response. */
-function answerWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterParts) {
+function responseWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterParts) {
   const { response, method, path } = endpoint;
   const statuses = Object.keys(response).map(Number);
   const status = statuses.find((declared) => declared !== nothing) ?? nothing;
   const schema = response[status];
   if (!schema) throw new Error(`${method} ${path} declares no response`);
-  const { mediaTypes, json } = answerForms(schema);
+  const { mediaTypes, json } = responseForms(schema);
   const mayBeNothing = statuses.includes(nothing);
 
-  const jsonText = json && answerText(json);
+  const jsonText = json && responseText(json);
   const streamedList = listWriter(endpoint, json, { limits: services.limits, log });
 
-  function passed({ status: code, body }: PassedAnswer, reply: FastifyReply) {
+  function passed({ status: code, body }: PassedResponse, reply: FastifyReply) {
     reply.code(code);
     return body.length === 0 ? reply.send() : reply.type(jsonType).send(body);
   }
 
   /** Returns the body that the framework sends unchanged. */
-  function bodyOf(answer: unknown, reply: FastifyReply): unknown {
-    const isMedia = answer instanceof Uint8Array || !jsonText;
+  function bodyOf(response: unknown, reply: FastifyReply): unknown {
+    const isMedia = response instanceof Uint8Array || !jsonText;
     const type = isMedia ? mediaTypes[0] : jsonType;
     if (type !== undefined) reply.type(type);
-    return isMedia ? answer : jsonText(answer, reply);
+    return isMedia ? response : jsonText(response, reply);
   }
 
-  function written(answer: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
-    const isNothing = mayBeNothing && answer === undefined;
+  function written(response: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    const isNothing = mayBeNothing && response === undefined;
     const code = isNothing ? nothing : status;
     if (code !== 200) reply.code(code);
-    if (answer instanceof StreamedList) return streamedList(answer, request, reply);
-    if (!(answer instanceof WithHeaders)) return isNothing ? reply.send() : bodyOf(answer, reply);
-    reply.headers(answer.headers);
-    return answer.body === undefined ? reply.send() : bodyOf(answer.body, reply);
+    if (response instanceof StreamedList) return streamedList(response, request, reply);
+    if (!(response instanceof WithHeaders)) return isNothing ? reply.send() : bodyOf(response, reply);
+    reply.headers(response.headers);
+    return response.body === undefined ? reply.send() : bodyOf(response.body, reply);
   }
 
   /** Sends a response that was written elsewhere, unchanged. */
-  function writtenElsewhere({ status: code, headers, body }: WrittenAnswer, reply: FastifyReply) {
+  function writtenElsewhere({ status: code, headers, body }: WrittenResponse, reply: FastifyReply) {
     reply.code(code).headers(headers).serializer(String);
     return body === '' ? reply.send() : reply.send(body);
   }
 
-  function write(answer: unknown, request: EndpointRequest, reply: FastifyReply): unknown {
-    if (answer instanceof WrittenAnswer) return writtenElsewhere(answer, reply);
-    if (answer instanceof StreamedText) return streams.write(answer, request, reply);
-    return answer instanceof PassedAnswer ? passed(answer, reply) : written(answer, request, reply);
+  function write(response: unknown, request: EndpointRequest, reply: FastifyReply): unknown {
+    if (response instanceof WrittenResponse) return writtenElsewhere(response, reply);
+    if (response instanceof StreamedText) return streams.write(response, request, reply);
+    return response instanceof PassedResponse ? passed(response, reply) : written(response, request, reply);
   }
   return write;
 }
@@ -109,19 +109,19 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const hasUnusualBody = endpoint.method === 'GET' && endpoint.body !== undefined;
   const readInput = inputReader(endpoint, () => services);
   const prove = prover(endpoint.policy, parts.authenticate);
-  const write = answerWriter(endpoint, {
+  const write = responseWriter(endpoint, {
     services,
     log,
     streams: {
-      write: (answer, request, reply) =>
-        streams.write(answer, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
+      write: (response, request, reply) =>
+        streams.write(response, { request, reply, stillAdmitted: async () => void (await prove(request)) }),
     },
   });
   const admit = admission(endpoint, prove, services);
   const reserve = bodyReservation(budgets);
   const carry = spending(endpoint, services);
 
-  async function answerOf(request: EndpointRequest): Promise<unknown> {
+  async function responseOf(request: EndpointRequest): Promise<unknown> {
     // The operation is named in the body, which may have taken time to arrive. Rule: AUTH-27.
     if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
     const input = readInput(rawInputOf(request));
@@ -147,8 +147,8 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
     handler: async (request, reply) => {
       const { scope } = request;
       try {
-        const answer = scope ? await scope.during(() => answerOf(request)) : await answerOf(request);
-        return write(answer, request, reply);
+        const response = scope ? await scope.during(() => responseOf(request)) : await responseOf(request);
+        return write(response, request, reply);
       } catch (error) {
         countBadCredential(services.limits, error, clientAddress(request));
         throw error;

@@ -23,7 +23,7 @@ export interface Streams {
    * Begins to write a response. Throws `tooManyRequests` while too many of this caller are running, `overloaded` of
    * all.
    */
-  write(answer: StreamedText, parts: StreamParts): Readable;
+  write(response: StreamedText, parts: StreamParts): Readable;
   /** Tells all of them that the service stops, and any that begin later. */
   end(): void;
 }

@@ -1,7 +1,7 @@
 import { second } from '../../base/clock.ts';
 
 /** Milliseconds for connecting, and for one response of a broker. */
-export const answerMsMax = 5 * second;
+export const responseMsMax = 5 * second;
 const reasonCharsMax = 200;
 /** So much of a secret is enough to know it again. */
 const quotedChars = 8;
@@ -10,7 +10,7 @@ const quotedChars = 8;
 class LateError extends Error {}
 
 /** Returns the result of a promise in time; throws LateError otherwise, and ignores a later result. */
-export async function inTime<T>(promise: Promise<T>, ms = answerMsMax): Promise<T> {
+export async function inTime<T>(promise: Promise<T>, ms = responseMsMax): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new LateError('the broker did not respond in time')), ms);
@@ -24,7 +24,7 @@ export async function inTime<T>(promise: Promise<T>, ms = answerMsMax): Promise<
 
 /** Functions that open, check and close connections of one kind. */
 export interface Connecting<C> {
-  /** Throws when it takes longer than `answerMsMax`, and holds nothing then. */
+  /** Throws when it takes longer than `responseMsMax`, and holds nothing then. */
   connect(): Promise<C>;
   isAlive(connection: C): boolean;
   /** Closes it at once; operations in flight fail. Does not throw, also when it is closed already. */

@@ -198,11 +198,11 @@ describe('a server that says again what it was told', () => {
   afterEach(() => server.close());
 
   /** Answers everything with an error that quotes it. */
-  async function listen(greeting: string, answer: (text: string) => string): Promise<number> {
+  async function listen(greeting: string, response: (text: string) => string): Promise<number> {
     const talk = (socket: Socket) => {
       socket.on('error', () => {});
       socket.write(greeting);
-      socket.on('data', (bytes) => socket.end(answer(bytes.toString())));
+      socket.on('data', (bytes) => socket.end(response(bytes.toString())));
     };
     server = createServer(talk).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -216,8 +216,8 @@ describe('a server that says again what it was told', () => {
     ['nats', `INFO ${info}\r\n`, (text: string) => `-ERR 'Authorization Violation: ${oneLine(text)}'\r\n`],
     ['redis', '', (text: string) => `-ERR unknown command, with args beginning with: ${oneLine(text)}\r\n`],
     ['redis', '', (text: string) => `-ERR ${oneLine(text).slice(0, oneLine(text).indexOf('pa55') + 15)}\r\n`],
-  ])('%s: the reason holds no part of the password (CONFIG-10, EVENT-23)', async (scheme, greeting, answer) => {
-    const port = await listen(greeting, answer);
+  ])('%s: the reason holds no part of the password (CONFIG-10, EVENT-23)', async (scheme, greeting, response) => {
+    const port = await listen(greeting, response);
     const lines: string[] = [];
     const broker = openedBroker(`${scheme}://ada:${encodeURIComponent(password)}@127.0.0.1:${port}`, { lines });
     const { failure } = await broker.sinkTo('entity-events').deliver(streamedRange(1, 2));

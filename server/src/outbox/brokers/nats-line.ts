@@ -13,7 +13,7 @@ import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node
 import { day, minute, second } from '../../base/clock.ts';
 import type { StreamName } from '../envelope.ts';
 import type { BrokerAddress, BrokerHost } from './broker-address.ts';
-import { answerMsMax, type BrokerLine, brokerLine, inTime } from './broker-line.ts';
+import { type BrokerLine, brokerLine, inTime, responseMsMax } from './broker-line.ts';
 
 /** Milliseconds in which the server detects a message that is published twice. */
 const duplicateMs = 5 * minute;
@@ -54,7 +54,7 @@ export function isUnheard(error: unknown): boolean {
 }
 
 /** Returns whether JetStream itself responded, or nothing takes the subject: the connection works. */
-export function isAnswer(error: unknown): boolean {
+export function isResponse(error: unknown): boolean {
   return codeOf(error) !== 0 || isUnheard(error);
 }
 
@@ -96,14 +96,14 @@ class Transport extends NodeTransport {
 /** Connects to one server, whose name its certificate is checked for. */
 async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsLink> {
   // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
-  const { tls = null, timeout = answerMsMax } = options;
+  const { tls = null, timeout = responseMsMax } = options;
   const judged = tls === null ? {} : { tls: { ...tls, host } };
   const servers = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
   const connecting = NatsConnectionImpl.connect({ ...options, ...judged, servers });
   try {
     const nats = await inTime(connecting, timeout);
-    return { nats, jetstream: jetstream(nats, { timeout: answerMsMax }), seen: new Set() };
+    return { nats, jetstream: jetstream(nats, { timeout: responseMsMax }), seen: new Set() };
   } catch (error) {
     connecting.then(
       (late) => late.close(),
@@ -119,7 +119,7 @@ async function open(address: BrokerAddress, ca: string | undefined): Promise<Nat
     name: 'latchkey',
     ...(address.isTls ? { tls: ca === undefined ? {} : { ca } } : {}),
     ...loginOf(address),
-    timeout: Math.max(second, answerMsMax / hosts.length),
+    timeout: Math.max(second, responseMsMax / hosts.length),
     reconnect: false,
     noAsyncTraces: true,
   };

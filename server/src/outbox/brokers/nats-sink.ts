@@ -5,7 +5,7 @@ import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
 import { type BrokerLine, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
-import { ensureStream, isAnswer, isOutOfTurn, isTooLarge, isUnheard, type NatsLink, subjectOf } from './nats-line.ts';
+import { ensureStream, isOutOfTurn, isResponse, isTooLarge, isUnheard, type NatsLink, subjectOf } from './nats-line.ts';
 
 /** The maximum number of messages in flight. */
 export const natsBatchMax = 256;
@@ -102,7 +102,7 @@ export class NatsPublisher {
   #doubt(link: NatsLink, error: unknown): void {
     if (isOutOfTurn(error) || isTooLarge(error)) return;
     link.seen.delete(this.#parts.stream);
-    if (!isAnswer(error)) this.#parts.line.drop(link);
+    if (!isResponse(error)) this.#parts.line.drop(link);
   }
 
   async #lookForStream(link: NatsLink): Promise<void> {

@@ -3,7 +3,7 @@ import { second } from '../../base/clock.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
 import type { BrokerAddress } from './broker-address.ts';
-import { answerMsMax, type BrokerLine, brokerLine, inTime, textOf } from './broker-line.ts';
+import { type BrokerLine, brokerLine, inTime, responseMsMax, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 
 /** Events added in one transaction. */
@@ -15,7 +15,7 @@ const deliveryMsMax = 10 * second;
 function clientFor({ hosts, isTls, username, password, database }: BrokerAddress, ca: string | undefined) {
   const [place] = hosts;
   const { host = '', port = 0 } = place ?? {};
-  const socket = { host, port, connectTimeout: answerMsMax, reconnectStrategy: false } as const;
+  const socket = { host, port, connectTimeout: responseMsMax, reconnectStrategy: false } as const;
   return createClient({
     socket: isTls ? { ...socket, tls: true, ...(ca === undefined ? {} : { ca }) } : socket,
     ...(username === null ? {} : { username }),
@@ -76,7 +76,7 @@ function isTooLarge(error: unknown): boolean {
 }
 
 /** Returns whether Redis responded and the connection is usable: errors about the server or the login end it. */
-function isAnswer(error: unknown): boolean {
+function isResponse(error: unknown): boolean {
   return error instanceof ErrorReply && !/^(READONLY|LOADING|MASTERDOWN|NOAUTH|ERR Protocol)/.test(error.message);
 }
 
@@ -131,7 +131,7 @@ export class RedisPublisher {
       return null;
     } catch (error) {
       const reply = replyOf(error);
-      if (connection && !isAnswer(reply)) line.drop(connection);
+      if (connection && !isResponse(reply)) line.drop(connection);
       return reply;
     }
   }

@@ -2,7 +2,7 @@ import { Client, type Dispatcher } from 'undici';
 import { second } from '../../base/clock.ts';
 import { addressCheck, type Resolve } from '../../outbound/address-guard.ts';
 import { guardedConnector } from '../../outbound/guarded-connector.ts';
-import { type AnswerHead, LateError } from './outcome.ts';
+import { LateError, type ResponseHead } from './outcome.ts';
 
 /** Bytes and milliseconds for reading the body of a response, which is ignored, to keep the connection usable. */
 const spareBytesMax = 16_384;
@@ -54,7 +54,7 @@ export class Exchanger {
   /**
    * Sends one request and returns the head of the response; redirects are not followed. Throws the connection's error.
    */
-  async post(post: Post): Promise<AnswerHead> {
+  async post(post: Post): Promise<ResponseHead> {
     const controller = new AbortController();
     let giveUp = () => {};
     // The client heeds the signal only once there is a connection.
@@ -77,12 +77,12 @@ export class Exchanger {
     }
   }
 
-  async #exchange({ path, headers, body }: Post, signal: AbortSignal): Promise<AnswerHead> {
+  async #exchange({ path, headers, body }: Post, signal: AbortSignal): Promise<ResponseHead> {
     const sent = { ...headers, 'user-agent': 'latchkey' };
-    const answer = await this.#client.request({ method: 'POST', path, headers: sent, body, signal });
-    const { 'retry-after': retryAfter } = answer.headers;
-    await this.#leave(answer.body);
-    return { status: answer.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined };
+    const response = await this.#client.request({ method: 'POST', path, headers: sent, body, signal });
+    const { 'retry-after': retryAfter } = response.headers;
+    await this.#leave(response.body);
+    return { status: response.statusCode, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined };
   }
 
   /** Reads what little there is of a body, so that the connection can be used again; ends the connection otherwise. */

@@ -47,7 +47,7 @@ function readRetryAfter(header: string | undefined, nowMs: number): number | nul
 }
 
 /** Head of a response. */
-export interface AnswerHead {
+export interface ResponseHead {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
@@ -55,7 +55,7 @@ export interface AnswerHead {
 /**
  * Returns the reason why a response means that the message did not arrive; `null`: it did. Rules: EVENT-23, EVENT-26.
  */
-export function failureOf({ status, retryAfter }: AnswerHead, nowMs: number): SinkFailure | null {
+export function failureOf({ status, retryAfter }: ResponseHead, nowMs: number): SinkFailure | null {
   if (status >= 200 && status < 300) return null;
   if (status === 410) return { kind: 'gone', reason: 'answered 410' };
   if (status >= 300 && status < 400)

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { createServer as createRawServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
-  type Answering,
-  answer,
   presentClock,
+  type Responding,
   receiverCertificate,
+  reply,
   verified,
   WebhookReceiver,
 } from '../../../test/support/webhook-receiver.ts';
@@ -145,13 +145,13 @@ describe('answers', () => {
     [600, unwell(600)],
   ])('%i (EVENT-23, EVENT-26)', async (status, failure) => {
     const receiver = await receiverWith();
-    receiver.answering = answer(status);
+    receiver.answering = reply(status);
     expect(await sendTo(senderWith(), receiver.url)).toMatchObject({ status, failure });
   });
 
   it.each([301, 302, 303, 307, 308])('%i leads nowhere (EVENT-24)', async (status) => {
     const [receiver, elsewhere] = [await receiverWith(), await receiverWith()];
-    receiver.answering = answer(status, { location: elsewhere.url });
+    receiver.answering = reply(status, { location: elsewhere.url });
     const { failure } = await sendTo(senderWith(), receiver.url);
     expect(failure).toEqual({ kind: 'unavailable', reason: `answered ${status}: redirects are not followed` });
     expect([receiver.messages.length, elsewhere.connections]).toEqual([1, 0]);
@@ -172,7 +172,7 @@ describe('answers', () => {
     ['', undefined],
   ])('Retry-After: %s', async (header, retryAfterMs) => {
     const receiver = await receiverWith();
-    receiver.answering = answer(503, { 'retry-after': header });
+    receiver.answering = reply(503, { 'retry-after': header });
     const { failure } = await sendTo(senderWith({ clock }), receiver.url);
     expect(failure?.retryAfterMs).toBe(retryAfterMs);
   });
@@ -182,7 +182,7 @@ describe('anyone who answers badly', () => {
   const timeoutMs = 400;
   const late = { status: null, failure: { kind: 'unavailable', reason: 'no response in time' } };
 
-  it.each<[string, Answering]>([
+  it.each<[string, Responding]>([
     ['never answers', () => {}],
     [
       'answers a byte of its head at a time, and never ends',
@@ -199,14 +199,14 @@ describe('anyone who answers badly', () => {
         response.socket?.on('close', () => clearInterval(timer));
       },
     ],
-  ])('%s: it is given up in time, connection and all', async (_, answering) => {
+  ])('%s: it is given up in time, connection and all', async (_, responding) => {
     const receiver = await receiverWith();
-    receiver.answering = answering;
+    receiver.answering = responding;
     expect(await sendTo(senderWith({ timeoutMs }), receiver.url)).toMatchObject(late);
     await vi.waitUntil(() => receiver.open === 0);
   });
 
-  it.each<[string, Answering]>([
+  it.each<[string, Responding]>([
     [
       'sends a body without end',
       (response) => {
@@ -237,13 +237,13 @@ describe('anyone who answers badly', () => {
         setImmediate(() => response.destroy());
       },
     ],
-  ])('%s: it has the message all the same, and the connection is let go', async (_, answering) => {
+  ])('%s: it has the message all the same, and the connection is let go', async (_, responding) => {
     const receiver = await receiverWith();
-    receiver.answering = answering;
+    receiver.answering = responding;
     const sender = senderWith();
     expect(await sendTo(sender, receiver.url)).toMatchObject({ status: 200, failure: null });
     await vi.waitUntil(() => receiver.open === 0);
-    receiver.answering = answer(200);
+    receiver.answering = reply(200);
     expect(await sendTo(sender, receiver.url)).toMatchObject({ status: 200, failure: null });
   });
 
@@ -394,10 +394,10 @@ describe('the guard', () => {
 
   it('connects to what was judged, however a name changes meanwhile (EVENT-24)', async () => {
     const receiver = await receiverWith();
-    const answers = ['127.0.0.1', '127.0.0.2', '127.0.0.2'];
+    const responses = ['127.0.0.1', '127.0.0.2', '127.0.0.2'];
     let count = 0;
     const resolve: Resolve = async () => {
-      const address = answers[count] ?? '';
+      const address = responses[count] ?? '';
       count += 1;
       return [{ address, family: 4 }];
     };
