@@ -254,8 +254,8 @@ describe('what the doctor makes of', () => {
     ['a server that is 3 s ahead', { serverAheadMs: 3_000 }, 'warning'],
     ['a server that is a minute behind', { serverAheadMs: -60_000 }, 'failed'],
     ['a server with the same time', { serverAheadMs: 300 }, 'ok'],
-  ])('the clock: %s (CLI-21)', (_, moments, state) => {
-    expect(clock(moments)).toBe(state);
+  ])('the clock: %s (CLI-21)', (_, times, state) => {
+    expect(clock(times)).toBe(state);
   });
 
   it.each([

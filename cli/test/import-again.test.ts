@@ -77,7 +77,7 @@ describe('an import that is run again', () => {
     }
   }, 120_000);
 
-  const someMoment = fc.constantFrom('2026-01-02T03:04:05.678Z', '2026-02-02T00:00:00Z', '2026-03-03T00:00:00Z');
+  const someTime = fc.constantFrom('2026-01-02T03:04:05.678Z', '2026-02-02T00:00:00Z', '2026-03-03T00:00:00Z');
   const someUser = fc
     .record({
       number: fc.integer({ min: 2, max: 6 }),
@@ -85,7 +85,7 @@ describe('an import that is run again', () => {
       fullName: fc.constantFrom('Grace', 'Ada', ''),
       isDeleted: fc.boolean(),
       hasLoggedIn: fc.boolean(),
-      updatedAt: someMoment,
+      updatedAt: someTime,
     })
     .map(({ number, ...more }) => user(number, more));
   const someGroup = fc

@@ -133,7 +133,7 @@ export async function dumpOf({ services }: TestApp): Promise<Line[]> {
   ];
 }
 
-const moment = '2026-01-02T03:04:05.678Z';
+const time = '2026-01-02T03:04:05.678Z';
 
 /** An id that a number stands for. */
 export const idOf = (number: number) => number.toString(16).padStart(24, '0');
@@ -144,13 +144,13 @@ export const sha256 = (raw: string) => createHash('sha256').update(raw).digest('
 /** A valid user. */
 export function user(number: number, more: Readonly<Record<string, unknown>> = {}): Line {
   const email = `person-${number}@example.com`;
-  const times = { createdAt: moment, updatedAt: moment };
+  const times = { createdAt: time, updatedAt: time };
   return ['users', { _id: idOf(number), fullName: `Person ${number}`, email, ...times, ...more }];
 }
 
 /** A valid token of a user, the hash of which is that of `raw-<number>`. */
 export function token(number: number, owner: number, more: Readonly<Record<string, unknown>> = {}): Line {
-  const made = { tokenHash: sha256(`raw-${number}`), scopes: ['user:read'], createdAt: moment, expiresAt: null };
+  const made = { tokenHash: sha256(`raw-${number}`), scopes: ['user:read'], createdAt: time, expiresAt: null };
   return [
     'personalAccessTokens',
     { _id: idOf(number), userId: idOf(owner), name: `Token ${number}`, ...made, ...more },
@@ -159,7 +159,7 @@ export function token(number: number, owner: number, more: Readonly<Record<strin
 
 /** A valid group. */
 export function group(number: number, users: readonly number[], more: Readonly<Record<string, unknown>> = {}): Line {
-  const made = { type: 'custom', users: users.map(idOf), createdAt: moment };
+  const made = { type: 'custom', users: users.map(idOf), createdAt: time };
   return ['userGroups', { _id: idOf(number), name: `Group ${number}`, ...made, ...more }];
 }
 
@@ -172,7 +172,7 @@ export const founding: readonly Line[] = [
       accountType: 'business',
       contactEmail: 'person-1@example.com',
       registeredName: 'Example Ltd',
-      createdAt: moment,
+      createdAt: time,
     },
   ],
   user(1),

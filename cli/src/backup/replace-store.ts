@@ -6,9 +6,9 @@ import { gatherStore } from '../../../server/src/db/files/store-copy.ts';
 import { keepAlso, sync } from './durable-files.ts';
 
 function asideDirectory(dataDir: string): string {
-  const moment = toTimestamp(systemClock.now()).replace(/[-:]|\.\d+/g, '');
+  const time = toTimestamp(systemClock.now()).replace(/[-:]|\.\d+/g, '');
   for (let number = 1; ; number += 1) {
-    const directory = join(dataDir, number === 1 ? `replaced-${moment}` : `replaced-${moment}-${number}`);
+    const directory = join(dataDir, number === 1 ? `replaced-${time}` : `replaced-${time}-${number}`);
     if (!existsSync(directory)) return directory;
   }
 }

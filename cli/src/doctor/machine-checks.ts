@@ -61,7 +61,7 @@ export function checkFiles(dataDir: string): Finding {
   return fine(`The files in ${dataDir} are their owner's alone`);
 }
 
-interface Moments {
+interface ClockReadings {
   readonly nowMs: number;
   /** Latest time in the store; `null`: unknown. */
   readonly latestMs: number | null;
@@ -70,7 +70,7 @@ interface Moments {
 }
 
 /** Checks the clock of this machine, alone and against others. Rule: CLI-21. */
-export function checkClock({ nowMs, latestMs, serverAheadMs }: Moments): Finding {
+export function checkClock({ nowMs, latestMs, serverAheadMs }: ClockReadings): Finding {
   const cure = 'Set the clock, best by NTP (systemd-timesyncd, chrony), before a server starts';
   const year = new Date(nowMs).getUTCFullYear();
   const now = toTimestamp(nowMs);

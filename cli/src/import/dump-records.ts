@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { emailAddress } from '../../../server/src/text/email-address.ts';
 import { address, optionalMobile, optionalText, plainText } from '../../../server/src/text/plain-text.ts';
-import { dumpExpiry, dumpHash, dumpId, dumpMoment, perhapsId, perhapsMoment } from './dump-values.ts';
+import { dumpExpiry, dumpHash, dumpId, dumpTime, optionalDumpId, optionalDumpTime } from './dump-values.ts';
 
 const tokenNameMax = 100;
 const reasonMax = 500;
@@ -10,7 +10,7 @@ const flag = z
   .boolean()
   .nullish()
   .transform((given) => given === true);
-const optionalMoment = perhapsMoment.transform((given) => given ?? undefined);
+const optionalTime = optionalDumpTime.transform((given) => given ?? undefined);
 const postalAddress = address.nullish().transform((given) => {
   const isEmpty = !given || Object.values(given).every((part) => part === undefined);
   return isEmpty ? null : given;
@@ -27,13 +27,13 @@ export const organizationDocument = z.object({
   permanentAddress: postalAddress,
   onBoardingStatus: z.enum(['notConfigured', 'configured', 'skipped']).catch('notConfigured'),
   isDeleted: z.literal([false, null], 'must not be true: the organization is deleted').optional(),
-  createdAt: dumpMoment,
+  createdAt: dumpTime,
 });
 
 /** A user. Absent fields are not set. */
 export const userDocument = z.object({
   _id: dumpId,
-  orgId: perhapsId,
+  orgId: optionalDumpId,
   fullName: plainText(),
   firstName: optionalText,
   middleName: optionalText,
@@ -44,15 +44,15 @@ export const userDocument = z.object({
   address: postalAddress,
   hasLoggedIn: flag,
   isDeleted: flag,
-  deletedBy: perhapsId,
-  createdAt: optionalMoment,
-  updatedAt: optionalMoment,
+  deletedBy: optionalDumpId,
+  createdAt: optionalTime,
+  updatedAt: optionalTime,
 });
 
 /** The password of a user. */
 export const credentialsDocument = z.object({
   userId: dumpId,
-  orgId: perhapsId,
+  orgId: optionalDumpId,
   hashedPassword: z
     .string()
     .regex(/^\$[\w-]+\$/, 'must be a hash that names its kind, such as $argon2id$: a password itself is not taken'),
@@ -61,7 +61,7 @@ export const credentialsDocument = z.object({
 /** A user group with the ids of its members. */
 export const groupDocument = z.object({
   _id: dumpId,
-  orgId: perhapsId,
+  orgId: optionalDumpId,
   name: plainText(),
   type: z.enum(['admin', 'standard', 'everyone', 'custom'], 'must be admin, standard, everyone or custom'),
   users: z
@@ -69,7 +69,7 @@ export const groupDocument = z.object({
     .nullish()
     .transform((given) => [...new Set(given ?? [])]),
   isDeleted: flag,
-  createdAt: optionalMoment,
+  createdAt: optionalTime,
 });
 
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/, 'must be the name of a scope');
@@ -82,18 +82,18 @@ const scopes = z
 /** A personal access token. */
 export const tokenDocument = z.object({
   _id: dumpId,
-  orgId: perhapsId,
+  orgId: optionalDumpId,
   userId: dumpId,
   name: plainText({ max: tokenNameMax }),
   tokenHash: dumpHash,
   scopes,
-  createdAt: dumpMoment,
+  createdAt: dumpTime,
   expiresAt: dumpExpiry,
-  lastUsedAt: perhapsMoment,
-  parentId: perhapsId,
+  lastUsedAt: optionalDumpTime,
+  parentId: optionalDumpId,
   isRevoked: flag,
-  revokedAt: perhapsMoment,
-  revokedBy: perhapsId,
+  revokedAt: optionalDumpTime,
+  revokedBy: optionalDumpId,
   revokeReason: plainText({ min: 0, max: reasonMax })
     .nullish()
     .transform((given) => given ?? ''),

@@ -4,7 +4,7 @@ import { idPattern } from '../../../server/src/base/ids.ts';
 import { type CredentialHash, credentialHashOf } from '../../../server/src/base/secret.ts';
 
 const secondMs = 1_000;
-const isoMoment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
+const isoTime = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 const numberText = /^-?\d{1,16}$/;
 
 /** Returns the value of a `$` key of MongoDB's extended JSON; `undefined` for anything else. */
@@ -29,7 +29,7 @@ function value<T>(read: (given: unknown) => T | undefined, message: string) {
 }
 
 /** The same, where absent and `null` both are `null`. */
-function perhaps<T>(read: (given: unknown) => T | undefined, message: string) {
+function optional<T>(read: (given: unknown) => T | undefined, message: string) {
   const orNull = (given: unknown) => (given === undefined || given === null ? null : read(given));
   return z.unknown().optional().transform(reading(orNull, message));
 }
@@ -45,21 +45,21 @@ function toMs(given: unknown): number | null {
   if (typeof long === 'number') return Number.isSafeInteger(long) ? long : null;
   if (typeof long !== 'string') return null;
   if (long !== date) return numberText.test(long) ? Number(long) : null;
-  const parsed = isoMoment.safeParse(long);
+  const parsed = isoTime.safeParse(long);
   return parsed.success ? Date.parse(parsed.data) : null;
 }
 
 /** From 1970 to the end of year 9999, the range of timestamps. */
-const momentEnd = 253_402_300_800 * secondMs;
+const timeEnd = 253_402_300_800 * secondMs;
 
-function toMoment(given: unknown): number | undefined {
+function toTime(given: unknown): number | undefined {
   const ms = toMs(given);
-  return ms !== null && ms >= 0 && ms < momentEnd ? ms : undefined;
+  return ms !== null && ms >= 0 && ms < timeEnd ? ms : undefined;
 }
 
 /** A moment that has passed: one in the future would be newer than all that is changed here until then. Rule: ADDRESS-17. */
 function toPast(given: unknown): number | undefined {
-  const ms = toMoment(given);
+  const ms = toTime(given);
   return ms === undefined ? undefined : Math.min(ms, systemClock.now());
 }
 
@@ -73,27 +73,27 @@ function toHash(given: unknown): CredentialHash | undefined {
 }
 
 const noId = 'must be 24 hexadecimal digits';
-const noMoment = 'must be a date and time, such as 2026-11-27T20:17:00.123Z';
+const noTime = 'must be a date and time, such as 2026-11-27T20:17:00.123Z';
 const nevers: readonly unknown[] = [null, 'Never', 'never'];
 
 /** An id: 24 hexadecimal digits, or `{ "$oid": … }` of them; lower case comes out. */
 export const dumpId = value(toId, noId);
 
 /** An id, or `null`; absent is `null`, too. */
-export const perhapsId = perhaps(toId, noId);
+export const optionalDumpId = optional(toId, noId);
 
 /**
  * A moment: a date and time of ISO 8601 with its offset, milliseconds since 1970, or `{ "$date": … }` of either;
  * milliseconds come out, now for one in the future.
  */
-export const dumpMoment = value(toPast, noMoment);
+export const dumpTime = value(toPast, noTime);
 
 /** A time, or `null`; absent is `null`, too. */
-export const perhapsMoment = perhaps(toPast, noMoment);
+export const optionalDumpTime = optional(toPast, noTime);
 
 /** Expiry of a token: a time, or `null`, `"Never"` and `"never"` for none. Required. */
 export const dumpExpiry = value(
-  (given) => (nevers.includes(given) ? null : toMoment(given)),
+  (given) => (nevers.includes(given) ? null : toTime(given)),
   'must be a date and time, "Never" or null',
 );
 

@@ -56,12 +56,12 @@ describe('the verification of the audit log', () => {
     expect(await verify({ sequence: 3, hash: rowOf(3).hash })).toMatchObject({ ok: true });
   });
 
-  const halfMoment: [string, number] = ['occurred_at', 1.5];
+  const halfTime: [string, number] = ['occurred_at', 1.5];
 
   it.each<[string, string | number | null]>([
     ['occurred_at', 1],
     // PostgreSQL keeps integers only, as declared.
-    ...(isOnPostgres ? [] : [halfMoment]),
+    ...(isOnPostgres ? [] : [halfTime]),
     ['id', '0123456789abcdef01234567'],
     ['org_id', null],
     ['action', 'group.deleted'],

@@ -51,16 +51,16 @@ export function queryNumber({ min, max }: { readonly min: number; readonly max: 
 }
 
 /** A time in the query: a date, or a date and time with its offset from UTC; parsed to milliseconds since 1970. */
-export const queryMoment = z
+export const queryTime = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be a date and time such as 2026-11-27T20:17:00Z')
   .transform((text) => Date.parse(text))
   .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
 
-/** A time in the query as `queryMoment`, or in milliseconds since 1970. */
-export const queryMomentOrMs = z
+/** A time in the query as `queryTime`, or in milliseconds since 1970. */
+export const queryTimeOrMs = z
   .union(
     [
-      queryMoment,
+      queryTime,
       z
         .string()
         .regex(/^\d{1,15}$/)

@@ -14,14 +14,14 @@ export class MailError extends Error {
    * Message of the server, or of the failure: one line of at most 300 characters, without the password and without the
    * secrets of the mail. For administrators only.
    */
-  readonly said: string;
+  readonly serverMessage: string;
   /** Reason for the log, where administrators get another message. Of the same form. */
   readonly reason: string;
 
-  constructor(kind: MailFault, said: string, reason: string = said) {
-    super(`${kind}: ${said}`);
+  constructor(kind: MailFault, serverMessage: string, reason: string = serverMessage) {
+    super(`${kind}: ${serverMessage}`);
     this.kind = kind;
-    this.said = said;
+    this.serverMessage = serverMessage;
     this.reason = reason;
   }
 }

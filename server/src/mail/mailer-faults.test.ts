@@ -50,9 +50,9 @@ async function failure(sender = mailer): Promise<{ kind: string; said: string }>
     (error: unknown) => error,
   );
   if (!(outcome instanceof MailError)) throw outcome;
-  expect(outcome.said).toMatch(/^\P{Cc}{1,300}$/u);
-  expect(outcome.message).toBe(`${outcome.kind}: ${outcome.said}`);
-  return { kind: outcome.kind, said: outcome.said };
+  expect(outcome.serverMessage).toMatch(/^\P{Cc}{1,300}$/u);
+  expect(outcome.message).toBe(`${outcome.kind}: ${outcome.serverMessage}`);
+  return { kind: outcome.kind, said: outcome.serverMessage };
 }
 
 const saying = (pattern: RegExp): string => expect.stringMatching(pattern) as string;

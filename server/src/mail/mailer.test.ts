@@ -45,13 +45,13 @@ function mail(given: Partial<Mail> = {}): Mail {
 }
 
 /** Returns the failure of a mail. */
-async function failure(sending: Promise<string>): Promise<Pick<MailError, 'kind' | 'said'>> {
+async function failure(sending: Promise<string>): Promise<Pick<MailError, 'kind' | 'serverMessage'>> {
   const outcome = await sending.then(
     (said) => new Error(`sent: ${said}`),
     (error: unknown) => error,
   );
   if (!(outcome instanceof MailError)) throw outcome;
-  return { kind: outcome.kind, said: outcome.said };
+  return { kind: outcome.kind, serverMessage: outcome.serverMessage };
 }
 
 describe('a mail', () => {

@@ -16,8 +16,8 @@ interface Happening {
   readonly network: string;
 }
 
-const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-const timeOf = (at: number) => `${moment.format(at)} UTC`;
+const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const timeOf = (at: number) => `${time.format(at)} UTC`;
 
 /** Lays out a notice: what happened, and what to do about it. */
 function noticeMail(

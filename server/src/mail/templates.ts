@@ -159,11 +159,11 @@ interface SuspiciousSignInEmail extends ToPerson {
   readonly network: string | null;
 }
 
-const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
 /** Mail to a user one of whose refresh tokens was presented a second time, so that it has probably been copied. */
 export function suspiciousSignInMail({ organization, fullName, at, network }: SuspiciousSignInEmail): MailContent {
-  const when = `${moment.format(at)} UTC`;
+  const when = `${time.format(at)} UTC`;
   return layOut({
     subject: `A session of yours at ${organization} was ended`,
     heading: say`We ended one of your sessions`,

@@ -18,8 +18,8 @@ describe('T10: credentials and the clock', () => {
   });
   afterAll(() => app.close());
 
-  async function at(moment: number | string, client: Client): Promise<string> {
-    app.clock.set(typeof moment === 'string' ? Date.parse(moment) : moment);
+  async function at(time: number | string, client: Client): Promise<string> {
+    app.clock.set(typeof time === 'string' ? Date.parse(time) : time);
     return outcome(await client.get('/org'));
   }
 

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { Database } from '../../src/db/database.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
-import { isMomentHeld, isStoreLeft } from '../support/second-connection.ts';
+import { isStoreLeft, isTimeHeld } from '../support/second-connection.ts';
 import { diskError, watchStatements } from '../support/statement-watch.ts';
 import { type Client, type Json, TestApp } from '../support/test-app.ts';
 import { isOnPostgres } from '../support/test-store.ts';
@@ -34,8 +34,8 @@ async function openList(app: TestApp, { credential }: Client, path = '/users'): 
 }
 
 async function released(app: TestApp): Promise<boolean> {
-  for (let tries = 0; tries < 200 && isMomentHeld(app); tries += 1) await setTimeout(10);
-  return !isMomentHeld(app);
+  for (let tries = 0; tries < 200 && isTimeHeld(app); tries += 1) await setTimeout(10);
+  return !isTimeHeld(app);
 }
 
 describe('lists of any length', () => {
@@ -61,7 +61,7 @@ describe('lists of any length', () => {
         expect(body.map(({ email }: Json) => email)).toEqual(expected.map((local) => `${local}@example.com`));
       }
     }
-    expect(isMomentHeld(app)).toBe(false);
+    expect(isTimeHeld(app)).toBe(false);
   });
 
   it('200: 5,000 users are what paging gives, and what GET /users/:id gives (USER-1, USER-14)', async () => {
@@ -89,7 +89,7 @@ describe('lists of any length', () => {
     expect([closed, head.split('\r\n')[0]]).toEqual([true, 'HTTP/1.1 200 OK']);
     expect(head.toLowerCase()).not.toContain('transfer-encoding');
     expect(JSON.parse(body.join(''))).toHaveLength(5_000);
-    expect(isMomentHeld(app)).toBe(false);
+    expect(isTimeHeld(app)).toBe(false);
   });
 
   it.each(lists)('200: HEAD %s opens no list: a hundred at once take no place of those that read', async (path) => {
@@ -149,7 +149,7 @@ describe('long lists and what goes wrong', () => {
     '200: %s is of one moment, whatever is written while someone reads it slowly (USER-1)',
     async (path) => {
       const response = await openList(app, admin, path);
-      expect(isMomentHeld(app)).toBe(true);
+      expect(isTimeHeld(app)).toBe(true);
       const email = `meanwhile${path.length}@example.com`;
       const { body: added } = await admin.post('/users', { fullName: 'Meanwhile', email });
       const last = `long${1_000 + total}@example.com`;
@@ -171,7 +171,7 @@ describe('long lists and what goes wrong', () => {
   it('nothing is held when someone hangs up in the middle', async () => {
     for (let count = 0; count < atOnceMax + 4; count += 1) {
       const response = await openList(app, admin, lists[count % 2]);
-      expect(isMomentHeld(app)).toBe(true);
+      expect(isTimeHeld(app)).toBe(true);
       response.destroy();
       expect(await released(app)).toBe(true);
     }

@@ -69,7 +69,7 @@ function count(app: Pick<TestApp, 'dataDir'>, condition: string): number {
 }
 
 /** Returns whether the service keeps a snapshot of the store open: then data written since cannot be removed. */
-export function isMomentHeld(app: Pick<TestApp, 'dataDir'>): boolean {
+export function isTimeHeld(app: Pick<TestApp, 'dataDir'>): boolean {
   if (isOnPostgres) return count(app, 'backend_xmin IS NOT NULL') > 0;
   const other = new Sqlite(join(app.dataDir, 'latchkey.db'));
   try {

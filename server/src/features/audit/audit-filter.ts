@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, queryMoment } from '../../http/schemas.ts';
+import { id, queryTime } from '../../http/schemas.ts';
 
 const actionForm = /^[a-z]+(?:-[a-z]+)*\.(?:[a-z]+(?:-[a-z]+)*)?$/;
 const actionMax = 100;
@@ -18,6 +18,6 @@ export const auditFilter = {
     .meta({ examples: ['token.'] }),
   subject: id.optional().describe('The id of the subject'),
   outcome: z.enum(['success', 'failure']).optional(),
-  from: queryMoment.optional().describe('Only records at or after this time'),
-  to: queryMoment.optional().describe('Only records before this time'),
+  from: queryTime.optional().describe('Only records at or after this time'),
+  to: queryTime.optional().describe('Only records before this time'),
 };

@@ -28,12 +28,12 @@ describe('GET /events/dead-letters', () => {
     const asked = await addDeadLetter(app, 3, { relay: other, requeuedAt: app.clock.now() });
     const { status, body } = await admin.get(path);
     const { events } = (await admin.get('/events')).body;
-    const moment = toTimestamp(app.clock.now());
-    const common = { attempts: 5, lastError: 'it was refused', setAsideAt: moment, requeuedAt: null };
+    const time = toTimestamp(app.clock.now());
+    const common = { attempts: 5, lastError: 'it was refused', setAsideAt: time, requeuedAt: null };
     expect([status, body.deadLetters]).toEqual([
       200,
       [
-        { ...common, id: asked, relay: other, sequence: 3, requeuedAt: moment, event: events[2] },
+        { ...common, id: asked, relay: other, sequence: 3, requeuedAt: time, event: events[2] },
         { ...common, id: first, relay: unserved, sequence: 2, event: events[1] },
         { ...common, id: second, relay: unserved, sequence: 4, event: events[3] },
       ],

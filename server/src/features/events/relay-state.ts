@@ -30,7 +30,7 @@ interface StoredState {
   readonly delivered_at: number | null;
 }
 
-const toMoment = (ms: number | null) => (ms === null ? null : toTimestamp(ms));
+const toTime = (ms: number | null) => (ms === null ? null : toTimestamp(ms));
 
 /** Converts a subscription to the form that administrators see. Rule: EVENT-28. */
 export function toRelayState(
@@ -48,10 +48,10 @@ export function toRelayState(
     position: stored.position,
     behind: Math.max(0, newest - stored.position),
     deadLetters,
-    deliveredAt: toMoment(stored.delivered_at),
-    failingSince: toMoment(stored.failing_since),
+    deliveredAt: toTime(stored.delivered_at),
+    failingSince: toTime(stored.failing_since),
     attempts: stored.attempts,
-    nextTryAt: toMoment(stored.next_try_at),
+    nextTryAt: toTime(stored.next_try_at),
     lastError: stored.last_error,
   };
 }
@@ -91,7 +91,7 @@ export function toDeadLetter(
     attempts,
     lastError: stored.last_error,
     setAsideAt: toTimestamp(stored.created_at),
-    requeuedAt: toMoment(stored.requeued_at),
+    requeuedAt: toTime(stored.requeued_at),
     event,
   };
 }

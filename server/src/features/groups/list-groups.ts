@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { listQuery, queryMoment } from '../../http/schemas.ts';
+import { listQuery, queryTime } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { groupListItem, toGroupListItem } from './group.ts';
 import { countGroups, selectGroupPage } from './group-store.ts';
@@ -18,8 +18,8 @@ export const listGroups = endpoint({
   query: listQuery({
     ...pageQuery,
     search: searchText.describe('Only groups with this text in their name, in any case'),
-    createdAfter: queryMoment.optional().describe('Only groups created at or after this time'),
-    createdBefore: queryMoment.optional().describe('Only groups created at or before this time'),
+    createdAfter: queryTime.optional().describe('Only groups created at or after this time'),
+    createdBefore: queryTime.optional().describe('Only groups created at or before this time'),
   }),
   response: { 200: z.object({ groups: z.array(groupListItem), pagination }) },
   async handle({ db }, { caller: { orgId }, query }) {

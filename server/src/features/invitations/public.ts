@@ -184,7 +184,7 @@ function emailTo({ guest, link }: Invitation, organization: string): Mail {
 /** Why mails did not go out, for the log: how many, and what became of the first. */
 function causeOf(outcomes: readonly (MailError | null)[]): string {
   const failures = outcomes.filter((outcome) => outcome !== null);
-  return `${failures.length} of ${outcomes.length} mails, the first: ${failures[0]?.kind} ${failures[0]?.said}`;
+  return `${failures.length} of ${outcomes.length} mails, the first: ${failures[0]?.kind} ${failures[0]?.serverMessage}`;
 }
 
 /**

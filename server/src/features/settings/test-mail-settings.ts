@@ -12,16 +12,16 @@ import { emailResponse } from '../../text/email-address.ts';
 async function send({ db, mail }: Services, to: string): Promise<string> {
   const organization = await selectActiveOrganization(db.read);
   const letter = testMail({ organization: organization?.name ?? '' });
-  const said = await mail
+  const serverMessage = await mail
     .use((mailer) => mailer.send({ to, ...letter }))
     .catch((error: unknown) => {
       if (!(error instanceof MailError)) throw error;
-      const { kind, said, reason } = error;
-      const cause = `${kind} ${said}${reason === said ? '' : ` (${reason})`}`;
-      throw new ApiError('testMailFailed', { params: { said }, cause });
+      const { kind, serverMessage, reason } = error;
+      const cause = `${kind} ${serverMessage}${reason === serverMessage ? '' : ` (${reason})`}`;
+      throw new ApiError('testMailFailed', { params: { said: serverMessage }, cause });
     });
-  if (said === null) throw new ApiError('mailNotConfigured');
-  return said;
+  if (serverMessage === null) throw new ApiError('mailNotConfigured');
+  return serverMessage;
 }
 
 /** Rules: AUDIT-4, MAIL-11. */

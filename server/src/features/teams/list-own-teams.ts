@@ -4,7 +4,7 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passList } from '../../connector/connector-answers.ts';
 import { endpoint, type Forwarded } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
-import { id, listQuery, queryMomentOrMs } from '../../http/schemas.ts';
+import { id, listQuery, queryTimeOrMs } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { selectFirstMembers } from './member-store.ts';
 import {
@@ -26,10 +26,10 @@ const query = listQuery({
   ...pageQuery,
   search: directorySearch.describe('Only teams with this text in their name or description, in any case'),
   created_by: id.optional().describe('Only teams that this user created; not sent to a connector backend'),
-  created_after: queryMomentOrMs
+  created_after: queryTimeOrMs
     .optional()
     .describe('Only teams created at or after this time; not sent to a connector backend'),
-  created_before: queryMomentOrMs
+  created_before: queryTimeOrMs
     .optional()
     .describe('Only teams created at or before this time; not sent to a connector backend'),
 });

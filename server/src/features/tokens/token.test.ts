@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { capExpiry, effectiveScopes, toExpiry } from './token.ts';
 
-const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
+const time = fc.integer({ min: 0, max: 4_000_000_000_000 });
 const wholeSecond = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => seconds * 1_000);
 
 describe('capExpiry', () => {
   it('is never later than either of its limits, and loses less than a second (SCOPE-23)', () => {
     fc.assert(
-      fc.property(fc.option(moment), fc.option(wholeSecond), (wanted, creator) => {
+      fc.property(fc.option(time), fc.option(wholeSecond), (wanted, creator) => {
         const capped = capExpiry(wanted, creator) ?? Number.POSITIVE_INFINITY;
         const earliest = Math.min(wanted ?? Number.POSITIVE_INFINITY, creator ?? Number.POSITIVE_INFINITY);
         expect(capped).toBeLessThanOrEqual(earliest);

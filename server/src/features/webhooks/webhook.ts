@@ -130,7 +130,7 @@ export function recordedOf(webhook: StoredWebhook): Readonly<Record<string, unkn
   return { origin: new URL(url).origin, url: new Secret(url), description, events: eventsOf(webhook), state };
 }
 
-function momentOf(ms: number | null): string | null {
+function timeOf(ms: number | null): string | null {
   return ms === null ? null : toTimestamp(ms);
 }
 
@@ -145,8 +145,8 @@ export function toWebhookRecord(webhook: StoredWebhook, nowMs: number): z.output
     events: eventsOf(webhook),
     state: offReason === null ? 'on' : 'off',
     offReason,
-    offAt: momentOf(offAt),
-    earlierSecretUntil: isRotating ? momentOf(webhook.earlierSecretUntil) : null,
+    offAt: timeOf(offAt),
+    earlierSecretUntil: isRotating ? timeOf(webhook.earlierSecretUntil) : null,
     createdBy,
     createdByToken,
     creatorIsAdministrator: webhook.areMakersAdministrators === null ? null : webhook.areMakersAdministrators === 1,
