@@ -11,7 +11,7 @@ import { Service } from './service.ts';
 /** R1: a service is killed while it founds the organization: there is a whole one afterwards, or none. */
 export async function killFounding({ kills, entry, tell }: Kills) {
   const faults: string[] = [];
-  let founded = 0;
+  let created = 0;
   for (let kill = 1; kill <= kills; kill += 1) {
     const folder = temporaryFolder();
     const service = new Service({ entry, dataDir: join(folder, 'data') });
@@ -23,14 +23,14 @@ export async function killFounding({ kills, entry, tell }: Kills) {
     await service.start();
     const { body } = await service.ask('GET', '/org/exists');
     if (wasAnswered && !body.exists) faults.push(`kill ${kill}: an organization is gone`);
-    if (body.exists) founded += 1;
+    if (body.exists) created += 1;
     else await service.ask('POST', '/org', { body: organization });
     faults.push(...(await wholeOrganization(service)).map((fault) => `kill ${kill}: ${fault}`));
     await service.kill();
     removeFolder(folder);
   }
-  tell(`R1: killed ${kills} times while founding, ${founded} organizations were there`);
-  return { kills, founded, events: 2 * kills, lost: faults, invented: [], disordered: [] };
+  tell(`R1: killed ${kills} times while founding, ${created} organizations were there`);
+  return { kills, founded: created, events: 2 * kills, lost: faults, invented: [], disordered: [] };
 }
 
 async function wholeOrganization(service: Service): Promise<readonly string[]> {

@@ -92,9 +92,9 @@ function fill(store: Sqlite.Database, { token, people, tokens }: Sizes & { reado
     insert('outbox', { ...event, payload: JSON.stringify(payload) });
   }
   insert('group_members', { group_id: idOf(2), user_id: adminId });
-  const founded = JSON.stringify({ orgId, accountType: 'business', registeredName: 'Example Ltd' });
+  const created = JSON.stringify({ orgId, accountType: 'business', registeredName: 'Example Ltd' });
   const first = { sequence: 1, id: idOf(49_999), org_id: orgId, event_type: 'orgCreated', occurred_at: atMs };
-  insert('outbox', { ...first, payload: founded });
+  insert('outbox', { ...first, payload: created });
   const scopes = 'org:read org:admin user:read';
   for (let number = 0; number <= tokens; number += 1) {
     const hash = number === 0 ? createHash('sha256').update(token).digest('base64url') : `of nothing ${number}`;

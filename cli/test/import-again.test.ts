@@ -12,7 +12,7 @@ import { testStore } from '../../server/test/support/test-store.ts';
 import { runImport } from '../src/import/run-import.ts';
 import { stageDump } from '../src/import/stage-dump.ts';
 import { root } from './command-process.ts';
-import { founding, group, imported, type Line, startNow, token, toLines, user } from './import-world.ts';
+import { group, imported, type Line, newOrganization, startNow, token, toLines, user } from './import-world.ts';
 
 beforeAll(ensureServerIsBuilt);
 
@@ -41,7 +41,7 @@ describe('an import that is run again', () => {
   it('after a kill half way leads to the same as one run (CLI-19, STORE-1)', async () => {
     const people = Array.from({ length: 1_500 }, (_, place) => place + 2);
     const lines = [
-      ...founding,
+      ...newOrganization,
       ...people.map((number) => user(number)),
       group(0x70_0000, people),
       ...people.map((number) => token(0x10_0000 + number, number)),
@@ -115,13 +115,19 @@ describe('an import that is run again', () => {
           const run = async (lines: readonly Line[]) => {
             const file = join(app.dataDir, 'import.jsonl');
             writeFileSync(file, toLines(lines));
-            const wish = { file, isDry: false, isSkippingInvalid: true, isMakingGroups: false, mayFound: true };
+            const wish = {
+              file,
+              isDry: false,
+              isSkippingInvalid: true,
+              isMakingGroups: false,
+              mayCreateOrganization: true,
+            };
             const progress = () => {};
             const surroundings = { progress };
             const stage: Parameters<typeof runImport>[2]['stage'] = (staging) => stageDump(file, staging, progress);
             return (await runImport(app.services.config, surroundings, { ...wish, stage })).data as Json;
           };
-          await run([...founding, ...before]);
+          await run([...newOrganization, ...before]);
           await run(after);
           const stored = tablesOf(app);
           const again = await run(after);

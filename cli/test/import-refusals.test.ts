@@ -3,12 +3,12 @@ import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts
 import { tablesOf } from '../../server/test/support/statement-watch.ts';
 import type { Json, TestApp } from '../../server/test/support/test-app.ts';
 import {
-  founding,
   group,
   idOf,
   imported,
   importText,
   type Line,
+  newOrganization,
   refusedImport,
   sha256,
   startNow,
@@ -30,7 +30,7 @@ describe('what is wrong with a dump', () => {
 
   it('3: is told with its place and field and without a value; nothing is written (CLI-18, CLI-20)', async () => {
     const lines: Line[] = [
-      ...founding,
+      ...newOrganization,
       user(2, { email: 'not-an-address-4711' }),
       user(3, { email: 'person-1@example.com' }),
       user(1, { email: 'other@example.com' }),
@@ -95,7 +95,7 @@ describe('what is wrong with a dump', () => {
 
   it('0: --dry-run tells what would be done, and writes nothing (CLI-18)', async () => {
     const before = tablesOf(app);
-    const lines = [...founding, user(2), group(30, [1, 2]), token(20, 2)];
+    const lines = [...newOrganization, user(2), group(30, [1, 2]), token(20, 2)];
     const wish = await imported(app, ['dump', '--dry-run'], toLines(lines));
     expect(wish).toMatchObject({ dryRun: true, changed: false, users: { created: 2 }, tokens: { created: 1 } });
     expect(tablesOf(app)).toEqual(before);
@@ -107,7 +107,7 @@ describe('what is wrong with a dump', () => {
 
   it.each([
     ['no organization', toLines([user(1)]), 'has no document of one'],
-    ['nobody to administrate it', toLines(founding.slice(0, 2)), 'has no active member of an admin group'],
+    ['nobody to administrate it', toLines(newOrganization.slice(0, 2)), 'has no active member of an admin group'],
     ['no JSON', 'users,groups', 'is neither a JSON object nor JSON Lines'],
   ])('3 or 1: is said where a file has %s (CLI-17)', async (_, text, message) => {
     const { code, stderr } = await importText(app, ['dump'], text);
@@ -125,7 +125,11 @@ describe('a dump for an organization that is here', () => {
   let app: TestApp;
   beforeEach(async () => {
     app = await startNow();
-    await imported(app, ['dump'], toLines([...founding, user(2), user(3), group(30, [2]), token(20, 2), token(21, 2)]));
+    await imported(
+      app,
+      ['dump'],
+      toLines([...newOrganization, user(2), user(3), group(30, [2]), token(20, 2), token(21, 2)]),
+    );
   });
   afterEach(() => app.close());
   const withRaw = (number: number) => app.with(`raw-${number}`);

@@ -8,7 +8,7 @@ import { password } from '../../server/test/support/test-app.ts';
 import { readCsvPeople } from '../src/import/csv-people.ts';
 import { runImport } from '../src/import/run-import.ts';
 import { stageDump } from '../src/import/stage-dump.ts';
-import { founding, group, idOf, type Line, startNow, token, toLines, user } from './import-world.ts';
+import { group, idOf, type Line, newOrganization, startNow, token, toLines, user } from './import-world.ts';
 
 /** Runs an import on the store of a service, in this process; answers its report. */
 async function imported(
@@ -19,7 +19,7 @@ async function imported(
   const file = join(app.dataDir, 'import.txt');
   writeFileSync(file, content);
   const progress = () => {};
-  const wish = { file, isDry: false, isMakingGroups: false, mayFound: noun === 'dump' };
+  const wish = { file, isDry: false, isMakingGroups: false, mayCreateOrganization: noun === 'dump' };
   const isSkippingInvalid = options.includes('--skip-invalid');
   const stage: Parameters<typeof runImport>[2]['stage'] = (staging) =>
     noun === 'dump' ? stageDump(file, staging, progress) : readCsvPeople(file, staging, progress);
@@ -34,7 +34,7 @@ describe('tokens that an import brings in, made by tokens (CRED-4)', () => {
   let app: TestApp;
   beforeAll(async () => {
     app = await startNow();
-    await imported(app, ['dump'], toLines(founding));
+    await imported(app, ['dump'], toLines(newOrganization));
   });
   afterAll(() => app.close());
   const byId = () => new Map(rowsOf(app, 'personal_access_tokens').map((row) => [row.id, row]));
@@ -201,7 +201,7 @@ describe('addresses that were changed here (ADDRESS-17)', () => {
   it('stay, whatever date an import names, and what else it says is taken; dates in the future are now', async () => {
     const app = await startNow();
     try {
-      await imported(app, ['dump'], toLines([...founding, user(2), user(3)]));
+      await imported(app, ['dump'], toLines([...newOrganization, user(2), user(3)]));
       const admin = await administrator(app);
       const own = 'grace@example.com';
       expect((await admin.patch(`/users/${idOf(2)}/email`, { email: own })).status).toBe(200);
@@ -241,8 +241,8 @@ describe('groups that people were taken out of (CRED-6)', () => {
   it('do not get them back by the same dump, the admin group first of all, nor by a CSV file', async () => {
     const app = await startNow();
     try {
-      const adminGroup = founding.find(([, { type }]) => type === 'admin')?.[1]['_id'] as string;
-      const lines = [...founding, user(2), user(3), user(4), group(0x30, [2, 3, 4], { name: 'Research' })];
+      const adminGroup = newOrganization.find(([, { type }]) => type === 'admin')?.[1]['_id'] as string;
+      const lines = [...newOrganization, user(2), user(3), user(4), group(0x30, [2, 3, 4], { name: 'Research' })];
       const withAdmins = lines.map(
         (line): Line =>
           line[1]['_id'] === adminGroup ? [line[0], { ...line[1], users: [idOf(1), idOf(2), idOf(3)] }] : line,

@@ -164,7 +164,7 @@ export function group(number: number, users: readonly number[], more: Readonly<R
 }
 
 /** An organization with user 1 as its administrator. */
-export const founding: readonly Line[] = [
+export const newOrganization: readonly Line[] = [
   [
     'organization',
     {

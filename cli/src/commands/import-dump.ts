@@ -27,7 +27,7 @@ export const importDump = command({
       isDry: dryRun,
       isSkippingInvalid: skipInvalid,
       isMakingGroups: false,
-      mayFound: true,
+      mayCreateOrganization: true,
       stage: (staging) => stageDump(file, staging, surroundings.progress),
     });
   },

@@ -27,7 +27,7 @@ export const importUsers = command({
       isDry: dryRun,
       isSkippingInvalid: skipInvalid,
       isMakingGroups: createGroups,
-      mayFound: false,
+      mayCreateOrganization: false,
       stage: (staging) => readCsvPeople(file, staging, surroundings.progress),
     });
   },

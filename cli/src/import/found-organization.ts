@@ -1,5 +1,5 @@
 import { joinDefaultGroup } from '../../../server/src/features/groups/public.ts';
-import { foundImportedOrganization } from '../../../server/src/features/org/public.ts';
+import { createImportedOrganization } from '../../../server/src/features/org/public.ts';
 import { addImportedPeople } from '../../../server/src/features/users/public.ts';
 import { CommandError } from '../failures.ts';
 import { operator } from '../operator-store.ts';
@@ -9,7 +9,7 @@ import type { Tally } from './report.ts';
 import type { ImportedOrganization, Staged, Staging } from './staging.ts';
 
 /** Data for creating the organization. */
-export interface Founding {
+export interface NewOrganization {
   readonly organization: ImportedOrganization;
   /** The first administrator, who comes with it. */
   readonly administrator: Staged<'users'>;
@@ -34,7 +34,7 @@ function firstActive(staging: Staging, userIds: readonly string[]): Staged<'user
 }
 
 /** Returns the data for creating the organization; ends the command where the file lacks them. Rule: CLI-17. */
-export function findFounding(staging: Staging): Founding {
+export function findNewOrganization(staging: Staging): NewOrganization {
   const [[record] = []] = staging.rows('organization', 1);
   if (!record) throw refuse('document of one: create it with POST /api/v1/org, or put it into the file');
   const groupIds: Partial<Record<string, string>> = {};
@@ -50,9 +50,9 @@ export function findFounding(staging: Staging): Founding {
 }
 
 /** Sets the system up, with its first administrator, in one transaction. Rules: CLI-17, STORE-6. */
-export async function found(
+export async function createOrganizationFor(
   services: Store,
-  { organization, administrator, groupIds }: Founding,
+  { organization, administrator, groupIds }: NewOrganization,
   { staging, tally }: { readonly staging: Staging; readonly tally: Tally },
 ): Promise<void> {
   const orgId = organization.id;
@@ -60,7 +60,7 @@ export async function found(
   const [credentials] = staging.withIds('credentials', [administrator.id ?? '']);
   const people = [{ ...person, ...credentials?.content }];
   await services.db.transaction(async (tx) => {
-    await foundImportedOrganization(tx, services, { organization, groupIds, origin: operator });
+    await createImportedOrganization(tx, services, { organization, groupIds, origin: operator });
     const [userId = ''] = await addImportedPeople(tx, services, {
       orgId,
       people,

@@ -7,7 +7,7 @@ import { CommandError } from '../failures.ts';
 import { withConfiguredStore } from '../operator-store.ts';
 import { operatorError } from '../refusals.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { type Founding, findFounding, found } from './found-organization.ts';
+import { createOrganizationFor, findNewOrganization, type NewOrganization } from './found-organization.ts';
 import type { Pass, Store } from './pass.ts';
 import { passGroupNames } from './pass-group-names.ts';
 import { passGroups } from './pass-groups.ts';
@@ -25,7 +25,7 @@ export interface ImportWish {
   /** Create the groups that a file names and that do not exist. */
   readonly isMakingGroups: boolean;
   /** An organization may be created from the file. */
-  readonly mayFound: boolean;
+  readonly mayCreateOrganization: boolean;
   /** Reads the file. */
   readonly stage: (staging: Staging) => Promise<unknown>;
 }
@@ -35,14 +35,14 @@ interface Import {
   readonly wish: ImportWish;
   readonly services: Store;
   readonly staging: Staging;
-  readonly founding: Founding | null;
+  readonly newOrganization: NewOrganization | null;
   readonly rules: Pick<Pass, 'orgId' | 'nowMs' | 'keptSinceMs' | 'advance'>;
 }
 
 /** Goes through all records once. */
-async function go({ wish, services, staging, founding, rules }: Import, isWriting: boolean): Promise<Tally> {
+async function go({ wish, services, staging, newOrganization, rules }: Import, isWriting: boolean): Promise<Tally> {
   const tally = new Tally();
-  if (isWriting && founding) await found(services, founding, { staging, tally });
+  if (isWriting && newOrganization) await createOrganizationFor(services, newOrganization, { staging, tally });
   const pass = { ...rules, isWriting, services, staging, tally };
   await passUsers(pass, await passGroupNames(pass, wish.isMakingGroups));
   await passGroups(pass);
@@ -99,12 +99,12 @@ async function checkAndWrite(all: Import): Promise<Outcome> {
 /** The organization that is here, or what to make it of. */
 async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging) {
   const here = await selectActiveOrganization(db.read);
-  if (here) return { orgId: here.id, founding: null };
+  if (here) return { orgId: here.id, newOrganization: null };
   if (await readOrganizationState(db.read)) throw operatorError('organizationDeleted');
-  if (!wish.mayFound) throw operatorError('noOrganization');
+  if (!wish.mayCreateOrganization) throw operatorError('noOrganization');
   try {
-    const founding = findFounding(staging);
-    return { orgId: founding.organization.id, founding };
+    const newOrganization = findNewOrganization(staging);
+    return { orgId: newOrganization.organization.id, newOrganization };
   } catch (error) {
     // A missing record may be one that has a problem.
     requireNoProblem(wish, staging.report, new Tally());
@@ -125,7 +125,7 @@ export async function runImport(
   try {
     return await withConfiguredStore(config, async (services) => {
       await wish.stage(staging);
-      const { orgId, founding } = await organizationFor(services, wish, staging);
+      const { orgId, newOrganization } = await organizationFor(services, wish, staging);
       const records = staging.count('users') + staging.count('groups') + staging.count('tokens');
       const total = wish.isDry ? records : records * 2;
       let done = 0;
@@ -136,7 +136,7 @@ export async function runImport(
       const nowMs = services.clock.now();
       const keptSinceMs = nowMs - config.tokenRetentionDays * day;
       const rules = { orgId, nowMs, keptSinceMs, advance };
-      return checkAndWrite({ wish, services, staging, founding, rules });
+      return checkAndWrite({ wish, services, staging, newOrganization, rules });
     });
   } finally {
     staging.close();

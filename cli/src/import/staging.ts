@@ -1,6 +1,6 @@
 import { type KeptRecord, openScratch } from '../../../server/src/db/files/scratch.ts';
 import type { addImportedGroup } from '../../../server/src/features/groups/public.ts';
-import type { foundImportedOrganization } from '../../../server/src/features/org/public.ts';
+import type { createImportedOrganization } from '../../../server/src/features/org/public.ts';
 import type { planPeople } from '../../../server/src/features/users/public.ts';
 import type { planTokens } from '../../../server/src/operator/imported-tokens/public.ts';
 import { type Imported, imported, type Problem, type Report } from './report.ts';
@@ -12,7 +12,7 @@ export type ImportedGroup = Parameters<typeof addImportedGroup>[2]['group'];
 /** A token of a dump. */
 export type ImportedToken = Parameters<typeof planTokens>[1]['tokens'][number];
 /** The organization of a dump. */
-export type ImportedOrganization = Parameters<typeof foundImportedOrganization>[2]['organization'];
+export type ImportedOrganization = Parameters<typeof createImportedOrganization>[2]['organization'];
 
 /** Content of the records of a file, by kind. */
 interface Contents {

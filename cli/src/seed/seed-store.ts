@@ -6,8 +6,8 @@ import { day } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Tx } from '../../../server/src/db/database.ts';
 import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/public.ts';
-import { foundOrganization, readOrganizationState } from '../../../server/src/features/org/public.ts';
-import { addTokensWithoutHolder, mintTokenFor } from '../../../server/src/features/tokens/public.ts';
+import { createOrganization, readOrganizationState } from '../../../server/src/features/org/public.ts';
+import { addTokensWithoutHolder, issueTokenFor } from '../../../server/src/features/tokens/public.ts';
 import { addPeople } from '../../../server/src/features/users/public.ts';
 import { openSigningKeys } from '../../../server/src/keys/keys.ts';
 import { CommandError } from '../failures.ts';
@@ -49,7 +49,7 @@ export interface Seeded {
 
 type Progress = (done: number, total: number) => void;
 
-async function foundFor(services: Store, password: string) {
+async function createFor(services: Store, password: string) {
   const passwordHash = await (await passwordHasher()).hash(password);
   const profile = {
     accountType: 'business' as const,
@@ -58,8 +58,8 @@ async function foundFor(services: Store, password: string) {
     shortName: null,
     phoneNumber: null,
   };
-  const founding = { profile, adminFullName: 'Example Administrator', passwordHash, origin: operator };
-  const { id, slug, domain } = await services.db.transaction((tx) => foundOrganization(tx, services, founding));
+  const newOrganization = { profile, adminFullName: 'Example Administrator', passwordHash, origin: operator };
+  const { id, slug, domain } = await services.db.transaction((tx) => createOrganization(tx, services, newOrganization));
   return { id, slug, domain };
 }
 
@@ -74,7 +74,7 @@ async function organizationFor(services: Store, given: string | null) {
   if (known) return { ...known, isNew: false, password: null };
   // Upper and lower case, a digit and a special character, whatever the random part contains.
   const password = given ?? `${randomBytes(15).toString('base64url')}-Aa1`;
-  return { ...(await foundFor(services, password)), isNew: true, password };
+  return { ...(await createFor(services, password)), isNew: true, password };
 }
 
 /** A store that is being filled. */
@@ -160,7 +160,7 @@ async function usableToken(services: Store, config: Config, orgId: string): Prom
     sharedSecret: config.jwtSharedSecret,
   });
   const wish = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
-  return (await mintTokenFor({ ...services, config, keys }, owner, wish)).expose();
+  return (await issueTokenFor({ ...services, config, keys }, owner, wish)).expose();
 }
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashCredential } from '../../src/base/secret.ts';
-import { mintRawTicket } from '../../src/features/identities/ticket.ts';
+import { createRawTicket } from '../../src/features/identities/ticket.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import { basic, formTo, issuedTo, type RegisteredService, registerService } from '../support/service-clients.ts';
 import { claimsOf } from '../support/sign-in.ts';
@@ -68,7 +68,7 @@ async function makeLinks(): Promise<void> {
 }
 
 async function makeTicket(): Promise<void> {
-  const ticket = mintRawTicket().expose();
+  const ticket = createRawTicket().expose();
   ticketSignIn = await desk.begin(email);
   const [hash, sign_in_id] = [hashCredential(ticket), claimsOf(ticketSignIn).jti];
   const row = { hash, sign_in_id, user_id: admin.userId, expires_at: app.clock.now() + 60_000 };

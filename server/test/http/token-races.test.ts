@@ -119,7 +119,7 @@ describe('things made while the maker ends', () => {
   const countMade = async () => (await admin.get(`${path}/admin?status=all`)).body.pagination.total as number;
 
   /** Holds the maker's request after the maker was proved and before anything is written; meanwhile `act` happens. */
-  async function mintAround(maker: Client, act: () => Promise<unknown>) {
+  async function issueAround(maker: Client, act: () => Promise<unknown>) {
     const { keys } = app.services;
     const { sign } = keys;
     let release = () => {};
@@ -142,26 +142,26 @@ describe('things made while the maker ends', () => {
   }
 
   it('201 where nothing ends meanwhile: the gate itself changes nothing', async () => {
-    const { answer: response, made } = await mintAround(admin, () => admin.get('/org'));
+    const { answer: response, made } = await issueAround(admin, () => admin.get('/org'));
     expect([response.status, made]).toEqual([201, 1]);
   });
 
   it('401, and nothing is made, by a token that is revoked meanwhile (SCOPE-24, STORE-7)', async () => {
     const maker = await admin.token();
-    const { answer: response, made } = await mintAround(maker, () => admin.delete(`${path}/${maker.tokenId}`));
+    const { answer: response, made } = await issueAround(maker, () => admin.delete(`${path}/${maker.tokenId}`));
     expect([response.status, response.body.error?.code, made]).toEqual([401, 'TOKEN_REVOKED', 0]);
   });
 
   it('401, and nothing is made, by a token whose parent is revoked meanwhile (SCOPE-24)', async () => {
     const parent = await admin.token();
     const maker = await parent.token();
-    const { answer: response, made } = await mintAround(maker, () => admin.delete(`${path}/${parent.tokenId}`));
+    const { answer: response, made } = await issueAround(maker, () => admin.delete(`${path}/${parent.tokenId}`));
     expect([response.status, made]).toEqual([401, 0]);
   });
 
   it('401, and nothing is made, by a session that is logged out meanwhile (AUTH-18)', async () => {
     const session = await app.signIn('ada@example.com');
-    const { answer: response, made } = await mintAround(session, () => session.post('/userAccount/logout/manual'));
+    const { answer: response, made } = await issueAround(session, () => session.post('/userAccount/logout/manual'));
     expect([response.status, made]).toEqual([401, 0]);
   });
 
@@ -169,7 +169,7 @@ describe('things made while the maker ends', () => {
     for (const [place, kind] of ['session', 'token'].entries()) {
       const leaving = await app.member(admin, `leaving-${place}@example.com`);
       const maker = kind === 'session' ? leaving : await leaving.token();
-      const { answer: response, made } = await mintAround(maker, () => app.deleteUser(leaving.userId));
+      const { answer: response, made } = await issueAround(maker, () => app.deleteUser(leaving.userId));
       expect([kind, response.status, made]).toEqual([kind, 401, 0]);
     }
   });

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { Logger } from 'pino';
 import { describe, expect, it } from 'vitest';
-import { mintRawTicket } from '../../src/features/identities/ticket.ts';
-import { mintRawLinkToken } from '../../src/features/links/link.ts';
-import { mintRawClientSecret } from '../../src/features/service-clients/service-client.ts';
-import { mintRawWebhookSecret } from '../../src/outbox/webhook-delivery/signature.ts';
+import { createRawTicket } from '../../src/features/identities/ticket.ts';
+import { createRawLinkToken } from '../../src/features/links/link.ts';
+import { createRawClientSecret } from '../../src/features/service-clients/service-client.ts';
+import { createRawWebhookSecret } from '../../src/outbox/webhook-delivery/signature.ts';
 import { createLog, maskCredentials } from '../../src/process/log.ts';
 
 const jwt = `eyJhbGciOiJFZERTQSJ9.${Buffer.from('{"userId":"65f0c0ffee"}').toString('base64url')}.c2lnbmF0dXJl_-x`;
@@ -99,7 +99,7 @@ describe('createLog', () => {
   });
 
   it('masks the secret of a webhook (EVENT-25)', async () => {
-    const secret = mintRawWebhookSecret().expose();
+    const secret = createRawWebhookSecret().expose();
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const text = await written((log) => log.info({ body: `{"secret":"${secret}"}` }, `for ${secret}`));
     expect(() => JSON.parse(text)).not.toThrow();
@@ -108,7 +108,7 @@ describe('createLog', () => {
   });
 
   it('masks the secret of a service client, in whatever it stands (SERVICE-7)', async () => {
-    const secret = mintRawClientSecret().expose();
+    const secret = createRawClientSecret().expose();
     expect(secret).toMatch(/^lks_[\w-]{43}$/);
     const text = await written((log) => {
       log.info({ body: `client_id=a&client_secret=${secret}`, deep: { clientSecret: secret } }, `for ${secret}`);
@@ -121,7 +121,7 @@ describe('createLog', () => {
   });
 
   it('masks tickets of single sign-on, in whatever they stand (AUTH-56)', async () => {
-    const ticket = mintRawTicket().expose();
+    const ticket = createRawTicket().expose();
     expect(ticket).toMatch(/^lkt_[\w-]{43}$/);
     const page = `https://id.example.com/sign-in#oidc=${ticket}&email=ada%40example.com`;
     const text = await written((log) => {
@@ -135,7 +135,7 @@ describe('createLog', () => {
   });
 
   it('masks what links really have for a secret (LINK-1)', () => {
-    const [one, other] = [mintRawLinkToken().expose(), mintRawLinkToken().expose()];
+    const [one, other] = [createRawLinkToken().expose(), createRawLinkToken().expose()];
     expect(one).toMatch(/^lkl_[\w-]{43}$/);
     expect(other).not.toBe(one);
     expect(maskCredentials(`${one}, ${other}.`)).toBe('[secret], [secret].');

@@ -12,7 +12,7 @@ const triesMax = 5;
 export const codeForm = /^\d{6}$/;
 
 /** A new code of six random digits. Rule: AUTH-42. */
-export function mintRawCode(): Secret {
+export function createRawCode(): Secret {
   return new Secret(String(randomInt(10 ** digits)).padStart(digits, '0'));
 }
 

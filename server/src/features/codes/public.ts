@@ -9,8 +9,8 @@ import {
   areOff,
   codeForm,
   codeMs,
+  createRawCode,
   isOpen,
-  mintRawCode,
   noCode,
   type StoredCode,
   withTry,
@@ -63,7 +63,7 @@ async function readCodes(read: Reader, services: Pick<Services, 'clock'>, asking
  */
 export async function issueCode(tx: Tx, services: Services, asking: Asking & OfSignIn): Promise<Secret> {
   const { clock, encryption } = services;
-  const raw = mintRawCode();
+  const raw = createRawCode();
   const mac = macOf(encryption, asking.userId, { given: raw.expose(), signIn: asking.signIn });
   const { own, codes } = await readCodes(tx, services, asking);
   const ofStrangers = codes.find(({ network }) => network === '' && network !== own.network);

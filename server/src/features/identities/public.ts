@@ -14,7 +14,7 @@ import {
   selectTicket,
   upsertIdentity,
 } from './identity-store.ts';
-import { mintRawTicket, ticketMs } from './ticket.ts';
+import { createRawTicket, ticketMs } from './ticket.ts';
 
 type Known = Pick<OidcIdentity, 'issuer' | 'subject'>;
 
@@ -65,7 +65,7 @@ export async function issueTicket(
   { clock }: Pick<Services, 'clock'>,
   { userId, signInId }: TicketUse,
 ): Promise<Secret> {
-  const ticket = mintRawTicket();
+  const ticket = createRawTicket();
   const hash = hashCredential(ticket.expose());
   await insertTicket(tx, { hash, user_id: userId, sign_in_id: signInId, expires_at: clock.now() + ticketMs });
   return ticket;

@@ -8,6 +8,6 @@ export const ticketMs = 2 * minute;
 const mark = 'lkt_';
 
 /** A new ticket, of 256 random bits. */
-export function mintRawTicket(): Secret {
+export function createRawTicket(): Secret {
   return new Secret(mark + randomBytes(32).toString('base64url'));
 }

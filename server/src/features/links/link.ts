@@ -20,7 +20,7 @@ const mark = 'lkl_';
 const secretBytes = 32;
 
 /** A new secret for a link, of 256 random bits. Rule: LINK-1. */
-export function mintRawLinkToken(): Secret {
+export function createRawLinkToken(): Secret {
   return new Secret(mark + randomBytes(secretBytes).toString('base64url'));
 }
 

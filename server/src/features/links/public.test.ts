@@ -2,19 +2,19 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { day, hour, minute } from '../../base/clock.ts';
-import { type LinkPurpose, linkAddress, linkHash, mintRawLinkToken, type StoredLink, validateLink } from './link.ts';
+import { createRawLinkToken, type LinkPurpose, linkAddress, linkHash, type StoredLink, validateLink } from './link.ts';
 import { endLinks, issueLinks, pruneLinks } from './public.ts';
 
 describe('the secret of a link', () => {
   it('is 256 random bits after a mark, and shown by nothing but its address (LINK-1)', () => {
-    const secrets = Array.from({ length: 100 }, () => mintRawLinkToken());
+    const secrets = Array.from({ length: 100 }, () => createRawLinkToken());
     const values = secrets.map((secret) => secret.expose());
     expect(new Set(values).size).toBe(100);
     for (const value of values) {
       expect(value).toMatch(/^lkl_[\w-]{43}$/);
       expect(Buffer.from(value.slice(4), 'base64url')).toHaveLength(32);
     }
-    const secret = mintRawLinkToken();
+    const secret = createRawLinkToken();
     expect(`${String(secret)} ${JSON.stringify({ secret })}`).not.toContain('lkl_');
     const address = linkAddress('https://id.example.com', secret);
     expect(`${String(address)} ${JSON.stringify({ address })}`).not.toContain('lkl_');

@@ -6,12 +6,12 @@ import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { AllServices, Services } from '../../services.ts';
 import {
+  createRawLinkToken,
   endedLinkKeptMs,
   type LinkPurpose,
   linkAddress,
   linkHash,
   linkMs,
-  mintRawLinkToken,
   type StoredLink,
   validateLink,
 } from './link.ts';
@@ -62,7 +62,7 @@ interface Issuing {
 
 function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Issuing & { readonly nowMs: number }) {
   const { purpose, setsPassword, createdBy, delivery, nowMs } = issuing;
-  const raw = setsPassword ? mintRawLinkToken() : null;
+  const raw = setsPassword ? createRawLinkToken() : null;
   const link: IssuedLink = {
     id: newId(),
     userId: wish.userId,

@@ -8,7 +8,7 @@ import { welcomeMail } from '../../mail/templates.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { address, optionalText, plainText } from '../../text/plain-text.ts';
 import { organizationRecord, toOrganizationRecord } from './org.ts';
-import { foundOrganization } from './public.ts';
+import { createOrganization } from './public.ts';
 
 const body = z
   .object({
@@ -56,8 +56,8 @@ export const createOrg = endpoint({
     const { contactEmail, registeredName, shortName } = profile;
     await requireStrong('body.password', password, wordsOf([adminFullName, contactEmail, registeredName, shortName]));
     const passwordHash = await services.passwords.hash(password);
-    const founding = { profile, adminFullName, passwordHash, origin };
-    const organization = await services.db.transaction((tx) => foundOrganization(tx, services, founding));
+    const newOrganization = { profile, adminFullName, passwordHash, origin };
+    const organization = await services.db.transaction((tx) => createOrganization(tx, services, newOrganization));
     const record = toOrganizationRecord(organization);
     if (sendEmail === true) {
       const signInUrl = `${services.config.frontendUrl}/sign-in`;

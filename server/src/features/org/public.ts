@@ -35,7 +35,7 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
 };
 type OperatorServices = WritingServices & Pick<AllServices, 'db'>;
 
-interface Founding {
+interface NewOrganization {
   readonly profile: OrganizationProfile;
   readonly adminFullName: string;
   /** The administrator's password, already hashed. */
@@ -53,10 +53,10 @@ function orgCreated({ id, account_type, registered_name }: StoredOrganization): 
  * Creates the organization with its groups, sign-in steps and first administrator. Throws `organizationExists` when
  * there is one. Rules: ORG-9 to ORG-12, ORG-14.
  */
-export async function foundOrganization(
+export async function createOrganization(
   tx: Tx,
   services: WritingServices,
-  { profile, adminFullName, passwordHash, origin }: Founding,
+  { profile, adminFullName, passwordHash, origin }: NewOrganization,
 ): Promise<StoredOrganization> {
   const nowMs = services.clock.now();
   const orgId = services.newId();
@@ -89,7 +89,7 @@ export interface ImportedOrganization {
  * added in the same transaction. Throws `organizationExists` when there is one. Rule: CLI-17.
  * @param groupIds ids of the default groups, as far as the dump has them
  */
-export async function foundImportedOrganization(
+export async function createImportedOrganization(
   tx: Tx,
   services: WritingServices,
   wish: {

@@ -14,7 +14,7 @@ import type { Reader, Tx } from '../../db/database.ts';
 import { selectIsOrganizationDeleted } from '../../db/members/organization.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { readCredentials, refuseClient } from './client-credentials.ts';
-import { clientWish, endedServiceTokenKeptMs, mintRawClientSecret, toClientRecord } from './service-client.ts';
+import { clientWish, createRawClientSecret, endedServiceTokenKeptMs, toClientRecord } from './service-client.ts';
 import {
   type ClientProof,
   deleteOldServiceTokens,
@@ -71,7 +71,7 @@ export async function registerClient(
     readonly origin: Origin;
   },
 ) {
-  const [id, nowMs, secret] = [services.newId(), services.clock.now(), mintRawClientSecret()];
+  const [id, nowMs, secret] = [services.newId(), services.clock.now(), createRawClientSecret()];
   await insertClient(tx, {
     id,
     org_id: orgId,
@@ -205,7 +205,7 @@ export async function rotateSecret(
     readonly origin: Origin;
   },
 ): Promise<{ readonly clientSecret: string }> {
-  const [nowMs, secret] = [services.clock.now(), mintRawClientSecret()];
+  const [nowMs, secret] = [services.clock.now(), createRawClientSecret()];
   const client = await selectClient(tx, clientId, nowMs);
   if (!client) throw new ApiError('notFound');
   if (actor.kind === 'token' && actor.tokenId !== client.createdByToken) throw new ApiError('clientOfOthers');

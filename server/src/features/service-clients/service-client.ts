@@ -40,7 +40,7 @@ export const clientWish = z.strictObject({
 });
 
 /** Creates a client secret of 256 random bits with a recognizable prefix. */
-export function mintRawClientSecret(): Secret {
+export function createRawClientSecret(): Secret {
   return new Secret(`lks_${randomBytes(32).toString('base64url')}`);
 }
 

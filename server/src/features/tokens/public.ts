@@ -160,7 +160,7 @@ export async function addTokensWithoutHolder(
  * Issues a token for a user on the operator's request, with every scope that may be granted.
  * @returns the raw token, which is not stored
  */
-export async function mintTokenFor(
+export async function issueTokenFor(
   services: Pick<AllServices, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
     readonly metrics: Pick<Services['metrics'], 'countActivity'>;
   },

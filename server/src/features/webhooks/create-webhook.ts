@@ -5,7 +5,7 @@ import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { readSpan } from '../../outbox/event-log.ts';
 import { insertRelay } from '../../outbox/relay/relay-store.ts';
-import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
+import { createRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
 import { encryptWebhookSecret, relayOf, requireAfter, requireUrl, requireWebhook } from './public.ts';
 import {
   eventFilter,
@@ -36,7 +36,7 @@ export const createWebhook = endpoint({
   async handle(services, { caller, write, body, origin }) {
     const { newId, clock } = services;
     const { orgId, userId } = caller;
-    const [id, secret, url] = [newId(), mintRawWebhookSecret(), requireUrl(services, body.url)];
+    const [id, secret, url] = [newId(), createRawWebhookSecret(), requireUrl(services, body.url)];
     const encrypted = await encryptWebhookSecret(services, secret);
     const made = await write(async (tx) => {
       const nowMs = clock.now();

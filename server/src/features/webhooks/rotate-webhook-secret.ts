@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { toTimestamp } from '../../base/clock.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, timestamp } from '../../http/schemas.ts';
-import { mintRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
+import { createRawWebhookSecret } from '../../outbox/webhook-delivery/signature.ts';
 import { encryptWebhookSecret, requireMaker, requireWebhook } from './public.ts';
 import { earlierSecretMs } from './webhook.ts';
 import { updateWebhook } from './webhook-store.ts';
@@ -21,7 +21,7 @@ export const rotateWebhookSecret = endpoint({
   async handle(services, { caller, write, params: { webhookId: subjectId }, origin }) {
     const { clock } = services;
     const { orgId } = caller;
-    const secret = mintRawWebhookSecret();
+    const secret = createRawWebhookSecret();
     const encrypted = await encryptWebhookSecret(services, secret);
     const until = await write(async (tx) => {
       const webhook = await requireWebhook(tx, services, subjectId);

@@ -4,7 +4,7 @@ import { Secret } from '../../base/secret.ts';
 const prefix = 'whsec_';
 
 /** A secret that messages are signed with, of 256 random bits, in the form of Standard Webhooks. Rule: EVENT-25. */
-export function mintRawWebhookSecret(): Secret {
+export function createRawWebhookSecret(): Secret {
   return new Secret(prefix + randomBytes(32).toString('base64'));
 }
 

@@ -11,12 +11,12 @@ import {
   WebhookReceiver,
 } from '../../../test/support/webhook-receiver.ts';
 import type { Resolve } from '../../outbound/address-guard.ts';
-import { mintRawWebhookSecret } from './signature.ts';
+import { createRawWebhookSecret } from './signature.ts';
 import { openWebhookSender, type WebhookSender } from './webhook-sender.ts';
 
 const loopback = ['127.0.0.0/8', '::1'];
 const message = { id: 'a'.repeat(24), contentType: 'application/json', body: '{"eventType":"userAdded"}' };
-const secret = mintRawWebhookSecret();
+const secret = createRawWebhookSecret();
 const forbidden = { kind: 'unavailable', reason: 'the address is not public, and not in OUTBOUND_NETWORKS' };
 
 const opened: (() => Promise<void>)[] = [];
@@ -58,12 +58,12 @@ describe('a message', () => {
       'webhook-timestamp': String(Math.floor(clock.now() / 1_000)),
     });
     expect(got && verified(secret.expose(), got)).toEqual({ eventType: 'userAdded' });
-    expect(() => got && verified(mintRawWebhookSecret().expose(), got)).toThrow('No matching signature');
+    expect(() => got && verified(createRawWebhookSecret().expose(), got)).toThrow('No matching signature');
   });
 
   it('has a signature for each secret (EVENT-25)', async () => {
     const receiver = await receiverWith();
-    const other = mintRawWebhookSecret();
+    const other = createRawWebhookSecret();
     await senderWith().send({ id: 'one', url: receiver.url, secrets: [secret, other] }, message);
     const [got] = receiver.messages;
     expect(got?.headers['webhook-signature']).toMatch(/^v1,[\w+/]{43}= v1,[\w+/]{43}=$/);
