@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiClient, administrator, type Person } from '../harness/api-client.ts';
+import { ApiClient, administrator, type User } from '../harness/api-client.ts';
 import { freePort, type Program, temporaryFolder } from '../harness/processes.ts';
 import { builtServer } from '../harness/service-process.ts';
 import { type Core, startNode } from './pinned.ts';
@@ -21,8 +21,8 @@ async function untilReady(program: Program, client: ApiClient, logFile: string):
 }
 
 /** A session, and the user that it is of. */
-async function signIn(client: ApiClient, person: Person) {
-  const { accessToken } = await client.signIn(person);
+async function signIn(client: ApiClient, user: User) {
+  const { accessToken } = await client.signIn(user);
   const payload = Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString('utf8');
   return { session: accessToken, userId: String(JSON.parse(payload).userId) };
 }
@@ -67,7 +67,7 @@ export async function startServer({ dataDir, core = 'server', nodeOptions = [], 
 
 /** The same with an organization of one user, whose record is what a target of load answers. */
 export interface Latchkey extends RunningServer, Target {
-  readonly person: Person;
+  readonly user: User;
 }
 
 /** Starts the built server with an organization of one user, who has a token with these scopes. */
@@ -78,5 +78,5 @@ export async function startLatchkey({
   const server = await startServer(options);
   const { userId, token } = await createOrganization(server.client, scopes);
   const headers = { authorization: `Bearer ${token}` };
-  return { ...server, name: 'latchkey', path: `/api/v1/users/${userId}`, headers, person: administrator };
+  return { ...server, name: 'latchkey', path: `/api/v1/users/${userId}`, headers, user: administrator };
 }

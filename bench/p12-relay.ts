@@ -20,7 +20,7 @@ const stream = 'entity-events';
 const lookMs = 20;
 const msMax = 60_000;
 /** The users that are changed in turn. */
-const people = 20;
+const users = 20;
 
 /** What P12 measured. */
 export interface Relayed {
@@ -88,9 +88,9 @@ async function follow(connection: NatsConnection) {
   };
 }
 
-async function makePeople(caller: Caller): Promise<readonly string[]> {
+async function makeUsers(caller: Caller): Promise<readonly string[]> {
   const ids: string[] = [];
-  for (let number = 0; number < people; number++) {
+  for (let number = 0; number < users; number++) {
     const json = { fullName: `Some Body ${number}`, email: `changing-${number}@example.com` };
     const { body } = await timedRequest(caller, { method: 'POST', path: '/users', json });
     ids.push(JSON.parse(body.toString())._id);
@@ -134,14 +134,14 @@ export async function measureRelay({ seconds, tell }: Rounds): Promise<Relayed> 
   const rate = newest / (storedMs / 1_000);
   tell(`P12: ${newest} events to JetStream in ${(storedMs / 1_000).toFixed(2)} s`);
   const caller = { ...server, headers, agent: new Agent({ keepAlive: true }) };
-  const ids = await makePeople(caller);
-  await untilStored(connection, newest + people);
+  const ids = await makeUsers(caller);
+  await untilStored(connection, newest + users);
   const following = await follow(connection);
   const [waitedBefore, beganMs] = [waitSecondsOf(server.pid), performance.now()];
   const changesPerSecond = await changeAtRate(caller, ids, seconds);
   const waitShare =
     (Number(waitSecondsOf(server.pid)) - Number(waitedBefore)) / ((performance.now() - beganMs) / 1_000);
-  await untilStored(connection, newest + people + perSecond * seconds);
+  await untilStored(connection, newest + users + perSecond * seconds);
   while (following.lagMs.length < perSecond * seconds) await sleep(lookMs);
   await following.end();
   await connection.close();

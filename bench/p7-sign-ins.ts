@@ -10,7 +10,7 @@ const perSecond = 50;
 /** P7: the latency of token checks idle and while people sign in. Returns one turn a round. */
 export async function measureSignIns(options: Rounds): Promise<readonly Turn[]> {
   const started = await startLatchkey({ core: 'others' });
-  const { port, person } = started;
-  const work = { name: 'sign-ins', good: '200', script, orders: { port, perSecond, person } };
+  const { port, user } = started;
+  const work = { name: 'sign-ins', good: '200', script, orders: { port, perSecond, user } };
   return measureTurns({ id: 'P7', started, work }, options);
 }

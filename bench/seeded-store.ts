@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Person } from '../harness/api-client.ts';
+import type { User } from '../harness/api-client.ts';
 import type { Tell } from '../harness/command-line.ts';
 import { temporaryFolder } from '../harness/processes.ts';
 import { runNode } from './pinned.ts';
@@ -20,7 +20,7 @@ const sources = ['server/src/db/schema/migrations', 'cli/src/seed'].map((folder)
 );
 
 /** The administrator of every seeded store. */
-export const administrator: Person = { email: 'admin@example.com', password: 'Analytical-engine-1843' };
+export const administrator: User = { email: 'admin@example.com', password: 'Analytical-engine-1843' };
 
 function fingerprint() {
   const hash = createHash('sha256').update(JSON.stringify(administrator));

@@ -2,8 +2,8 @@
 // { port, perSecond, person: { email, password } }. See actAtRate for how it ends.
 import { actAtRate, send } from './fixed-rate.ts';
 
-const { port, perSecond, person } = JSON.parse(process.env['WORK'] ?? '{}');
-const { email, password } = person;
+const { port, perSecond, person: user } = JSON.parse(process.env['WORK'] ?? '{}');
+const { email, password } = user;
 const json = { 'content-type': 'application/json' };
 const begun = Buffer.from(JSON.stringify({ email }));
 const proof = Buffer.from(JSON.stringify({ method: 'password', credentials: { password }, email }));

@@ -76,7 +76,7 @@ const attempts: Readonly<Record<string, (port: number, email: string) => Promise
 async function compare(server: Latchkey, part: string, count: number): Promise<Timing> {
   const attempt = attempts[part];
   if (!attempt) throw new Error(`there is no part ${part}`);
-  const emails = { known: server.person.email, unknown: 'eve@example.com' };
+  const emails = { known: server.user.email, unknown: 'eve@example.com' };
   const spent: Spent = { known: [], unknown: [] };
   const after: Spent = { known: [], unknown: [] };
   for (let pair = 0; pair < count; pair++) {
@@ -105,8 +105,8 @@ async function startMailSink(): Promise<number> {
   return Number(line);
 }
 
-async function allowCodes({ client, person }: Latchkey): Promise<void> {
-  const { accessToken: token } = await client.signIn(person);
+async function allowCodes({ client, user }: Latchkey): Promise<void> {
+  const { accessToken: token } = await client.signIn(user);
   const allowedMethods = [{ type: 'password' }, { type: 'otp' }];
   const body = { authMethod: [{ order: 1, allowedMethods }] };
   await client.ask('POST', '/orgAuthConfig/updateAuthMethod', { token, body });

@@ -17,7 +17,7 @@ import { latchkey } from './operator.ts';
 import type { Outcome, SuiteRow } from './rows.ts';
 import { Service } from './service.ts';
 
-const people = 2_000;
+const users = 2_000;
 const pageBytes = 4_096;
 
 /** Puts noise over a part of a file. */
@@ -137,7 +137,7 @@ let whole: string | null = null;
 function wholeDirectory(entry: string): string {
   if (whole === null) {
     whole = join(temporaryFolder(), 'data');
-    latchkey(entry, ['seed', '--users', String(people), '--tokens', '500', '--data-dir', whole]);
+    latchkey(entry, ['seed', '--users', String(users), '--tokens', '500', '--data-dir', whole]);
     // The server makes its keys.
     inStore(whole, (store) => store.pragma('wal_checkpoint(TRUNCATE)'));
   }

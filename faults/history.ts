@@ -160,12 +160,11 @@ export function compareUsers(users: readonly UserRecord[], events: readonly Logg
   const told = usersBy(events);
   const faults: string[] = [];
   for (const { _id, email, fullName, designation } of users) {
-    const person = told.get(_id);
+    const user = told.get(_id);
     told.delete(_id);
-    if (!person) faults.push(`${email} is there and no event says so`);
-    else if (person.email !== email || person.fullName !== fullName)
-      faults.push(`${email} is not as the last event says`);
-    else if (person.designation !== designation && 'firstName' in person) faults.push(`${email} has another job`);
+    if (!user) faults.push(`${email} is there and no event says so`);
+    else if (user.email !== email || user.fullName !== fullName) faults.push(`${email} is not as the last event says`);
+    else if (user.designation !== designation && 'firstName' in user) faults.push(`${email} has another job`);
   }
   for (const { email } of told.values()) faults.push(`${email} is not there, and no event says so`);
   return faults;

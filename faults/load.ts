@@ -8,7 +8,7 @@ import type { Outcome, RowOptions, SuiteRow } from './rows.ts';
 import { Service } from './service.ts';
 import { stopUnderLoad } from './stop-under-load.ts';
 
-const people = 5_000;
+const userList = 5_000;
 const memoryBytesMax = 512 * 1_048_576;
 const recoveryMsMax = 5_000;
 /** What one answer of a hundred may take at most under overload, of those that were not turned away. */
@@ -18,7 +18,7 @@ const overload = 3;
 /** A service on a store of many people. */
 async function startLarge({ entry, short, store }: Omit<RowOptions, 'seconds'>, wrap: readonly string[] = []) {
   const dataDir = join(temporaryFolder(), 'data');
-  const users = String(short ? people / 10 : people);
+  const users = String(short ? userList / 10 : userList);
   const { token } = latchkey(entry, ['seed', '--users', users, '--print-token'], { DATA_DIR: dataDir, ...store.env });
   const service = new Service({ entry, dataDir, wrap, env: { RATE_LIMIT: 'on', ...store.env } });
   await service.start();

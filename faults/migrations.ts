@@ -17,11 +17,11 @@ const idOf = (number: number) => number.toString(16).padStart(24, '0');
 const orgId = idOf(1);
 const adminId = idOf(100);
 /** Enough that bringing it up to date takes a while. */
-const many = { people: 3_000, tokens: 12_000 };
+const many = { users: 3_000, tokens: 12_000 };
 const atMs = Date.UTC(2026, 10, 1);
 
 interface Sizes {
-  readonly people: number;
+  readonly users: number;
   readonly tokens: number;
 }
 
@@ -57,7 +57,7 @@ function inserter(store: Sqlite.Database) {
   };
 }
 
-function fill(store: Sqlite.Database, { token, people, tokens }: Sizes & { readonly token: string }): void {
+function fill(store: Sqlite.Database, { token, users, tokens }: Sizes & { readonly token: string }): void {
   const insert = inserter(store);
   const times = { created_at: atMs, updated_at: atMs };
   insert('schema_migrations', { version: 1, name: 'foundation', applied_at: atMs });
@@ -70,7 +70,7 @@ function fill(store: Sqlite.Database, { token, people, tokens }: Sizes & { reado
     const group = { id: idOf(2 + place), org_id: orgId, slug: `usergroup-${1001 + place}`, name: type, name_key: type };
     insert('user_groups', { ...group, type, is_system: 1, is_deleted: 0, ...times });
   }
-  for (let number = 0; number < people; number += 1) {
+  for (let number = 0; number < users; number += 1) {
     const [id, email] = [idOf(100 + number), number === 0 ? 'ada@example.com' : `old-${number}@example.com`];
     const names = { slug: `user-${1001 + number}`, email, full_name: `Old Person ${number}` };
     insert('users', { id, org_id: orgId, ...names, has_logged_in: 1, is_deleted: 0, ...times });
@@ -112,7 +112,7 @@ function fill(store: Sqlite.Database, { token, people, tokens }: Sizes & { reado
     };
     insert('audit_log', { ...record, ...subject, details: '{}' });
   }
-  const counters = { org: 1001, user: 1000 + people, usergroup: 1003, event: people + 1, audit: tokens };
+  const counters = { org: 1001, user: 1000 + users, usergroup: 1003, event: users + 1, audit: tokens };
   for (const [name, value] of Object.entries(counters)) insert('counters', { name, value });
 }
 
@@ -172,7 +172,7 @@ export async function killMigration({ kills, entry, tell }: Given & { readonly k
     return { ...old, dataDir };
   };
   const before = await bringUpToDate(entry, copyOf());
-  const faults = before.events.length === many.people + 1 ? [] : [`there are ${before.events.length} events`];
+  const faults = before.events.length === many.users + 1 ? [] : [`there are ${before.events.length} events`];
   let halfway = 0;
   for (let kill = 1; kill <= kills; kill += 1) {
     const { dataDir, token } = copyOf();

@@ -13,7 +13,7 @@ import { auditFaults } from './witness.ts';
 
 const atMs = Date.UTC(2026, 10, 2);
 const rowsEach = 2;
-const sizes = { people: 300, tokens: 2_500 };
+const sizes = { users: 300, tokens: 2_500 };
 /** What a token's use at this start writes. */
 const written = ['personal_access_tokens.last_used_at'];
 
@@ -140,8 +140,8 @@ async function opens(version: number, entry: string) {
   await service.start();
   const faults: string[] = [];
   const { body: users } = await service.ask('GET', '/users', { token });
-  const people = before.get('users')?.length;
-  if (users.length !== people) faults.push(`${users.length} of ${people} users are listed`);
+  const userList = before.get('users')?.length;
+  if (users.length !== userList) faults.push(`${users.length} of ${userList} users are listed`);
   const events = await service.events();
   const outbox = [...(before.get('outbox') ?? [])].sort(
     (one, other) => Number(one['sequence']) - Number(other['sequence']),

@@ -24,7 +24,7 @@ export class Witness {
   /** How often each status was answered to a change, and to a read. */
   readonly changes: Counts = {};
   readonly reads: Counts = {};
-  readonly #people: Person[] = [];
+  readonly #people: User[] = [];
   readonly #tokens: { readonly name: string; readonly status: number; readonly token: string }[] = [];
 
   constructor({ service, token }: { service: Service; token: string }) {
@@ -62,13 +62,13 @@ export class Witness {
     made += 1;
     const turn = made % 3;
     if (turn === 0) return this.#makeToken(`faults token ${made}.`);
-    const person = this.#people.findLast(({ status }) => status < 300);
-    if (turn === 1 || !person) return this.#makePerson(`witness-${made}@example.com`, `Witness ${made}`);
+    const user = this.#people.findLast(({ status }) => status < 300);
+    if (turn === 1 || !user) return this.#makePerson(`witness-${made}@example.com`, `Witness ${made}`);
     const job = `Job ${made}`;
-    const response = await this.#ask('PATCH', `/users/${person.id}/designation`, { designation: job });
+    const response = await this.#ask('PATCH', `/users/${user.id}/designation`, { designation: job });
     if (response === null) return false;
     this.#note(this.changes, response, (status) => status < 300);
-    if (response.status < 300) person.job = job;
+    if (response.status < 300) user.job = job;
     return response.status < 300;
   }
 
@@ -114,7 +114,7 @@ export class Witness {
     const faults = [...this.faults];
     const { body: users } = await this.service.ask('GET', '/users', { token: this.token });
     const present = new Map<string, Json>(users.map((user: Json) => [user.email, user]));
-    faults.push(...this.#people.flatMap((person) => personFaults(person, present.get(person.email))));
+    faults.push(...this.#people.flatMap((user) => personFaults(user, present.get(user.email))));
     for (const { name, status, token } of this.#tokens) {
       const { body } = await this.service.ask(
         'GET',
@@ -130,7 +130,7 @@ export class Witness {
   }
 }
 
-interface Person {
+interface User {
   readonly email: string;
   readonly fullName: string;
   readonly status: number;
@@ -139,7 +139,7 @@ interface Person {
 }
 
 /** What is wrong with a user, if there is one, against what was answered. */
-function personFaults({ email, fullName, status, job }: Person, user: Json): readonly string[] {
+function personFaults({ email, fullName, status, job }: User, user: Json): readonly string[] {
   if (status >= 300) return user ? [`${email} was refused and is there`] : [];
   if (user?.fullName !== fullName) return [`${email} was acknowledged and is gone`];
   return user.designation === job ? [] : [`${email} has another job than was answered`];

@@ -11,13 +11,13 @@ export const organization = {
 } as const;
 
 /** An address and a password. */
-export interface Person {
+export interface User {
   readonly email: string;
   readonly password: string;
 }
 
 /** Its administrator. */
-export const administrator: Person = { email: organization.contactEmail, password: organization.password };
+export const administrator: User = { email: organization.contactEmail, password: organization.password };
 
 /** What a call may carry. */
 export interface CallOptions {
@@ -84,16 +84,14 @@ export class ApiClient {
   }
 
   /** Goes on to sign in with a password. */
-  authenticate(begun: string, { email, password }: Person = administrator): Promise<Answer> {
+  authenticate(begun: string, { email, password }: User = administrator): Promise<Answer> {
     const body = { method: 'password', credentials: { password }, email };
     return this.call('POST', '/userAccount/authenticate', { body, headers: { 'x-session-token': begun } });
   }
 
   /** Signs in; returns the pair of tokens. */
-  async signIn(
-    person: Person = administrator,
-  ): Promise<{ readonly accessToken: string; readonly refreshToken: string }> {
-    const { status, body } = await this.authenticate(await this.beginSignIn(), person);
+  async signIn(user: User = administrator): Promise<{ readonly accessToken: string; readonly refreshToken: string }> {
+    const { status, body } = await this.authenticate(await this.beginSignIn(), user);
     if (status !== 200) throw new Error(`not signed in: ${status} ${JSON.stringify(body)}`);
     return body;
   }

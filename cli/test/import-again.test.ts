@@ -39,13 +39,13 @@ function contentOf(app: TestApp): Json {
 
 describe('an import that is run again', () => {
   it('after a kill half way leads to the same as one run (CLI-19, STORE-1)', async () => {
-    const people = Array.from({ length: 1_500 }, (_, place) => place + 2);
+    const users = Array.from({ length: 1_500 }, (_, place) => place + 2);
     const lines = [
       ...newOrganization,
-      ...people.map((number) => user(number)),
-      group(0x70_0000, people),
-      ...people.map((number) => token(0x10_0000 + number, number)),
-      ...people.map((number) => token(0x20_0000 + number, number)),
+      ...users.map((number) => user(number)),
+      group(0x70_0000, users),
+      ...users.map((number) => token(0x10_0000 + number, number)),
+      ...users.map((number) => token(0x20_0000 + number, number)),
     ];
     const [whole, killed] = [await startNow(), await startNow()];
     const store = secondConnection(killed);
@@ -66,7 +66,7 @@ describe('an import that is run again', () => {
         child.kill('SIGKILL');
         expect(await ended).toEqual([null, 'SIGKILL']);
       }
-      expect(rowsIn('personal_access_tokens')).toBeLessThan(2 * people.length);
+      expect(rowsIn('personal_access_tokens')).toBeLessThan(2 * users.length);
       expect(await imported(killed, ['dump'], toLines(lines))).toMatchObject({ changed: true });
       expect(contentOf(killed)).toEqual(contentOf(whole));
       expect(await imported(killed, ['dump'], toLines(lines))).toMatchObject({ changed: false });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { tablesOf } from '../../server/test/support/statement-watch.ts';
 import type { Client, Json, TestApp } from '../../server/test/support/test-app.ts';
 import { password } from '../../server/test/support/test-app.ts';
-import { readCsvPeople } from '../src/import/csv-people.ts';
+import { readCsvUsers } from '../src/import/csv-people.ts';
 import { runImport } from '../src/import/run-import.ts';
 import { stageDump } from '../src/import/stage-dump.ts';
 import { group, idOf, type Line, newOrganization, startNow, token, toLines, user } from './import-world.ts';
@@ -22,7 +22,7 @@ async function imported(
   const wish = { file, isDry: false, isMakingGroups: false, mayCreateOrganization: noun === 'dump' };
   const isSkippingInvalid = options.includes('--skip-invalid');
   const stage: Parameters<typeof runImport>[2]['stage'] = (staging) =>
-    noun === 'dump' ? stageDump(file, staging, progress) : readCsvPeople(file, staging, progress);
+    noun === 'dump' ? stageDump(file, staging, progress) : readCsvUsers(file, staging, progress);
   return (await runImport(app.services.config, { progress }, { ...wish, isSkippingInvalid, stage })).data;
 }
 

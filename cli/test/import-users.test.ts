@@ -11,7 +11,7 @@ describe('latchkey import users, while a server runs', () => {
   let app: TestApp;
   let admin: Client;
   let report: Json;
-  let people: Json[];
+  let userList: Json[];
   const csv = [
     '\ufeffE-Mail,Full Name,first_name,lastName,Mobile,designation,City,Groups,role',
     'Grace@Example.com,Rear Admiral Hopper,Grace,Hopper,+442079460001,"Rear Admiral, ret.",York,research; Ops ;research,admin',
@@ -26,11 +26,11 @@ describe('latchkey import users, while a server runs', () => {
     admin = await app.setUp();
     await admin.post('/userGroups', { name: 'Research', type: 'standard' });
     report = await imported(app, ['users', '--create-groups'], csv);
-    people = (await admin.get('/users/fetch/with-groups')).body;
+    userList = (await admin.get('/users/fetch/with-groups')).body;
   });
   afterAll(() => app.close());
   const groupsOf = (email: string) =>
-    people
+    userList
       .find((one) => one.email === email)
       ?.groups.map(({ name }: Json) => name)
       .sort();

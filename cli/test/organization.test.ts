@@ -12,7 +12,7 @@ import { latchkey, latchkeyJson } from './command-process.ts';
 
 beforeAll(ensureServerIsBuilt);
 
-const people = ['grace', 'katherine', 'hedy'];
+const userList = ['grace', 'katherine', 'hedy'];
 
 /** Registers a service; answers a token that it got. */
 async function registerService(server: ServerProcess, session: string): Promise<string> {
@@ -54,7 +54,7 @@ async function addWebhook(server: ServerProcess, token: string): Promise<void> {
 async function populate(server: ServerProcess) {
   const session = await server.setUp();
   const ids: string[] = [];
-  for (const name of people) {
+  for (const name of userList) {
     const body = { fullName: `Person ${name}`, email: `${name}@example.com` };
     ids.push((await server.call('POST', '/users', { token: session, body })).body._id);
   }
@@ -107,7 +107,7 @@ function expectToldAnew(dataDir: string, before: Json[]): void {
     payload: { orgId, accountType: 'business', registeredName: 'Example Ltd' },
   };
   const expected = [created, ...told].map((event, place) => ({ ...event, sequence: before.length + 1 + place }));
-  expect(expected).toHaveLength(1 + people.length);
+  expect(expected).toHaveLength(1 + userList.length);
   expect(after.slice(before.length)).toEqual(expected);
 }
 
@@ -195,7 +195,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         organizations: 1,
         users: 4,
         teams: 1,
-        team_members: people.length,
+        team_members: userList.length,
         password_credentials: 1,
         user_groups: 3,
         group_members: before['group_members']?.length,

@@ -137,11 +137,11 @@ describe('latchkey restore over a store that goes on from the back-up', () => {
       expect(events[1].payload).not.toHaveProperty('designation');
       const all = (await done(server, 'GET /events?limit=1000', { token: adminNow })).events;
       expect(all.slice(0, toldBefore.length)).toEqual(toldBefore);
-      const newcomer = await done(server, 'POST /users', {
+      const newUser = await done(server, 'POST /users', {
         token: adminNow,
         body: { fullName: 'New', email: 'new@example.com' },
       });
-      expect(newcomer.slug).toBe('user-1007');
+      expect(newUser.slug).toBe('user-1007');
       expect((await server.call('POST', '/userAccount/refresh/token', { token: rotated.refreshToken })).status).toBe(
         200,
       );

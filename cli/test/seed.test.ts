@@ -87,8 +87,8 @@ describe('latchkey seed', () => {
           designation,
         }));
       };
-      const people = await made('first');
-      for (const { email, full_name: name, name_key: key } of people) {
+      const users = await made('first');
+      for (const { email, full_name: name, name_key: key } of users) {
         expect([emailAddress.parse(email), plainText().parse(name)]).toEqual([email, name]);
         expect(key).toBe(foldCase(name));
       }
@@ -96,12 +96,12 @@ describe('latchkey seed', () => {
         const property = script === 'Extended_Pictographic' ? script : `Script=${script}`;
         const pattern = new RegExp(`\\p{${property}}`, 'u');
         expect(
-          people.some(({ full_name: name }) => pattern.test(name)),
+          users.some(({ full_name: name }) => pattern.test(name)),
           script,
         ).toBe(true);
       }
-      expect(await made('again')).toEqual(people);
-      expect(await made('other', '--seed', '2')).not.toEqual(people);
+      expect(await made('again')).toEqual(users);
+      expect(await made('other', '--seed', '2')).not.toEqual(users);
     }));
 
   it('adds to an organization, while a server runs, as often as it is told to (CLI-7, CLI-10)', () =>

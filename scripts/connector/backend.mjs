@@ -104,15 +104,15 @@ async function respond(
  * a good token. `jwksUrl` may be a function; `port` 0 takes any free one, on loopback.
  * @param {{ port?: number, jwksUrl?: string | (() => string), secret?: string, people?: Known[], now?: () => number }} options
  */
-export async function startConnectorBackend({ port = 0, jwksUrl, secret, people = [], now = Date.now } = {}) {
+export async function startConnectorBackend({ port = 0, jwksUrl, secret, users = [], now = Date.now } = {}) {
   const directory = new Directory(now);
-  for (const person of people) directory.know(person);
+  for (const user of users) directory.know(user);
   const parts = { directory, verify: tokenVerifier({ jwksUrl, secret, now }) };
   const server = createServer((request, response) => void respond(request, response, parts));
   await once(server.listen(port, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${Object(server.address()).port}`,
-    know: (/** @type {Known} */ person) => directory.know(person),
+    know: (/** @type {Known} */ user) => directory.know(user),
     forget: (/** @type {string} */ userId) => directory.forget(userId),
     close: () => {
       server.closeAllConnections();

@@ -66,7 +66,7 @@ function page(/** @type {T[]} */ items, /** @type {Paging} */ { page: number, li
 /** All users and teams, of all organizations. */
 export class Directory {
   /** @type {Map<string, Person>} */
-  people = new Map();
+  users = new Map();
   /** @type {Map<string, Team>} */
   teamsById = new Map();
   /** @type {() => number} */
@@ -78,25 +78,25 @@ export class Directory {
 
   /** Adds or updates a user; absent fields stay. */
   know(/** @type {Known} */ { userId, orgId, ...said }) {
-    const known = this.people.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
+    const known = this.users.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
     const given = Object.entries(said).filter(([, value]) => value !== undefined);
-    this.people.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
+    this.users.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
   }
 
   /** Removes a user, from every team too. */
   forget(/** @type {string} */ userId) {
-    this.people.delete(userId);
+    this.users.delete(userId);
     for (const team of this.teamsById.values()) team.members = team.members.filter((one) => one.userId !== userId);
   }
 
   /** @returns {Person} */
   #person(/** @type {string} */ userId) {
-    return this.people.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
+    return this.users.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
   }
 
   users(/** @type {Caller} */ { orgId }, /** @type {Query} */ { search, ...asked }) {
-    const people = [...this.people.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
-    const { items, pagination } = page(people.sort(byName), asked);
+    const userList = [...this.users.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
+    const { items, pagination } = page(userList.sort(byName), asked);
     const users = items.map(({ userId, name, email, sinceMs }) => ({
       id: userId,
       userId,
@@ -168,7 +168,7 @@ export class Directory {
   #checked(/** @type {Caller} */ { orgId }, /** @type {readonly Role[]} */ members) {
     for (const { userId, role } of members) {
       if (!roles.includes(role)) throw new ErrorDefinition(400, 'No role of a team');
-      if (this.people.get(userId)?.orgId !== orgId) throw new ErrorDefinition(400, 'Nobody here has this id');
+      if (this.users.get(userId)?.orgId !== orgId) throw new ErrorDefinition(400, 'Nobody here has this id');
     }
     return members.map(({ userId, role }) => ({ userId, role }));
   }

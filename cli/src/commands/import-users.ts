@@ -21,14 +21,14 @@ export const importUsers = command({
   async run({ file, dataDir, dryRun, skipInvalid, createGroups }, surroundings) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { runImport } = await import('../import/run-import.ts');
-    const { readCsvPeople } = await import('../import/csv-people.ts');
+    const { readCsvUsers } = await import('../import/csv-people.ts');
     return runImport(operatorConfig(surroundings, dataDir), surroundings, {
       file,
       isDry: dryRun,
       isSkippingInvalid: skipInvalid,
       isMakingGroups: createGroups,
       mayCreateOrganization: false,
-      stage: (staging) => readCsvPeople(file, staging, surroundings.progress),
+      stage: (staging) => readCsvUsers(file, staging, surroundings.progress),
     });
   },
 });

@@ -28,7 +28,7 @@ export const userErase = command({
   async run({ dataDir, user, yes }, surroundings) {
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
-    const { erasePerson, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
+    const { eraseUser, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
     const { operatorError: refused } = await import('../refusals.ts');
     const userId = user.toLowerCase();
     const config = operatorConfig(surroundings, dataDir);
@@ -40,7 +40,7 @@ export const userErase = command({
       const found = await findErasable(services.db.read, userId);
       if (typeof found === 'string') throw refused(found);
       if (!yes) await confirm(surroundings, found.slug);
-      return erasePerson({ ...services, encryption }, { userId, origin: operator });
+      return eraseUser({ ...services, encryption }, { userId, origin: operator });
     });
     if (typeof erased === 'string') throw refused(erased);
     const { records, events } = erased;

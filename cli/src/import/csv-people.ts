@@ -67,17 +67,17 @@ function putLine(staging: Staging, place: string, cells: Readonly<Record<string,
   const hasAddress = Object.values(postal).some((part) => part !== undefined);
   const made = fullName.safeParse(fullNameOf(parsed.data));
   const named = made.success ? { newFullName: made.data } : {};
-  const person = { ...names, email, ...named, ...(hasAddress ? { address: postal } : {}) };
+  const user = { ...names, email, ...named, ...(hasAddress ? { address: postal } : {}) };
   const wanted = role === 'admin' ? ['admin', ...groups] : groups;
   const distinct = new Map(wanted.map((name) => [foldCase(name), name]));
-  staging.put('users', { place, id: null, key: email, content: { person, groups: [...distinct.values()] } });
+  staging.put('users', { place, id: null, key: email, content: { user, groups: [...distinct.values()] } });
 }
 
 /**
  * Reads users from CSV (RFC 4180, with commas, UTF-8) with column names in the first line. Ends the command for another
  * first line, and for a file that is not CSV. Rule: CLI-16.
  */
-export async function readCsvPeople(file: string, staging: Staging, progress: Progress): Promise<void> {
+export async function readCsvUsers(file: string, staging: Staging, progress: Progress): Promise<void> {
   let header: readonly string[] | null = null;
   const parser = parse({
     bom: true,

@@ -1,6 +1,6 @@
 import { joinDefaultGroup } from '../../../server/src/features/groups/public.ts';
 import { createImportedOrganization } from '../../../server/src/features/org/public.ts';
-import { addImportedPeople } from '../../../server/src/features/users/public.ts';
+import { addImportedUsers } from '../../../server/src/features/users/public.ts';
 import { CommandError } from '../failures.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Store } from './pass.ts';
@@ -26,7 +26,7 @@ function firstActive(staging: Staging, userIds: readonly string[]): Staged<'user
   for (let start = 0; start < userIds.length; start += atOnce) {
     const some = staging.withIds('users', userIds.slice(start, start + atOnce));
     const active = some
-      .filter(({ content }) => !content.person.isDeleted)
+      .filter(({ content }) => !content.user.isDeleted)
       .sort((one, other) => one.number - other.number);
     if (active[0]) return active[0];
   }
@@ -56,14 +56,14 @@ export async function createOrganizationFor(
   { staging, tally }: { readonly staging: Staging; readonly tally: Tally },
 ): Promise<void> {
   const orgId = organization.id;
-  const { person } = administrator.content;
+  const { user } = administrator.content;
   const [credentials] = staging.withIds('credentials', [administrator.id ?? '']);
-  const people = [{ ...person, ...credentials?.content }];
+  const users = [{ ...user, ...credentials?.content }];
   await services.db.transaction(async (tx) => {
     await createImportedOrganization(tx, services, { organization, groupIds, origin: operator });
-    const [userId = ''] = await addImportedPeople(tx, services, {
+    const [userId = ''] = await addImportedUsers(tx, services, {
       orgId,
-      people,
+      users,
       origin: operator,
       syncAction: 'none',
     });

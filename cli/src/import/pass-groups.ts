@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { selectKnownPeople } from '../../../server/src/db/members/people.ts';
+import { selectKnownUsers } from '../../../server/src/db/members/people.ts';
 import {
   addImportedGroup,
   findJoining,
@@ -23,12 +23,12 @@ function* chunks(ids: readonly string[]): Generator<readonly string[]> {
  * everywhere.
  */
 async function newAmong({ services, staging }: Pass, userIds: readonly string[]) {
-  const here = new Set((await selectKnownPeople(services.db.read, userIds)).map(({ id }) => id));
+  const here = new Set((await selectKnownUsers(services.db.read, userIds)).map(({ id }) => id));
   const absent = userIds.filter((id) => !here.has(id));
   const coming = staging.withIds('users', absent);
   const known = new Set(coming.map(({ id }) => id));
   return {
-    newcomers: coming.filter(({ content }) => !content.person.isDeleted).length,
+    newUsers: coming.filter(({ content }) => !content.user.isDeleted).length,
     unknown: absent.filter((id) => !known.has(id)),
   };
 }
@@ -37,14 +37,14 @@ async function newAmong({ services, staging }: Pass, userIds: readonly string[])
 async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<boolean> {
   const joins: Parameters<Tally['join']>[0][] = [];
   for (const userIds of chunks(record.content.userIds)) {
-    const { newcomers, unknown } = await newAmong(pass, userIds);
+    const { newUsers, unknown } = await newAmong(pass, userIds);
     if (unknown.length > 0) {
       const message = `names ${unknown.length} users who are neither in the file nor here, such as ${unknown[0]}`;
       pass.staging.reject('groups', record, { field: 'users', message });
       return false;
     }
     joins.push(await findJoining(pass.services.db.read, { orgId: pass.orgId, groupId, userIds }));
-    joins.push({ joining: Array.from({ length: newcomers }), takenOut: 0 });
+    joins.push({ joining: Array.from({ length: newUsers }), takenOut: 0 });
   }
   for (const one of joins) pass.tally.join(one);
   return true;

@@ -1,30 +1,30 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
 import { giveBackAddresses } from '../../../server/src/features/addresses/public.ts';
 import { findJoining, joinImportedGroup } from '../../../server/src/features/groups/public.ts';
-import { addImportedPeople, changePerson, planPeople } from '../../../server/src/features/users/public.ts';
+import { addImportedUsers, changeUser, planUsers } from '../../../server/src/features/users/public.ts';
 import { foldCase } from '../../../server/src/text/plain-text.ts';
 import { operator } from '../operator-store.ts';
 import { atOnce, type Pass, step } from './pass.ts';
 import type { GroupsByName } from './pass-group-names.ts';
-import type { ImportedPerson, Staged } from './staging.ts';
+import type { ImportedUser, Staged } from './staging.ts';
 
 type Batch = readonly Staged<'users'>[];
-type Plan = Awaited<ReturnType<typeof planPeople>>[number];
+type Plan = Awaited<ReturnType<typeof planUsers>>[number];
 
 /** Plan for one record. */
 interface Planned {
   readonly record: Staged<'users'>;
-  readonly person: ImportedPerson;
+  readonly user: ImportedUser;
   readonly plan: Plan;
 }
 
 /** Returns the users of some records, each with the file's password for it. */
-function peopleOf({ staging }: Pass, batch: Batch): readonly ImportedPerson[] {
+function usersOf({ staging }: Pass, batch: Batch): readonly ImportedUser[] {
   const ids = batch.flatMap(({ id }) => id ?? []);
   const hashes = new Map(staging.withIds('credentials', ids).map(({ id, content }) => [id, content.passwordHash]));
   return batch.map(({ id, content }) => {
     const passwordHash = id === null ? undefined : hashes.get(id);
-    return passwordHash === undefined ? content.person : { ...content.person, passwordHash };
+    return passwordHash === undefined ? content.user : { ...content.user, passwordHash };
   });
 }
 
@@ -33,12 +33,12 @@ function unknownGroup({ content }: Staged<'users'>, groups: GroupsByName): strin
   return content.groups.find((name) => !groups.has(foldCase(name))) ?? null;
 }
 
-function count(pass: Pass, { record, person, plan }: Planned): void {
+function count(pass: Pass, { record, user, plan }: Planned): void {
   const { tally, staging } = pass;
   switch (plan.what) {
     case 'add':
       tally.count('users', 'created');
-      if (person.passwordHash !== undefined && !person.isDeleted) tally.passwords += 1;
+      if (user.passwordHash !== undefined && !user.isDeleted) tally.passwords += 1;
       break;
     case 'change':
       tally.count('users', 'updated');
@@ -63,16 +63,16 @@ async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<R
     plan.what === 'change' && plan.after.email !== plan.before.email ? [plan.after] : [],
   );
   // A user who holds one of the addresses unverified loses it. Rule: ADDRESS-6.
-  const emails = [...added.map(({ person }) => person.email), ...moved.map(({ email }) => email)];
+  const emails = [...added.map(({ user }) => user.email), ...moved.map(({ email }) => email)];
   if (emails.length > 0) await giveBackAddresses(tx, services, { orgId, emails, by: null, origin: operator });
-  const wish = { orgId, people: added.map(({ person }) => person), origin: operator, syncAction: 'immediate' as const };
-  const ids = added.length > 0 ? await addImportedPeople(tx, services, wish) : [];
+  const wish = { orgId, users: added.map(({ user }) => user), origin: operator, syncAction: 'immediate' as const };
+  const ids = added.length > 0 ? await addImportedUsers(tx, services, wish) : [];
   const userIds = new Map(added.map(({ record }, place) => [record.number, ids[place] ?? '']));
   for (const { plan } of planned) {
     if (plan.what !== 'change') continue;
     const { before, after, fields } = plan;
     const details = { fields, imported: true };
-    await changePerson(tx, services, { before, after, by: null, origin: operator, details });
+    await changeUser(tx, services, { before, after, by: null, origin: operator, details });
   }
   return userIds;
 }
@@ -89,13 +89,13 @@ function presentIds(planned: readonly Planned[]): ReadonlyMap<number, string> {
 
 /** Returns the wanted members of each group, by its folded name: ids, and the number of users without an id yet. */
 function wishesOf(planned: readonly Planned[], ids: ReadonlyMap<number, string>) {
-  const wishes = new Map<string, { readonly userIds: string[]; newcomers: number }>();
+  const wishes = new Map<string, { readonly userIds: string[]; newUsers: number }>();
   for (const { record, plan } of planned) {
     if (plan.what === 'leave' || plan.what === 'refuse') continue;
     for (const name of record.content.groups.map(foldCase)) {
-      const wish = wishes.get(name) ?? { userIds: [], newcomers: 0 };
+      const wish = wishes.get(name) ?? { userIds: [], newUsers: 0 };
       const userId = ids.get(record.number);
-      if (userId === undefined) wish.newcomers += 1;
+      if (userId === undefined) wish.newUsers += 1;
       else wish.userIds.push(userId);
       wishes.set(name, wish);
     }
@@ -109,12 +109,12 @@ async function joinGroups(
   wishes: ReturnType<typeof wishesOf>,
 ): Promise<void> {
   const { services, orgId, tally } = pass;
-  for (const [name, { userIds, newcomers }] of wishes) {
+  for (const [name, { userIds, newUsers }] of wishes) {
     const group = groups.get(name);
     if (!group || group.type === 'everyone') continue;
     const wish = { orgId, groupId: group.id, userIds, origin: operator };
     tally.join(tx ? await joinImportedGroup(tx, services, wish) : await findJoining(read, wish));
-    tally.memberships += newcomers;
+    tally.memberships += newUsers;
   }
 }
 
@@ -129,11 +129,11 @@ export async function passUsers(pass: Pass, groups: GroupsByName): Promise<void>
     });
     if (known.length > 0) {
       const planned = await step(pass, async (read, tx) => {
-        const people = peopleOf(pass, known);
-        const plans = await planPeople(read, { orgId, people, nowMs });
+        const users = usersOf(pass, known);
+        const plans = await planUsers(read, { orgId, users, nowMs });
         const all = known.flatMap((record, place): readonly Planned[] => {
-          const [person, plan] = [people[place], plans[place]];
-          return person && plan ? [{ record, person, plan }] : [];
+          const [user, plan] = [users[place], plans[place]];
+          return user && plan ? [{ record, user, plan }] : [];
         });
         const added = tx ? await write(pass, tx, all) : new Map<number, string>();
         await joinGroups(pass, { read, tx, groups }, wishesOf(all, new Map([...presentIds(all), ...added])));

@@ -54,7 +54,7 @@ const stageOrganization = staged(
 );
 
 const stageUser = staged('users', userDocument, (staging, place, { _id: id, ...read }) =>
-  staging.put('users', { place, id, key: read.email, content: { person: { ...read, id }, groups: [] } }),
+  staging.put('users', { place, id, key: read.email, content: { user: { ...read, id }, groups: [] } }),
 );
 
 const stageCredentials = staged('credentials', credentialsDocument, (staging, place, read) => {

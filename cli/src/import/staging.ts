@@ -1,12 +1,12 @@
 import { type KeptRecord, openScratch } from '../../../server/src/db/files/scratch.ts';
 import type { addImportedGroup } from '../../../server/src/features/groups/public.ts';
 import type { createImportedOrganization } from '../../../server/src/features/org/public.ts';
-import type { planPeople } from '../../../server/src/features/users/public.ts';
+import type { planUsers } from '../../../server/src/features/users/public.ts';
 import type { planTokens } from '../../../server/src/operator/imported-tokens/public.ts';
 import { type Imported, imported, type Problem, type Report } from './report.ts';
 
 /** A user of a file. */
-export type ImportedPerson = Parameters<typeof planPeople>[1]['people'][number];
+export type ImportedUser = Parameters<typeof planUsers>[1]['users'][number];
 /** A group of a file. */
 export type ImportedGroup = Parameters<typeof addImportedGroup>[2]['group'];
 /** A token of a dump. */
@@ -18,7 +18,7 @@ export type ImportedOrganization = Parameters<typeof createImportedOrganization>
 interface Contents {
   readonly organization: ImportedOrganization;
   /** With the names of the user's groups, where the file has them there. */
-  readonly users: { readonly person: ImportedPerson; readonly groups: readonly string[] };
+  readonly users: { readonly user: ImportedUser; readonly groups: readonly string[] };
   /** Hash of a user's password. */
   readonly credentials: { readonly passwordHash: string };
   /** With the ids of its members. */

@@ -4,7 +4,7 @@ import { randomOf } from './random.ts';
 type Spelling = readonly [written: string, ascii: string];
 type Names = readonly [Spelling, ...Spelling[]];
 
-interface People {
+interface NameSet {
   /** Percentage. */
   readonly share: number;
   readonly given: Names;
@@ -13,7 +13,7 @@ interface People {
   readonly between?: string;
 }
 
-const latin: People = {
+const latin: NameSet = {
   share: 58,
   given: [
     ['Ada', 'ada'],
@@ -45,7 +45,7 @@ const latin: People = {
   ],
 };
 
-const greek: People = {
+const greek: NameSet = {
   share: 8,
   given: [
     ['Ελένη', 'eleni'],
@@ -60,7 +60,7 @@ const greek: People = {
   ],
 };
 
-const cyrillic: People = {
+const cyrillic: NameSet = {
   share: 11,
   given: [
     ['Ольга', 'olha'],
@@ -76,7 +76,7 @@ const cyrillic: People = {
   ],
 };
 
-const han: People = {
+const han: NameSet = {
   share: 12,
   given: [
     ['小明', 'xiaoming'],
@@ -94,7 +94,7 @@ const han: People = {
   between: '',
 };
 
-const hangul: People = {
+const hangul: NameSet = {
   share: 3,
   given: [
     ['민준', 'minjun'],
@@ -108,7 +108,7 @@ const hangul: People = {
   between: '',
 };
 
-const arabic: People = {
+const arabic: NameSet = {
   share: 8,
   given: [
     ['فاطمة', 'fatima'],
@@ -135,19 +135,19 @@ const designations = [
   'Head of Operations',
 ] as const;
 
-function peopleAt(percent: number): People {
+function namesAt(percent: number): NameSet {
   let below = 0;
-  for (const people of everySpelling) {
-    below += people.share;
-    if (percent < below) return people;
+  for (const users of everySpelling) {
+    below += users.share;
+    if (percent < below) return users;
   }
   return latin;
 }
 
 /** Returns a fictional user, the same for the same seed and number; the number makes the address unique. */
-export function personOf({ seed, number, domain }: { seed: number; number: number; domain: string }) {
+export function userOf({ seed, number, domain }: { seed: number; number: number; domain: string }) {
   const random = randomOf(seed, number);
-  const { given, family, familyFirst = false, between = ' ' } = peopleAt(random.upTo(100));
+  const { given, family, familyFirst = false, between = ' ' } = namesAt(random.upTo(100));
   const [givenName, givenAscii] = random.pick(given);
   const [familyName, familyAscii] = random.pick(family);
   const name = (familyFirst ? [familyName, givenName] : [givenName, familyName]).join(between);

@@ -8,12 +8,12 @@ import type { Tx } from '../../../server/src/db/database.ts';
 import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/public.ts';
 import { createOrganization, readOrganizationState } from '../../../server/src/features/org/public.ts';
 import { addTokensWithoutHolder, issueTokenFor } from '../../../server/src/features/tokens/public.ts';
-import { addPeople } from '../../../server/src/features/users/public.ts';
+import { addUsers } from '../../../server/src/features/users/public.ts';
 import { openSigningKeys } from '../../../server/src/keys/keys.ts';
 import { CommandError } from '../failures.ts';
 import { operator, operatorServices } from '../operator-store.ts';
 import { openSeedStore, seedKeys } from './open-seed-store.ts';
-import { personOf } from './people.ts';
+import { userOf } from './people.ts';
 import { randomOf } from './random.ts';
 
 /** Users, or tokens, of one transaction: some hundred milliseconds, which a running server has to wait. */
@@ -97,17 +97,17 @@ function inTransaction<T>({ services, orgId }: Filling, work: (tx: Tx) => Promis
 }
 
 /** Adds the users; returns their ids, and the number of the first. */
-async function fillPeople(filling: Filling) {
+async function fillUsers(filling: Filling) {
   const { services, orgId, domain, wish, advance } = filling;
   const userIds: string[] = [];
   let first: number | null = null;
-  const newcomer = (number: number) => {
+  const newUser = (number: number) => {
     first ??= number;
-    return personOf({ seed: wish.seed, number, domain });
+    return userOf({ seed: wish.seed, number, domain });
   };
   while (userIds.length < wish.users) {
     const count = Math.min(atOnce, wish.users - userIds.length);
-    userIds.push(...(await inTransaction(filling, (tx) => addPeople(tx, services, { orgId, count, newcomer }))));
+    userIds.push(...(await inTransaction(filling, (tx) => addUsers(tx, services, { orgId, count, newUser }))));
     advance(count);
     await setTimeout(pauseMs);
   }
@@ -145,7 +145,7 @@ async function fill(filling: Filling): Promise<void> {
   await inTransaction(filling, (tx) =>
     appendAudit(tx, services, { ...record, details: { users, groups, tokens, seed } }),
   );
-  const { userIds, first } = await fillPeople(filling);
+  const { userIds, first } = await fillUsers(filling);
   await fillGroups(filling, userIds, first);
   await fillTokens(filling, userIds);
 }

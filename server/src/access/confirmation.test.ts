@@ -6,12 +6,12 @@ import { reauthorization } from './confirmation.ts';
 import type { Policy } from './policy.ts';
 import type { CredentialRecord, Principal } from './principal.ts';
 
-const person = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
+const user = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
 const sessionId = 'c'.repeat(24);
 const tokenId = 'd'.repeat(24);
-const session = (isAdmin: boolean): Principal => ({ ...person, isAdmin, kind: 'session', sessionId });
+const session = (isAdmin: boolean): Principal => ({ ...user, isAdmin, kind: 'session', sessionId });
 const token = (isAdmin: boolean): Principal => ({
-  ...person,
+  ...user,
   isAdmin,
   kind: 'token',
   tokenId,
@@ -29,7 +29,7 @@ interface Demand {
 const member: Demand = { policy: { who: 'member', anyScope: true }, params: {} };
 const admin: Demand = { policy: { who: 'admin', anyScope: true }, params: {} };
 const foreign: Demand = { policy: { who: 'adminOrSelf', anyScope: true }, params: { id: 'e'.repeat(24) } };
-const self: Demand = { policy: { who: 'adminOrSelf', anyScope: true }, params: { id: person.userId.toUpperCase() } };
+const self: Demand = { policy: { who: 'adminOrSelf', anyScope: true }, params: { id: user.userId.toUpperCase() } };
 
 /** What becomes of a user admitted as `caller` of whom the store says `present` now. */
 async function verdict(caller: Principal, present: Partial<CredentialRecord> | null, demand: Demand): Promise<string> {

@@ -4,10 +4,10 @@ import { admit, type Policy } from './policy.ts';
 import type { Principal, ServicePrincipal } from './principal.ts';
 
 const tokenId = '65f0c0ffee65f0c0ffee65f0';
-const person = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
-const session = (isAdmin: boolean): Principal => ({ ...person, isAdmin, kind: 'session', sessionId: 'c'.repeat(24) });
+const user = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
+const session = (isAdmin: boolean): Principal => ({ ...user, isAdmin, kind: 'session', sessionId: 'c'.repeat(24) });
 const token = (isAdmin: boolean, ...scopes: string[]): Principal => ({
-  ...person,
+  ...user,
   isAdmin,
   kind: 'token',
   tokenId,
@@ -72,14 +72,14 @@ describe('admit', () => {
 
   it.each([
     ['an administrator, on anybody', session(true), 'd'.repeat(24), 'admitted'],
-    ['somebody, on themselves', session(false), person.userId, 'admitted'],
-    ['somebody, on themselves in upper case (HTTP-20)', session(false), person.userId.toUpperCase(), 'admitted'],
+    ['somebody, on themselves', session(false), user.userId, 'admitted'],
+    ['somebody, on themselves in upper case (HTTP-20)', session(false), user.userId.toUpperCase(), 'admitted'],
     ['somebody, on somebody else (ERR-17)', session(false), 'd'.repeat(24), 'administratorOrSelfRequired'],
     ['somebody, on what is no id (HTTP-4)', session(false), 'nonsense', 'administratorOrSelfRequired'],
     ['somebody, on nothing', session(false), '', 'administratorOrSelfRequired'],
-    ['somebody, on an id with a space', session(false), `${person.userId} `, 'administratorOrSelfRequired'],
+    ['somebody, on an id with a space', session(false), `${user.userId} `, 'administratorOrSelfRequired'],
     ['somebody, by the id of the session', session(false), 'c'.repeat(24), 'administratorOrSelfRequired'],
-    ['a token with the scope, on its owner', token(false, 'user:write'), person.userId, 'admitted'],
+    ['a token with the scope, on its owner', token(false, 'user:write'), user.userId, 'admitted'],
     [
       'a token with the scope, on somebody else',
       token(false, 'user:write'),
@@ -87,7 +87,7 @@ describe('admit', () => {
       'administratorOrSelfRequired',
     ],
     ['a token, by its own id', token(false, 'user:write'), tokenId, 'administratorOrSelfRequired'],
-    ['a token without the scope, on its owner (HTTP-2)', token(false, 'user:read'), person.userId, 'scopeMissing'],
+    ['a token without the scope, on its owner (HTTP-2)', token(false, 'user:read'), user.userId, 'scopeMissing'],
     ['an administrator’s token without the scope', token(true, 'org:admin'), 'd'.repeat(24), 'scopeMissing'],
     ['an administrator’s token with the scope', token(true, 'user:write'), 'd'.repeat(24), 'admitted'],
   ] as const)('adminOrSelf: %s (AUTH-30)', (...[, caller, id, expected]) => {
@@ -96,7 +96,7 @@ describe('admit', () => {
 
   it('adminOrSelf: a route that names no one is for administrators (AUTH-30)', () => {
     expect(verdict(adminOrSelf, session(false))).toBe('administratorOrSelfRequired');
-    expect(verdict(adminOrSelf, session(false), { userId: person.userId })).toBe('administratorOrSelfRequired');
+    expect(verdict(adminOrSelf, session(false), { userId: user.userId })).toBe('administratorOrSelfRequired');
     expect(verdict(adminOrSelf, session(true))).toBe('admitted');
   });
 

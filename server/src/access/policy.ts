@@ -76,7 +76,7 @@ export function requireAdministratorOrSelf(caller: Principal, userId: string | u
   if (!caller.isAdmin && caller.userId !== userId) throw new ApiError('administratorOrSelfRequired');
 }
 
-function admitPerson(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
+function admitUser(policy: Policy, caller: Principal, params: Readonly<Record<string, string>>): void {
   const adminFirst = 'adminFirst' in policy && policy.adminFirst === true;
   if (adminFirst && !caller.isAdmin) throw new ApiError('tokenAdministratorRequired');
   admitScope(policy, caller, params);
@@ -102,5 +102,5 @@ export function admit(
   params: Readonly<Record<string, string>>,
 ): void {
   if (caller.kind === 'service') admitService(policy, caller);
-  else admitPerson(policy, caller, params);
+  else admitUser(policy, caller, params);
 }

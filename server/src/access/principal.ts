@@ -1,4 +1,4 @@
-interface Person {
+interface UserIdentity {
   readonly userId: string;
   readonly orgId: string;
   /** Membership of the `admin` group, as of this verification. */
@@ -6,13 +6,13 @@ interface Person {
 }
 
 /** A user who signed in. Sessions skip scope checks. */
-export interface SessionPrincipal extends Person {
+export interface SessionPrincipal extends UserIdentity {
   readonly kind: 'session';
   readonly sessionId: string;
 }
 
 /** A personal access token, acting as its owner within its scopes. */
-interface TokenPrincipal extends Person {
+interface TokenPrincipal extends UserIdentity {
   readonly kind: 'token';
   readonly tokenId: string;
   /** Effective: granted and still grantable here. */

@@ -73,10 +73,10 @@ export class RecordedErasures {
 
   /** Returns whether the erasure of a record is accounted for, and counts it. */
   async accept(row: AuditLog): Promise<boolean> {
-    const people = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
+    const users = [row.actor_user_id, row.subject_id, row.subject_owner_id].filter((id) => id !== null);
     // A record that was erased just now is in no list yet.
     const by =
-      (await this.#firstAfter(row.sequence, people, false)) ?? (await this.#firstAfter(row.sequence, people, true));
+      (await this.#firstAfter(row.sequence, users, false)) ?? (await this.#firstAfter(row.sequence, users, true));
     // What says who was erased can itself not be erased.
     if (by === null || row.action === 'user.erased') return false;
     this.count += 1;
@@ -105,8 +105,8 @@ export class RecordedErasures {
     return said === taken || (!this.#isWhole && said !== null && taken < said);
   }
 
-  async #firstAfter(sequence: number, people: readonly string[], isAnew: boolean): Promise<number | null> {
-    if (people.length === 0) return null;
+  async #firstAfter(sequence: number, users: readonly string[], isAnew: boolean): Promise<number | null> {
+    if (users.length === 0) return null;
     if (this.#erasures === null || isAnew) {
       const byUser = new Map<string, number[]>();
       for (const one of await selectErasures(this.#read)) {
@@ -114,7 +114,7 @@ export class RecordedErasures {
       }
       this.#erasures = byUser;
     }
-    const all = people.flatMap((id) => this.#erasures?.get(id) ?? []).filter((one) => one > sequence);
+    const all = users.flatMap((id) => this.#erasures?.get(id) ?? []).filter((one) => one > sequence);
     return all.length === 0 ? null : Math.min(...all);
   }
 }

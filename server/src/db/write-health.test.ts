@@ -83,12 +83,12 @@ describe('a disk that is full', () => {
   });
 
   it('503: what would be written, and GET /health/ready; what is read is 200, and so is all once there is space (STORE-12, STORE-15, RUN-4, ERR-27)', async () => {
-    const person = { fullName: 'Grace Hopper', email: 'grace@example.com' };
+    const user = { fullName: 'Grace Hopper', email: 'grace@example.com' };
     const ready = () => app.nobody.get('//health/ready');
     stopWatching = watchStatements((sql) => {
       if (/^commit$|^pragma user_version/i.test(sql)) throw new Sqlite.SqliteError('disk is full', 'SQLITE_FULL');
     });
-    const refused = await admin.post('/users', person);
+    const refused = await admin.post('/users', user);
     expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
       503,
       'UNAVAILABLE',
@@ -99,7 +99,7 @@ describe('a disk that is full', () => {
     expect([status, body.length]).toEqual([200, 1]);
     expect((await app.with('lkpat_eyJ.not.real').get('/org')).status).toBe(401);
     stopWatching();
-    expect((await admin.post('/users', person)).status).toBe(201);
+    expect((await admin.post('/users', user)).status).toBe(201);
     expect((await ready()).status).toBe(200);
   });
 

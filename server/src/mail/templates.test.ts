@@ -28,7 +28,7 @@ const at = Date.UTC(2026, 10, 27, 20, 17, 5);
 /** Every mail there is, with the link that it leads to, where it leads anywhere. */
 function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: MailContent; link: string | null }> {
   const { organization, fullName, frontend, newEmail, network } = { ...plain, ...given };
-  const person = { organization, fullName };
+  const user = { organization, fullName };
   const happened = { at, network: network ?? '192.0.2.7' };
   const link = `${frontend}/reset-password#token=${secret}`;
   const signIn = `${frontend}/sign-in`;
@@ -38,13 +38,13 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
   const left = { organization, users: [fullName, newEmail], by: fullName };
   const toSignIn = { organization, link: signIn, expiresIn: null };
   return {
-    welcome: { mail: welcomeMail({ ...person, signInUrl: signIn }), link: signIn },
+    welcome: { mail: welcomeMail({ ...user, signInUrl: signIn }), link: signIn },
     invitation: { mail: invitationMail({ ...toSet, isReturning: false }), link },
     'invitation-back': { mail: invitationMail({ ...toSet, isReturning: true }), link },
     'invitation-sign-in': { mail: invitationMail({ ...toSignIn, isReturning: false }), link: signIn },
     'invitation-back-sign-in': { mail: invitationMail({ ...toSignIn, isReturning: true }), link: signIn },
-    'password-reset': { mail: passwordResetMail({ ...person, link, expiresIn: '20 minutes' }), link },
-    'one-time-code': { mail: oneTimeCodeMail({ ...person, code, expiresIn: '10 minutes' }), link: null },
+    'password-reset': { mail: passwordResetMail({ ...user, link, expiresIn: '20 minutes' }), link },
+    'one-time-code': { mail: oneTimeCodeMail({ ...user, code, expiresIn: '10 minutes' }), link: null },
     'e-mail-changed': { mail: emailChangedMail({ organization, newEmail, isVerified: true }), link: null },
     'e-mail-changed-unverified': { mail: emailChangedMail({ organization, newEmail, isVerified: false }), link: null },
     'e-mail-given-back': { mail: emailGivenBackMail({ organization, lostEmail: newEmail }), link: null },
@@ -74,7 +74,7 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
     },
     'first-sign-on': { mail: firstSignOnMail({ organization, ...others }), link: null },
     'first-sign-on-ended': { mail: firstSignOnMail({ organization, ...others, areEnded: true }), link: null },
-    'suspicious-sign-in': { mail: suspiciousSignInMail({ ...person, at, network }), link: null },
+    'suspicious-sign-in': { mail: suspiciousSignInMail({ ...user, at, network }), link: null },
     'administrator-demoted': {
       mail: administratorLeftMail({
         ...left,
@@ -89,17 +89,17 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
       mail: administratorLeftMail({ ...left, kind: 'deleted', serviceClients: [], webhooks: [], settings: [] }),
       link: null,
     },
-    'password-changed': { mail: passwordChangedMail(person, { ...happened, revokedTokens: false }), link: null },
-    'password-changed-tokens': { mail: passwordChangedMail(person, { ...happened, revokedTokens: true }), link: null },
+    'password-changed': { mail: passwordChangedMail(user, { ...happened, revokedTokens: false }), link: null },
+    'password-changed-tokens': { mail: passwordChangedMail(user, { ...happened, revokedTokens: true }), link: null },
     'token-created': {
-      mail: tokenCreatedMail(person, { ...happened, name: 'Nightly report', never: true, adminScopes: ['org:admin'] }),
+      mail: tokenCreatedMail(user, { ...happened, name: 'Nightly report', never: true, adminScopes: ['org:admin'] }),
       link: null,
     },
     'sign-in-steps-changed': {
-      mail: signInStepsChangedMail(person, { ...happened, steps: [['password'], ['otp', 'oidc']] }),
+      mail: signInStepsChangedMail(user, { ...happened, steps: [['password'], ['otp', 'oidc']] }),
       link: null,
     },
-    'sessions-ended': { mail: sessionsEndedMail(person, { at, ended: 2 }), link: null },
+    'sessions-ended': { mail: sessionsEndedMail(user, { at, ended: 2 }), link: null },
     test: { mail: testMail({ organization }), link: null },
   };
 }

@@ -9,7 +9,7 @@ export interface FromOrganization {
 }
 
 /** A mail to a user whose name is known. */
-interface ToPerson extends FromOrganization {
+interface ToUser extends FromOrganization {
   readonly fullName: string;
 }
 
@@ -23,7 +23,7 @@ export function welcomeMail({
   organization,
   fullName,
   signInUrl,
-}: ToPerson & { readonly signInUrl: string }): MailContent {
+}: ToUser & { readonly signInUrl: string }): MailContent {
   return layOut({
     subject: `Welcome to ${organization}`,
     heading: say`${organization} is ready`,
@@ -75,7 +75,7 @@ export function invitationMail({ organization, link, expiresIn, isReturning }: I
 }
 
 /** Content of a mail about a forgotten password. */
-interface PasswordResetEmail extends ToPerson {
+interface PasswordResetEmail extends ToUser {
   readonly link: string;
   /** Lifetime of the link, for example `20 minutes`. */
   readonly expiresIn: string;
@@ -98,7 +98,7 @@ export function passwordResetMail({ organization, fullName, link, expiresIn }: P
 }
 
 /** Content of a mail with a one-time code. */
-interface OneTimeCodeEmail extends ToPerson {
+interface OneTimeCodeEmail extends ToUser {
   /** A secret: it is in the mail's body alone. */
   readonly code: string;
   /** Lifetime of the code, for example `10 minutes`. */
@@ -152,7 +152,7 @@ export function confirmEmailMail(email: ConfirmAddressEmail): MailContent {
 }
 
 /** Content of a mail about a suspicious sign-in. */
-interface SuspiciousSignInEmail extends ToPerson {
+interface SuspiciousSignInEmail extends ToUser {
   /** Time when it was noticed, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly at: number;
   /** From where, for example `192.0.2.7`; `null` when that isn't known. */

@@ -153,7 +153,7 @@ function versionOf(db: Database, live: LiveConfig): Pick<Database, 'dataVersion'
 }
 
 async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
-  const person = authenticator({
+  const user = authenticator({
     db: versionOf(services.db, live),
     clock,
     displayPrefixes: () => live.current.displayPrefixes,
@@ -166,7 +166,7 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
     find: (hash) => findServiceToken(services, hash),
     isOrganizationDeleted: () => isOrganizationDeleted(services.db),
   });
-  const app = await createApp({ services, endpoints: routes, authenticate: { person, service }, log, waitMsMax });
+  const app = await createApp({ services, endpoints: routes, authenticate: { user, service }, log, waitMsMax });
   const stopUpkeep = await startUpkeep(services, live);
   live.onChange(({ logLevel }) => {
     log.level = logLevel;

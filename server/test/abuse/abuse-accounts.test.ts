@@ -91,7 +91,7 @@ function table(name: string, key = 'id'): ReadonlyMap<string, Json> {
 /** Returns the data of users and organization that only the service itself decides. */
 function governed(): Json {
   const users = [...table('users').values()].sort((one, other) => (one.id < other.id ? -1 : 1));
-  const people = users.map((user) => {
+  const userList = users.map((user) => {
     const { id, org_id, slug, recovery_email, has_logged_in, signed_in_at, is_deleted, deleted_by, created_at } = user;
     return { id, org_id, slug, recovery_email, has_logged_in, signed_in_at, is_deleted, deleted_by, created_at };
   });
@@ -113,7 +113,7 @@ function governed(): Json {
     )
     .all();
   memberships.close();
-  return { people, organization: rest, tables, members };
+  return { users: userList, organization: rest, tables, members };
 }
 
 /**
@@ -156,15 +156,15 @@ describe('A2: what a caller may not set is never set', () => {
     }
     const newIds = after.people.filter(isNew).map(({ id }: Json) => id);
     expect(newIds).toHaveLength(['POST /users', 'POST /users/bulk/invite'].includes(name) ? 1 : 0);
-    after.people = after.people.filter((person: Json) => !isNew(person));
+    after.people = after.people.filter((user: Json) => !isNew(user));
     after.members = after.members.filter(({ user_id }: Json) => !newIds.includes(user_id));
     expect(await hasSetPassword(request, [before, after])).toBe(true);
-    const people = [before, after].map((one) => one.people.find(({ id }: Json) => id === request.caller.userId));
-    const proved = request.verifiesAddress ? people : [];
+    const users = [before, after].map((one) => one.people.find(({ id }: Json) => id === request.caller.userId));
+    const proved = request.verifiesAddress ? users : [];
     expect(proved.map(({ recovery_email }) => typeof recovery_email)).toEqual(
       proved.map((_, place) => ['string', 'object'][place]),
     );
-    for (const person of proved) person.recovery_email = null;
+    for (const user of proved) user.recovery_email = null;
     expect(after).toEqual(before);
     const ofPeople = [...table('user_groups').values()].filter((group) => group.is_system === 0);
     const orgId = before.organization.id;
@@ -253,8 +253,8 @@ describe('A3: ids on every route that has one', () => {
       const findsDeleted = name.endsWith('/restore') || name.includes('/internal/');
       if (name.includes(':id') && !findsDeleted) ids.push(gone.body._id);
       // The first of the sessions is the administrator's own.
-      const person = name.includes('/userAccount/sessions/') ? member : admin;
-      const client = policy.who === 'service' ? app.service() : person;
+      const user = name.includes('/userAccount/sessions/') ? member : admin;
+      const client = policy.who === 'service' ? app.service() : user;
       const responses: TestResponse[] = [];
       for (const id of ids)
         responses.push(...(await call(name, client, id)), ...(await call(name, client, id.toUpperCase())));

@@ -75,7 +75,7 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
       admin.put(`/users/${other._id}`, { email: given, designation: `Other ${count}` }),
     ];
   };
-  const people = async () => {
+  const users = async () => {
     const rows = await app.services.db.read.selectFrom('users').orderBy('id').select(['id', 'email']).execute();
     return rows.map((row) => row.email);
   };
@@ -91,17 +91,17 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
     });
 
     it.each(same)('409: %s', async (_, given) => {
-      const before = await people();
+      const before = await users();
       expect(await statuses(ways(given))).toEqual([409, 409, 409]);
-      expect(await people()).toEqual(before);
+      expect(await users()).toEqual(before);
       const found = await app.service().get(`/users/email/exists?email=${encodeURIComponent(given)}`);
       expect(found.body).toMatchObject([{ _id: holder._id, email, isDeleted: state === 'deleted' }]);
     });
 
     it.each(none)('400: %s', async (_, given) => {
-      const before = await people();
+      const before = await users();
       expect(await statuses(ways(given))).toEqual([400, 400, 400]);
-      expect(await people()).toEqual(before);
+      expect(await users()).toEqual(before);
     });
   });
 
@@ -135,7 +135,7 @@ describe('N3: one address in every disguise is one account or none (USER-9, USER
           expect([200, 201, 400, 409]).toContain(status);
           expect(status < 300 ? body.email : 'none').toMatch(/^[a-z0-9.@-]+$/);
         }
-        const stored = await people();
+        const stored = await users();
         expect(new Set(stored.map((one) => one.normalize('NFKC').toLowerCase())).size).toBe(stored.length);
         expect(stored.filter((one) => one === email)).toHaveLength(1);
       }),

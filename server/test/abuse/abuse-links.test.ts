@@ -15,7 +15,7 @@ describe('the secret of a link (T3, N8)', () => {
   let app: TestApp;
   let admin: Client;
   let member: Client;
-  let guestId: string;
+  let inviteeId: string;
   let reset: string;
   let invitation: string;
 
@@ -24,9 +24,9 @@ describe('the secret of a link (T3, N8)', () => {
     app = await startWithMail(mails);
     admin = await app.setUp();
     member = await app.member(admin, email);
-    guestId = (await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' })).body._id;
+    inviteeId = (await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' })).body._id;
     reset = await mailedToken({ app, mails }, email);
-    invitation = (await admin.post(`/users/${guestId}/invite-link`)).body.link.split('#token=')[1];
+    invitation = (await admin.post(`/users/${inviteeId}/invite-link`)).body.link.split('#token=')[1];
   });
   afterAll(async () => {
     await app.close();
@@ -46,7 +46,7 @@ describe('the secret of a link (T3, N8)', () => {
   it.each(named.filter(([, { path }]) => path !== resetRoute))(
     '401: opens nothing at %s, with and without a display prefix (AUTH-28, LINK-1)',
     async (_, route) => {
-      const path = `/${addressOf(route).replace(/:\w+/g, guestId)}`;
+      const path = `/${addressOf(route).replace(/:\w+/g, inviteeId)}`;
       for (const secret of [reset, invitation]) {
         for (const value of [secret, `lkpat_${secret}`]) {
           const { status, body } = await app.with(value).call(route.method, path);

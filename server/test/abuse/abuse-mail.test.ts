@@ -37,7 +37,7 @@ function fresh(length: number): string[] {
 }
 
 /** Creates a user who has never signed in. */
-async function newcomer(): Promise<{ id: string; email: string }> {
+async function newUser(): Promise<{ id: string; email: string }> {
   const [email = ''] = fresh(1);
   const { body } = await admin.post('/users', { fullName: 'Ann', email });
   return { id: body._id, email };
@@ -61,7 +61,7 @@ async function madeOf(emails: readonly string[]): Promise<{ accounts: number; ev
  * Makes every call that sends mail, each about another user; returns the documented responses for a mail that fails.
  */
 async function allCalls() {
-  const [again, forgetful, moving] = [await newcomer(), await newcomer(), await newcomer()];
+  const [again, forgetful, moving] = [await newUser(), await newUser(), await newUser()];
   const emails = fresh(3);
   const [moved = ''] = fresh(1);
   const calls: Record<string, () => Promise<TestResponse>> = {
@@ -220,21 +220,21 @@ describe('M2: a mail server that', () => {
     ['has no time left', 61_000, 0],
   ])('502: hangs when a request of 60 s %s (INVITE-17)', async (_, agoMs, tried) => {
     server.faults = { hang: () => true };
-    const guests: { id: string; email: string; recovery_email: null; isReturning: boolean }[] = [];
-    while (guests.length < 6) guests.push({ ...(await newcomer()), recovery_email: null, isReturning: false });
+    const invitees: { id: string; email: string; recovery_email: null; isReturning: boolean }[] = [];
+    while (invitees.length < 6) invitees.push({ ...(await newUser()), recovery_email: null, isReturning: false });
     const { services } = app;
     const { org_id: orgId } = await services.db.read.selectFrom('users').select('org_id').executeTakeFirstOrThrow();
     const by = { kind: 'session', sessionId: '', userId: admin.userId, orgId, isAdmin: true } as const;
-    const wish = { guests, by };
+    const wish = { invitees, by };
     const invitations = await services.db.transaction((tx) => makeInvitations(tx, services, wish));
     const sending = sendInvitations(services, invitations, performance.now() - agoMs);
     await expect(sending).rejects.toMatchObject({
       refusal: 'inviteMailFailed',
-      more: { failed: guests.map(({ email }) => email) },
+      more: { failed: invitees.map(({ email }) => email) },
     });
     expect(server.hanging).toBe(tried);
     server.faults = {};
-    expect((await invite(guests.map(({ email }) => email))).status).toBe(200);
+    expect((await invite(invitees.map(({ email }) => email))).status).toBe(200);
     expect(reached()).toHaveLength(6);
   });
 });

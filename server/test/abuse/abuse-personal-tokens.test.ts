@@ -183,8 +183,8 @@ describe('K6, K7, K8: owners who change', () => {
     await app.demote(second.userId);
     for (const caller of [second, token]) {
       expect(outcome(await caller.get(`${path}/admin`))).toBe('400 ADMIN_REQUIRED');
-      const newcomer = { fullName: 'N N', email: 'nn@example.com' };
-      expect(outcome(await caller.post('/users', newcomer))).toBe('403 ADMIN_REQUIRED');
+      const newUser = { fullName: 'N N', email: 'nn@example.com' };
+      expect(outcome(await caller.post('/users', newUser))).toBe('403 ADMIN_REQUIRED');
       expect((await caller.get('/users')).status).toBe(200);
       expect((await caller.get(path)).status).toBe(200);
     }

@@ -113,9 +113,9 @@ describe('H8: any text as a name', () => {
   });
 
   it('the store is whole, and its events say the same', async () => {
-    const people = (await admin.get('/users')).body.map(({ fullName }: { fullName: string }) => fullName);
+    const users = (await admin.get('/users')).body.map(({ fullName }: { fullName: string }) => fullName);
     const told = (await app.events()).filter(({ event_type }) => event_type === 'userAdded');
-    expect(told.map(({ payload }) => payload.fullName)).toEqual(people);
-    expect(people.length).toBeGreaterThan(100);
+    expect(told.map(({ payload }) => payload.fullName)).toEqual(users);
+    expect(users.length).toBeGreaterThan(100);
   });
 });

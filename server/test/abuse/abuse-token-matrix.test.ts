@@ -156,8 +156,8 @@ describe('K10: every route and every single scope', () => {
     '%s: no one’s session or personal token opens it, 401 (SERVICE-1)',
     async (_, endpoint) => {
       expect(verdict(await knock(app.nobody, endpoint))).toBe('401 UNAUTHORIZED');
-      const people = [admin, member, everything, ...single.values(), app.with('lkpat_bad')];
-      for (const caller of people) expect(verdict(await knock(caller, endpoint))).toBe('401 TOKEN_INVALID');
+      const users = [admin, member, everything, ...single.values(), app.with('lkpat_bad')];
+      for (const caller of users) expect(verdict(await knock(caller, endpoint))).toBe('401 TOKEN_INVALID');
     },
   );
 
@@ -184,8 +184,8 @@ describe('K10: every route and every single scope', () => {
       }
       // Claims do not turn a service into a user.
       const { userId } = admin;
-      const person = { userId, sub: userId, tokenType: 'session', isAdmin: true };
-      expect(verdict(await knock(app.service(['USER_LOOKUP'], person), endpoint))).toBe('403 INSUFFICIENT_SCOPE');
+      const user = { userId, sub: userId, tokenType: 'session', isAdmin: true };
+      expect(verdict(await knock(app.service(['USER_LOOKUP'], user), endpoint))).toBe('403 INSUFFICIENT_SCOPE');
       for (const scopes of [['EVENTS_READ'], serviceScopes]) {
         expect(verdict(await knock(app.service(scopes), endpoint))).toBe('admitted');
       }

@@ -175,8 +175,8 @@ describe('mails about an account', () => {
   describe('the warning of a stolen session (MAIL-10)', () => {
     const refresh = (token: string) => app.with(token).post('/userAccount/refresh/token');
     /** Returns a refresh token that was exchanged so long ago that it is no longer valid. */
-    async function rotated(person = email): Promise<string> {
-      const { refreshToken } = (await app.signInTokens(person)).body;
+    async function rotated(user = email): Promise<string> {
+      const { refreshToken } = (await app.signInTokens(user)).body;
       expect((await refresh(refreshToken)).status).toBe(200);
       expect((await refresh(refreshToken)).status).toBe(200);
       app.clock.advance(10 * seconds);

@@ -91,7 +91,7 @@ describe('making an administrator', () => {
     await office.app.promote(userId);
     expect(await token.post(`/users/${userId}/restore`)).toMatchObject(refused);
     expect((await office.admin.post(`/users/${userId}/restore`)).status).toBe(200);
-    const guest = await office.guest();
-    expect((await office.resend(guest.userId, token)).status).toBe(200);
+    const invitee = await office.invitee();
+    expect((await office.resend(invitee.userId, token)).status).toBe(200);
   });
 });

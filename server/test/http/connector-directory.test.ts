@@ -4,7 +4,7 @@ import { TestClock } from '../support/test-clock.ts';
 
 interface Backend {
   readonly url: string;
-  know(person: { userId: string; orgId: string; name: string; email: string; isAdmin: boolean }): void;
+  know(user: { userId: string; orgId: string; name: string; email: string; isAdmin: boolean }): void;
   forget(userId: string): void;
   close(): Promise<void>;
 }

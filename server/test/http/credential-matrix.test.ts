@@ -33,7 +33,7 @@ type Kind = (typeof kinds)[number];
 type Statuses = Partial<Record<Kind, number>>;
 
 const tokensOfPeople = { 'personal access token': 200, 'personal access token without its prefix': 200 };
-const people = { session: 200, ...tokensOfPeople };
+const users = { session: 200, ...tokensOfPeople };
 const sessionsOnly = {
   session: 200,
   'personal access token': 403,
@@ -117,11 +117,11 @@ interface EntryPoint {
 
 /** Doors where nothing is used up by who gets in. */
 const entryPoints: readonly EntryPoint[] = [
-  { name: 'a route of members', open: people, knock: bearerAt('GET', () => '/org') },
-  { name: 'a route of administrators', open: people, knock: bearerAt('PATCH', () => '/org', {}) },
-  { name: 'the list of services', open: people, knock: bearerAt('GET', () => '/service-clients') },
-  { name: 'the event log', open: { ...people, ...services }, knock: bearerAt('GET', () => '/events') },
-  { name: 'the settings', open: people, knock: bearerAt('GET', () => '/settings/smtp') },
+  { name: 'a route of members', open: users, knock: bearerAt('GET', () => '/org') },
+  { name: 'a route of administrators', open: users, knock: bearerAt('PATCH', () => '/org', {}) },
+  { name: 'the list of services', open: users, knock: bearerAt('GET', () => '/service-clients') },
+  { name: 'the event log', open: { ...users, ...services }, knock: bearerAt('GET', () => '/events') },
+  { name: 'the settings', open: users, knock: bearerAt('GET', () => '/settings/smtp') },
   { name: 'a route of sessions', open: sessionsOnly, knock: bearerAt('GET', () => '/userAccount/sessions') },
   { name: 'the steps of sign-in', open: sessionsOnly, knock: bearerAt('GET', () => '/orgAuthConfig/authMethods') },
   { name: 'a user, for services', open: services, knock: bearerAt('GET', internalUser) },
@@ -234,7 +234,7 @@ describe('every kind of credential at every place where one goes', () => {
       const response = await formTo(app)('/oauth2/introspect', { token: given(kind) }, basic(service));
       return response.body.active ? kind : null;
     });
-    const bearers = [...Object.keys(people), ...Object.keys(services)];
+    const bearers = [...Object.keys(users), ...Object.keys(services)];
     expect((await Promise.all(active)).filter((kind) => kind !== null)).toEqual(bearers);
   });
 

@@ -39,10 +39,10 @@ afterEach(async () => {
 });
 afterAll(() => app.close());
 
-let people = 0;
+let users = 0;
 function freshEmail(): string {
-  people += 1;
-  return `person-${people}@example.com`;
+  users += 1;
+  return `person-${users}@example.com`;
 }
 
 async function open(client: Client): Promise<EventReader> {

@@ -6,9 +6,9 @@ import { actAhead } from '../support/statement-watch.ts';
 import type { StoreConnection } from '../support/store-connection.ts';
 import { type Client, type Json, TestApp } from '../support/test-app.ts';
 
-const people = 8;
+const users = 8;
 /** orgCreated and the first userAdded come before. */
-const before = people + 2;
+const before = users + 2;
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, place) => first + place);
 const since = (id: string) => ({ 'last-event-id': id });
 
@@ -39,7 +39,7 @@ describe('GET /events: server-sent events', () => {
     listener = await EventReader.open(quiet, await quiet.setUp());
     app = await TestApp.start();
     admin = await app.setUp();
-    await addEvents(admin, people);
+    await addEvents(admin, users);
   });
   afterEach(leaveAll);
   afterAll(async () => {

@@ -37,7 +37,7 @@ afterAll(async () => {
 
 const addresses = [0, 1, 2, 3];
 /** Users of whom one is deleted, one is active and one changes addresses when a script begins; there are no others. */
-const people = [0, 1, 2];
+const users = [0, 1, 2];
 
 type Command =
   | { readonly does: 'invite'; readonly to: readonly number[]; readonly isLoud: boolean }
@@ -50,7 +50,7 @@ interface Script {
   readonly picks: readonly number[];
 }
 
-const whom = fc.constantFrom(...people);
+const whom = fc.constantFrom(...users);
 const to = fc.constantFrom(...addresses);
 const command: fc.Arbitrary<Command> = fc.oneof(
   {
@@ -125,7 +125,7 @@ async function play({ lanes, picks }: Script, isLoose = false): Promise<readonly
   runs += 1;
   const domain = `run-${runs}.example`;
   const ids: string[] = [];
-  for (const number of people) {
+  for (const number of users) {
     ids.push((await it1.admin.post('/users', { fullName: 'New', email: `${number}@${domain}` })).body._id);
   }
   await it1.admin.delete(`/users/${ids[0]}`);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Act, type Guest, lives, Model, verdict } from '../support/invitation-model.ts';
+import { type Act, type Invitee, lives, Model, verdict } from '../support/invitation-model.ts';
 import { Inviting } from '../support/inviting.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import type { Json, TestResponse } from '../support/test-app.ts';
@@ -27,19 +27,19 @@ class Life {
     return it1.app.clock.now();
   }
 
-  email(guest: Guest): string {
-    return `${guest.isMoved ? 'moved-' : ''}${this.model.guests.indexOf(guest)}@${this.domain}`;
+  email(invitee: Invitee): string {
+    return `${invitee.isMoved ? 'moved-' : ''}${this.model.invitees.indexOf(invitee)}@${this.domain}`;
   }
 
-  async #id(guest: Guest): Promise<string> {
-    return (await it1.idOf(this.email(guest))) || 'f'.repeat(24);
+  async #id(invitee: Invitee): Promise<string> {
+    return (await it1.idOf(this.email(invitee))) || 'f'.repeat(24);
   }
 
   /**
    * Makes the server reject the mail to some users during an action; records the links in the mails that it accepted.
    */
-  async #mailing(unreached: readonly Guest[], act: () => Promise<TestResponse>): Promise<TestResponse> {
-    const refused = unreached.map((guest) => this.email(guest));
+  async #mailing(unreached: readonly Invitee[], act: () => Promise<TestResponse>): Promise<TestResponse> {
+    const refused = unreached.map((invitee) => this.email(invitee));
     it1.mail.faults = { refuse: (address) => (refused.includes(address) ? 550 : null) };
     const response = await act();
     it1.mail.faults = {};
@@ -48,10 +48,10 @@ class Life {
 
   /** Gives the links that the model made last their tokens, which came by mail. */
   #collect(): void {
-    for (const guest of this.model.guests) {
-      const link = guest.invitation?.link;
-      if (link && guest.invitation?.delivery === 'mail' && guest.invitation.isReached) {
-        link.token ??= tokenIn(it1.mailTo(this.email(guest)));
+    for (const invitee of this.model.invitees) {
+      const link = invitee.invitation?.link;
+      if (link && invitee.invitation?.delivery === 'mail' && invitee.invitation.isReached) {
+        link.token ??= tokenIn(it1.mailTo(this.email(invitee)));
       }
     }
   }
@@ -62,27 +62,27 @@ class Life {
     const nowMs = this.#nowMs;
     switch (act.does) {
       case 'invite': {
-        const emails = act.whom.map((number) => this.email(model.guest(number)));
-        const unreached = act.unreached.map((number) => model.guest(number));
+        const emails = act.whom.map((number) => this.email(model.invitee(number)));
+        const unreached = act.unreached.map((number) => model.invitee(number));
         const { status, body } = await this.#mailing(unreached, () => it1.invite(emails));
         const right = model.invite(act.whom, act.unreached, nowMs);
-        const failed = right.failed.map((number) => this.email(model.guest(number)));
+        const failed = right.failed.map((number) => this.email(model.invitee(number)));
         return [
           { status, failed: body.failed ?? [] },
           { status: right.status, failed },
         ];
       }
       case 'resend': {
-        const guest = model.guest(act.whom);
-        const id = await this.#id(guest);
-        const { status } = await this.#mailing(act.isReached ? [] : [guest], () => it1.resend(id));
-        return [status, model.resend(guest, act.isReached, nowMs)];
+        const invitee = model.invitee(act.whom);
+        const id = await this.#id(invitee);
+        const { status } = await this.#mailing(act.isReached ? [] : [invitee], () => it1.resend(id));
+        return [status, model.resend(invitee, act.isReached, nowMs)];
       }
       case 'show': {
-        const guest = model.guest(act.whom);
-        const { status, body } = await it1.admin.post(`/users/${await this.#id(guest)}/invite-link`);
-        const right = model.show(guest, nowMs);
-        if (status === 201 && guest.invitation) guest.invitation.link.token = body.link.split('#token=')[1];
+        const invitee = model.invitee(act.whom);
+        const { status, body } = await it1.admin.post(`/users/${await this.#id(invitee)}/invite-link`);
+        const right = model.show(invitee, nowMs);
+        if (status === 201 && invitee.invitation) invitee.invitation.link.token = body.link.split('#token=')[1];
         return [status, right];
       }
       case 'use': {
@@ -96,22 +96,22 @@ class Life {
         return [0, 0];
       }
       default:
-        return this.#single(act.does, model.guest(act.whom));
+        return this.#single(act.does, model.invitee(act.whom));
     }
   }
 
-  async #single(does: 'sign in' | 'move' | 'delete' | 'restore' | 'revoke', guest: Guest) {
-    const id = await this.#id(guest);
-    const moved = `${guest.isMoved ? '' : 'moved-'}${this.model.guests.indexOf(guest)}@${this.domain}`;
+  async #single(does: 'sign in' | 'move' | 'delete' | 'restore' | 'revoke', invitee: Invitee) {
+    const id = await this.#id(invitee);
+    const moved = `${invitee.isMoved ? '' : 'moved-'}${this.model.invitees.indexOf(invitee)}@${this.domain}`;
     const send = {
-      'sign in': () => it1.app.signInTokens(this.email(guest)),
+      'sign in': () => it1.app.signInTokens(this.email(invitee)),
       move: () => it1.admin.patch(`/users/${id}/email`, { email: moved }),
       delete: () => it1.admin.delete(`/users/${id}`),
       restore: () => it1.admin.post(`/users/${id}/restore`),
       revoke: () => it1.admin.delete(`/users/${id}/invitation`),
     };
     const { status } = await send[does]();
-    return [status, this.model.single(does, guest, this.#nowMs)] as const;
+    return [status, this.model.single(does, invitee, this.#nowMs)] as const;
   }
 
   /** Returns the observable state: each link, the list, mails. */
@@ -121,7 +121,7 @@ class Life {
     return {
       links: await Promise.all(this.model.known.map(({ token }) => it1.verdict(token ?? ''))),
       list: (await it1.list(`?search=${this.domain}`)).map(shown),
-      mails: this.model.guests.map(
+      mails: this.model.invitees.map(
         (_, number) =>
           it1.mail.mails.filter(({ to, subject }) => {
             return subject.startsWith('You are invited') && to[0]?.replace('moved-', '') === `${number}@${this.domain}`;
@@ -134,15 +134,15 @@ class Life {
   expected(): Json {
     const nowMs = this.#nowMs;
     const { model } = this;
-    const list = model.order.flatMap((guest) => {
-      if (!guest.invitation) return [];
-      const { isReturning, delivery } = guest.invitation;
-      return [{ email: this.email(guest), status: guest.status(nowMs), isReturning, delivery }];
+    const list = model.order.flatMap((invitee) => {
+      if (!invitee.invitation) return [];
+      const { isReturning, delivery } = invitee.invitation;
+      return [{ email: this.email(invitee), status: invitee.status(nowMs), isReturning, delivery }];
     });
     return {
       links: model.known.map((link) => verdict(link, nowMs)),
       list,
-      mails: model.guests.map(({ mails }) => mails),
+      mails: model.invitees.map(({ mails }) => mails),
     };
   }
 }
@@ -166,7 +166,7 @@ describe('the life of invitations', () => {
         expect([status, body.pagination.totalCount, body.invitations.length]).toEqual([status, wanted, wanted]);
       }
       const told = (await it1.app.events()).filter(({ payload }) => payload.email?.endsWith(life.domain));
-      expect(told).toHaveLength(life.model.guests.reduce((sum, { events }) => sum + events, 0));
+      expect(told).toHaveLength(life.model.invitees.reduce((sum, { events }) => sum + events, 0));
     });
     await fc.assert(property, { numRuns: 12 });
   }, 120_000);

@@ -134,18 +134,18 @@ describe('an administrator who leaves', () => {
 
   it('410: the links that they were shown end, pending administrators’ among them, and don’t come back (LEAVER-9)', async () => {
     const { app } = office;
-    let guests = 0;
+    let invitees = 0;
     /** A link to the account of a new administrator, as the administrator who asked for it sees it. */
     async function shownTo(client: Client): Promise<string> {
-      guests += 1;
-      const { _id } = (await admin.post('/users', { fullName: 'Pending', email: `pending-${guests}@example.com` }))
+      invitees += 1;
+      const { _id } = (await admin.post('/users', { fullName: 'Pending', email: `pending-${invitees}@example.com` }))
         .body;
       await admin.post('/userGroups/add-users', { userIds: [_id], groupIds: [adminGroup] });
       return (await client.post(`/users/${_id}/invite-link`)).body.link.split('#token=')[1];
     }
     const [one, other, stays] = [await another(), await another(), await another()];
     const links = [await shownTo(one), await shownTo(other), await shownTo(stays)];
-    const mailed = await office.guest();
+    const mailed = await office.invitee();
     const origin = { requestId: 'test', network: 'local' };
     const recovery = await recoverAdministrator(app.services, {
       email: `leaver-${count - 2}@example.com`,

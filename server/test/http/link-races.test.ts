@@ -19,7 +19,7 @@ import { type Client, password, type TestApp, type TestResponse } from '../suppo
 const another = 'Another-Horse-9';
 
 /** A user with a password, a session and a link. */
-interface Person {
+interface User {
   readonly email: string;
   readonly session: Client;
   readonly link: string;
@@ -42,7 +42,7 @@ describe('links and passwords, at the same moment', () => {
     await mails.stop();
   });
 
-  async function somebody(): Promise<Person> {
+  async function somebody(): Promise<User> {
     count += 1;
     const email = `somebody-${count}@example.com`;
     const session = await app.member(admin, email);
@@ -104,29 +104,29 @@ describe('links and passwords, at the same moment', () => {
   });
 
   it('200 for one, 410 for the rest: an invitation link at once (INVITE-12, LINK-2)', async () => {
-    const { body: guest } = await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' });
-    const { body } = await admin.post(`/users/${guest._id}/invite-link`);
+    const { body: invitee } = await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' });
+    const { body } = await admin.post(`/users/${invitee._id}/invite-link`);
     const responses = await allAtOnce(body.link.split('#token=')[1], choices(8));
     expect(statuses(responses)).toEqual([200, ...Array.from({ length: 7 }, () => 410)]);
     expect(await opening('guest@example.com', choices(8))).toHaveLength(1);
   });
 
   it('410: a link that ends between the look at it and the use of it (LINK-3, USER-43)', async () => {
-    const ends: readonly ((person: Person) => Promise<unknown>)[] = [
+    const ends: readonly ((user: User) => Promise<unknown>)[] = [
       ({ session }) => change(session, another),
       ({ session }) => session.patch(`/users/${session.userId}/email`, { email: `moved-${count}@example.com` }),
       ({ email }) => mailedToken({ app, mails }, email),
       ({ link }) => resetWith(app, link, another),
     ];
     for (const end of ends) {
-      const person = await somebody();
+      const user = await somebody();
       expect(
         await overtaken(
-          () => resetWith(app, person.link),
-          () => end(person),
+          () => resetWith(app, user.link),
+          () => end(user),
         ),
       ).toMatchObject(gone);
-      expect(await opens(app, person.email, chosen)).toBe(false);
+      expect(await opens(app, user.email, chosen)).toBe(false);
       expect(await opens(app, `moved-${count}@example.com`, chosen)).toBe(false);
     }
   });
@@ -155,7 +155,7 @@ describe('links and passwords, at the same moment', () => {
     const links = () => app.services.db.read.selectFrom('one_time_links').selectAll().execute();
     const before = await links();
     mails.clear();
-    const request = async ({ email }: Person, act: () => Promise<unknown>) => {
+    const request = async ({ email }: User, act: () => Promise<unknown>) => {
       // The answer is out before; what is held is what happens behind it.
       await overtaken(() => forget(app, email), act);
       await app.services.background.close();
@@ -239,12 +239,9 @@ describe('links and passwords, at the same moment', () => {
 
   describe('sessions that begin while a password ends', () => {
     it('401: a sign-in with the password of before begins no session after a reset or a change (PASSWORD-9, PASSWORD-10)', async () => {
-      for (const end of [
-        ({ link }: Person) => resetWith(app, link),
-        ({ session }: Person) => change(session, chosen),
-      ]) {
-        const person = await somebody();
-        const { email } = person;
+      for (const end of [({ link }: User) => resetWith(app, link), ({ session }: User) => change(session, chosen)]) {
+        const user = await somebody();
+        const { email } = user;
         const token = await beginSignIn(app, email);
         const attempt = () =>
           app.nobody.post(
@@ -252,7 +249,7 @@ describe('links and passwords, at the same moment', () => {
             { method: 'password', credentials: { password } },
             { headers: { 'x-session-token': token } },
           );
-        const refused = await overtaken(attempt, () => end(person));
+        const refused = await overtaken(attempt, () => end(user));
         expect(neutral(refused)).toEqual(neutral(await attemptSignIn(app, { email, password })));
       }
     });

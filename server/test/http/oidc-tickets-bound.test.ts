@@ -5,9 +5,9 @@ import { storedRows } from '../support/second-connection.ts';
 import { beginSignIn, claimsOf, neutral } from '../support/sign-in.ts';
 import { type Json, password, TestApp } from '../support/test-app.ts';
 
-const person = (email: string) => ({ sub: email, email, email_verified: true });
-const victim = person('victim@example.com');
-const mallory = person('mallory@example.com');
+const user = (email: string) => ({ sub: email, email, email_verified: true });
+const victim = user('victim@example.com');
+const mallory = user('mallory@example.com');
 
 describe('the ticket of single sign-on and the sign-in that it was fetched for', () => {
   let provider: OidcServer;
@@ -106,7 +106,7 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
   });
 
   it('200: by the password, in a sign-in where a ticket of another one was refused (AUTH-9, AUTH-56)', async () => {
-    const ticket = await fetchTicket(person('ada@example.com'));
+    const ticket = await fetchTicket(user('ada@example.com'));
     const token = await beginSignIn(app);
     expect(neutral(await showTicket(app, ticket, token))).toEqual(wrong);
     const body = { method: 'password', credentials: { password }, email: 'ada@example.com' };

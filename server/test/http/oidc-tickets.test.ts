@@ -27,11 +27,11 @@ describe('the ticket of single sign-on', () => {
     await provider.stop();
   });
 
-  let people = 0;
+  let users = 0;
   /** Creates a new user with a ticket. */
   async function arrive() {
-    people += 1;
-    const email = `p${people}@example.com`;
+    users += 1;
+    const email = `p${users}@example.com`;
     const outcome = outcomeOf(await provider.walk(app, { sub: email, email, email_verified: true }));
     return { ...outcome, email, oidc: outcome['oidc'] ?? '' };
   }

@@ -8,7 +8,7 @@ import { insertSession } from '../../src/features/sessions/session-store.ts';
 import { tokenClaims } from '../../src/features/tokens/token.ts';
 import { insertToken } from '../../src/features/tokens/token-store.ts';
 import { deleteUser } from '../../src/features/users/delete-user.ts';
-import { addPerson } from '../../src/features/users/public.ts';
+import { addUser } from '../../src/features/users/public.ts';
 import { restoreUser } from '../../src/features/users/restore-user.ts';
 import { updateUserField } from '../../src/features/users/update-user.ts';
 import type { StoredUser } from '../../src/features/users/user.ts';
@@ -28,7 +28,7 @@ import type { StoreConnection } from '../support/store-connection.ts';
 import { Client, TestApp } from '../support/test-app.ts';
 import { isOnPostgres } from '../support/test-store.ts';
 
-type Person = Awaited<ReturnType<typeof newcomers>>[number];
+type User = Awaited<ReturnType<typeof newUsers>>[number];
 
 const origin = { requestId: 'test', network: 'local' };
 
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 /** Creates users, each with a session and a token; in two transactions, for there are thousands of them. */
-async function newcomers(domain: string) {
+async function newUsers(domain: string) {
   const { services } = app;
   const { clock, db, keys, newId } = services;
   const { orgId, userId } = organizer;
@@ -61,7 +61,7 @@ async function newcomers(domain: string) {
     const users: StoredUser[] = [];
     for (let number = 0; number < peopleCount; number += 1) {
       const given = { orgId, email: `${number}@${domain}`, fullName: 'Ada Grace', syncAction: 'immediate' } as const;
-      const user = await addPerson(tx, services, given);
+      const user = await addUser(tx, services, given);
       const record = { action: 'user.created', orgId, actor: { userId }, subjectId: user.id, origin } as const;
       await appendAudit(tx, services, record);
       users.push(user);
@@ -69,15 +69,15 @@ async function newcomers(domain: string) {
     return users;
   });
   const signed = added.map(async ({ id, email, full_name: fullName }) => {
-    const person = { id, orgId, email, verifiedEmail: email, fullName };
+    const user = { id, orgId, email, verifiedEmail: email, fullName };
     const token = { id: newId(), scopes: ['org:read'], createdAt: clock.now(), expiresAt: null };
     const jwt = await keys.sign(tokenClaims({ ...token, orgId, fullName, userId: id }, services.config.baseUrl));
-    return { person, token, jwt, pair: await signTokenPair(services, { person, accountType: 'business' }) };
+    return { user, token, jwt, pair: await signTokenPair(services, { user, accountType: 'business' }) };
   });
   const held = await Promise.all(signed);
   await db.transaction(async (tx) => {
-    for (const { person, token, jwt, pair } of held) {
-      const owner = { org_id: orgId, user_id: person.id, created_at: clock.now() };
+    for (const { user, token, jwt, pair } of held) {
+      const owner = { org_id: orgId, user_id: user.id, created_at: clock.now() };
       const sessionId = newId();
       await insertSession(tx, { ...owner, id: sessionId });
       await keepTokenPair(tx, sessionId, pair);
@@ -92,15 +92,15 @@ async function newcomers(domain: string) {
       await insertToken(tx, row);
     }
   });
-  return held.map(({ person, jwt, pair }) => ({
-    session: new Client(app, pair.accessToken.expose(), person.id),
+  return held.map(({ user, jwt, pair }) => ({
+    session: new Client(app, pair.accessToken.expose(), user.id),
     token: app.with(jwt.expose()),
     refresh: app.with(pair.refreshToken.expose()),
   }));
 }
 
 /** Returns whether any credential from before a deletion is still accepted. */
-async function isLetIn({ session, token, refresh }: Person): Promise<boolean> {
+async function isLetIn({ session, token, refresh }: User): Promise<boolean> {
   const tried = [session.get('/org'), token.get('/org'), refresh.post('/userAccount/refresh/token')];
   return (await Promise.all(tried)).some(({ status }) => status !== 401);
 }
@@ -123,9 +123,9 @@ async function play({ lanes, picks }: Script, isLoose: boolean): Promise<readonl
   const since = now(store);
   runs += 1;
   const domain = `run-${runs}.example`;
-  const people = await newcomers(domain);
-  const ids = people.map(({ session }) => session.userId);
-  const callers = [...admins, people[0]?.session ?? app.nobody];
+  const users = await newUsers(domain);
+  const ids = users.map(({ session }) => session.userId);
+  const callers = [...admins, users[0]?.session ?? app.nobody];
   const expected = new Expected();
   const faults = new Set<string>();
   const check = committed(() => {
@@ -150,8 +150,8 @@ async function play({ lanes, picks }: Script, isLoose: boolean): Promise<readonl
     db.transaction = transaction;
   }
   check();
-  const deleted = people.filter((_, number) => expected.people[number]?.wasDeleted);
-  for (const person of deleted) if (await isLetIn(person)) faults.add('credential: lets somebody in');
+  const deleted = users.filter((_, number) => expected.users[number]?.wasDeleted);
+  for (const user of deleted) if (await isLetIn(user)) faults.add('credential: lets somebody in');
   return [...faults];
 }
 

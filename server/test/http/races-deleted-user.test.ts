@@ -10,7 +10,7 @@ import { type Client, type Json, password, TestApp, type TestResponse } from '..
 const picture = new Uint8Array(onePixel());
 
 /** A user with every kind of credential. */
-interface Person {
+interface User {
   readonly email: string;
   readonly id: string;
   readonly session: Client;
@@ -23,7 +23,7 @@ interface Doing {
   readonly name: string;
   readonly by: readonly ('session' | 'token')[];
   readonly done: number;
-  do(caller: Client, person: Person): Promise<TestResponse>;
+  do(caller: Client, user: User): Promise<TestResponse>;
 }
 
 describe('N7: a user is deleted while that user does something', () => {
@@ -39,7 +39,7 @@ describe('N7: a user is deleted while that user does something', () => {
   });
   afterAll(() => app.close());
 
-  async function somebody(): Promise<Person> {
+  async function somebody(): Promise<User> {
     count += 1;
     const email = `leaving-${count}@example.com`;
     const { body: user } = await admin.post('/users', { fullName: 'Leaving', email });
@@ -73,7 +73,7 @@ describe('N7: a user is deleted while that user does something', () => {
     return rows;
   }
 
-  const signIn = async ({ email }: Person) => {
+  const signIn = async ({ email }: User) => {
     const headers = { 'x-session-token': await beginSignIn(app, email) };
     return app.nobody.post(
       '/userAccount/authenticate',
@@ -105,7 +105,7 @@ describe('N7: a user is deleted while that user does something', () => {
       done: 200,
       do: (_, { refreshToken }) => app.with(refreshToken).post('/userAccount/refresh/token'),
     },
-    { name: 'signs in', by: once, done: 200, do: (_, person) => signIn(person) },
+    { name: 'signs in', by: once, done: 200, do: (_, user) => signIn(user) },
   ];
   const cases = doings.flatMap((doing) => doing.by.map((kind) => [`${doing.name}, by ${kind}`, kind, doing] as const));
 
@@ -135,15 +135,15 @@ describe('N7: a user is deleted while that user does something', () => {
     { doing, kind }: { doing: Doing; kind: 'session' | 'token' },
     act: (id: string) => Promise<void>,
   ) {
-    const person = await somebody();
+    const user = await somebody();
     const gate = hold();
-    const response = doing.do(person[kind], person);
+    const response = doing.do(user[kind], user);
     await gate.arrived;
-    await act(person.id);
-    const before = theirs(person.id);
+    await act(user.id);
+    const before = theirs(user.id);
     gate.open();
     const { status } = await response;
-    return { status, before, after: theirs(person.id) };
+    return { status, before, after: theirs(user.id) };
   }
 
   const remove = async (id: string) => {

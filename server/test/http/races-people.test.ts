@@ -36,10 +36,10 @@ function atOnce(sends: readonly (() => Promise<TestResponse>)[]): Promise<TestRe
 /** Returns the requests that could get an address, each for a user of its own. */
 async function waysTo(email: string, each: number) {
   const spellings = [email, email.toUpperCase(), ` ${email}`, email.replace('example', 'ｅｘａｍｐｌｅ')];
-  const people = await Promise.all(Array.from({ length: each * 2 }, () => somebody()));
+  const users = await Promise.all(Array.from({ length: each * 2 }, () => somebody()));
   return Array.from({ length: each }, (_, place) => {
     const spelled = spellings[place % spellings.length];
-    const [one, two] = [people[place * 2]._id, people[place * 2 + 1]._id];
+    const [one, two] = [users[place * 2]._id, users[place * 2 + 1]._id];
     const caller = place % 2 === 0 ? admin : second;
     return [
       () => caller.post('/users', { fullName: 'New', email: spelled }),

@@ -53,8 +53,8 @@ describe('an address that an account holds unverified', () => {
   let subjects = 0;
   const walk = async (email: string, more: Json = {}) => {
     subjects += 1;
-    const person = { sub: `owner-${subjects}`, email, email_verified: true, name: 'Chief', ...more };
-    return outcomeOf(await provider.walk(app, person));
+    const user = { sub: `owner-${subjects}`, email, email_verified: true, name: 'Chief', ...more };
+    return outcomeOf(await provider.walk(app, user));
   };
   const userOf = async (outcome: Readonly<Record<string, string>>) => {
     const { status, body } = await showTicket(app, outcome);

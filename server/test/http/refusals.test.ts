@@ -87,7 +87,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   }
 
   const open = 'GET /api/v1/org/exists HTTP/1.1';
-  const newcomer = (email: string) => ({ body: { fullName: 'Ann', email } });
+  const newUser = (email: string) => ({ body: { fullName: 'Ann', email } });
   const signIn = (of: TestApp, secret: string) => attemptSignIn(of, { email: 'ada@example.com', password: secret });
 
   /** Uploads these bytes as the caller's own picture, under a good label. */
@@ -181,7 +181,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
 
     scopeMissing: async () => call(await admin.token({ scopes: ['org:read'] }), 'GET', '/users'),
-    administratorRequired: () => call(member, 'POST', '/users', newcomer('ann@example.com')),
+    administratorRequired: () => call(member, 'POST', '/users', newUser('ann@example.com')),
     introspectionNotAllowed: () => asService('introspect', { token: 'x' }),
     businessRequired: async () => invite('guest@example.com', await plain.signIn('ada@example.com')),
     inviteLinksOff: async () => call(await plain.signIn('ada@example.com'), 'POST', `/users/${anId}/invite-link`),
@@ -241,7 +241,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       await holder.patch(`/users/${holder.userId}/email`, { email: 'real@x.example' });
       return call(owner, 'PATCH', `/users/${owner.userId}/email`, { body: { email: 'real@x.example' } });
     },
-    emailTaken: () => call(admin, 'POST', '/users', newcomer('grace@example.com')),
+    emailTaken: () => call(admin, 'POST', '/users', newUser('grace@example.com')),
     administratorNotDeletable: () => call(admin, 'DELETE', `/users/${admin.userId}`),
     everybodyActive: () => invite('ada@example.com'),
     userActive: () => call(admin, 'POST', `/users/${member.userId}/restore`),
@@ -258,7 +258,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     emailOfDeletedUser: async () => {
       const gone = await app.member(admin, 'gone@example.com');
       await app.deleteUser(gone.userId);
-      return call(admin, 'POST', '/users', newcomer('gone@example.com'));
+      return call(admin, 'POST', '/users', newUser('gone@example.com'));
     },
 
     eventsGone: async () => {
@@ -267,7 +267,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       return call(inviter, 'GET', '/events?after=0');
     },
     linkGone: async () => {
-      const { _id } = (await inviter.post('/users', newcomer('linked@example.com').body)).body;
+      const { _id } = (await inviter.post('/users', newUser('linked@example.com').body)).body;
       const { link } = (await inviter.post(`/users/${_id}/invite-link`)).body;
       await inviter.post(`/users/${_id}/invite-link`);
       const holder = mailing.with(link.split('#token=')[1]);
@@ -296,7 +296,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     internal: async () => {
       const store = secondConnection(app);
       store.exec('ALTER TABLE outbox RENAME TO elsewhere');
-      const refused = await call(admin, 'POST', '/users', newcomer('fault@example.com'));
+      const refused = await call(admin, 'POST', '/users', newUser('fault@example.com'));
       store.exec('ALTER TABLE elsewhere RENAME TO outbox');
       store.close();
       return refused;
@@ -305,7 +305,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const store = secondConnection(app);
       store.exec('BEGIN IMMEDIATE');
       const startedMs = performance.now();
-      const refused = await call(admin, 'POST', '/users', newcomer('busy@example.com'));
+      const refused = await call(admin, 'POST', '/users', newUser('busy@example.com'));
       // What is written behind requests may have its own wait before.
       expect(performance.now() - startedMs).toBeLessThan(2 * busyMs + 3 * second);
       store.exec('ROLLBACK');
@@ -440,7 +440,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     expect(JSON.stringify(body)).not.toMatch(/table|outbox|sqlite|insert|select|\.ts|\.js|node_modules|\/| at /i);
     // Nothing of the failed request stays, and the next one is as good as ever.
     expect(await app.events()).toEqual(before);
-    expect((await admin.post('/users', newcomer('fault@example.com').body)).status).toBe(201);
-    expect((await admin.post('/users', newcomer('busy@example.com').body)).status).toBe(201);
+    expect((await admin.post('/users', newUser('fault@example.com').body)).status).toBe(201);
+    expect((await admin.post('/users', newUser('busy@example.com').body)).status).toBe(201);
   });
 });

@@ -8,9 +8,9 @@ import { type Client, password, type TestResponse } from '../support/test-app.ts
 const atOnce = 32;
 
 let desk: SignInDesk;
-let person: Client;
+let user: Client;
 let email = '';
-let people = 0;
+let users = 0;
 beforeAll(async () => {
   desk = await SignInDesk.start();
 });
@@ -18,9 +18,9 @@ afterAll(() => desk.close());
 
 beforeEach(async () => {
   await desk.setSteps(['password', 'otp']);
-  people += 1;
-  email = `some-${people}@example.com`;
-  person = await desk.app.member(desk.admin, email);
+  users += 1;
+  email = `some-${users}@example.com`;
+  user = await desk.app.member(desk.admin, email);
 });
 
 const statuses = (responses: readonly TestResponse[]) =>
@@ -28,7 +28,7 @@ const statuses = (responses: readonly TestResponse[]) =>
 const oneOf = (count: number) => [200, ...Array.from({ length: count - 1 }, () => 401)];
 
 async function sessions(): Promise<number> {
-  const rows = desk.app.services.db.read.selectFrom('sessions').where('user_id', '=', person.userId).select('id');
+  const rows = desk.app.services.db.read.selectFrom('sessions').where('user_id', '=', user.userId).select('id');
   return (await rows.execute()).length;
 }
 
@@ -68,7 +68,7 @@ describe('one code, many at once (AUTH-9, AUTH-42)', () => {
     holdUntil(desk.app.services.db, 'transaction', atOnce);
     const tries = tokens.map((token, place) => desk.take(token, ['otp', otherCode(code, place + 1)]));
     expect(new Set(statuses(await Promise.all(tries)))).toEqual(new Set([401]));
-    const rows = desk.app.services.db.read.selectFrom('mailed_codes').where('user_id', '=', person.userId);
+    const rows = desk.app.services.db.read.selectFrom('mailed_codes').where('user_id', '=', user.userId);
     expect(await rows.select('tries').execute()).toEqual([{ tries: 5 }]);
     expect((await desk.signIn(email, 'otp', code)).status).toBe(401);
   });
@@ -143,14 +143,14 @@ describe('while someone signs in', () => {
   });
 
   it('401: the person was deleted, or deleted and restored (AUTH-24, AUTH-40)', async () => {
-    const gone = await signInAround(() => desk.admin.delete(`/users/${person.userId}`));
+    const gone = await signInAround(() => desk.admin.delete(`/users/${user.userId}`));
     expect(gone).toEqual({ status: 401, made: 0 });
-    people += 1;
-    email = `some-${people}@example.com`;
-    person = await desk.app.member(desk.admin, email);
+    users += 1;
+    email = `some-${users}@example.com`;
+    user = await desk.app.member(desk.admin, email);
     const back = await signInAround(async () => {
-      await desk.admin.delete(`/users/${person.userId}`);
-      await desk.admin.post(`/users/${person.userId}/restore`);
+      await desk.admin.delete(`/users/${user.userId}`);
+      await desk.admin.post(`/users/${user.userId}/restore`);
     });
     expect(back).toEqual({ status: 401, made: 0 });
   });

@@ -10,7 +10,7 @@ const chosen = 'Nine-Horses-11-Ran';
 describe('what was proved of a user and is not used yet', () => {
   let provider: OidcServer;
   let desk: SignInDesk;
-  let people = 0;
+  let users = 0;
 
   beforeAll(async () => {
     provider = await OidcServer.start();
@@ -27,8 +27,8 @@ describe('what was proved of a user and is not used yet', () => {
 
   /** A user with an unverified address, and whatever a thief may have proved of the user meanwhile. */
   async function proved() {
-    people += 1;
-    const [mailbox, email] = [`owner-${people}@example.com`, `moved-${people}@example.com`];
+    users += 1;
+    const [mailbox, email] = [`owner-${users}@example.com`, `moved-${users}@example.com`];
     await desk.setSteps(['password', 'otp']);
     const client = await desk.app.member(desk.admin, mailbox);
     await client.patch(`/users/${client.userId}/email`, { email, currentPassword: password });

@@ -23,11 +23,11 @@ describe('two nodes: what is done behind requests', () => {
     await receiver.stop();
   });
 
-  let people = 0;
+  let users = 0;
   /** Makes an event. */
-  async function addPerson(client: Client): Promise<void> {
-    people += 1;
-    const { status, text } = await client.post('/users', { fullName: 'Ann', email: `ann-${people}@example.com` });
+  async function addUser(client: Client): Promise<void> {
+    users += 1;
+    const { status, text } = await client.post('/users', { fullName: 'Ann', email: `ann-${users}@example.com` });
     if (status !== 201) throw new Error(`no user: ${status} ${text}`);
   }
 
@@ -69,7 +69,7 @@ describe('two nodes: what is done behind requests', () => {
     const { a, b } = nodes;
     const { id } = await registerWebhook(admin, receiver.url);
     const atB = nodes.atB(admin);
-    for (let round = 0; round < 10; round += 1) await Promise.all([admin, atB, admin, atB].map(addPerson));
+    for (let round = 0; round < 10; round += 1) await Promise.all([admin, atB, admin, atB].map(addUser));
     const newest = async () => (await b.events()).at(-1).sequence;
     const sent = () => sequencesAt(receiver);
     const first = async () => {
@@ -93,7 +93,7 @@ describe('two nodes: what is done behind requests', () => {
       tx.updateTable('relays').set({ holder: 'dead', held_until: heldUntil }).where('name', 'like', `%${id}`).execute(),
     );
     const before = sent().length;
-    await addPerson(atB);
+    await addUser(atB);
     await vi.waitUntil(async () => (await relayOf(b, id)).holder === 'dead', soon);
     expect([holder === null, sent().length]).toEqual([false, before]);
     a.clock.advance(minute + second);

@@ -43,8 +43,8 @@ describe('an invitation from the outside', () => {
       const headers = { 'x-session-token': await server.beginSignIn() };
       const signedIn = await server.call('POST', '/userAccount/authenticate', { body: signIn, headers });
       expect(signedIn.status).toBe(200);
-      const people = await server.call('GET', '/users', { token: signedIn.body.accessToken });
-      expect(people.body).toEqual(
+      const users = await server.call('GET', '/users', { token: signedIn.body.accessToken });
+      expect(users.body).toEqual(
         expect.arrayContaining([expect.objectContaining({ fullName: 'katherine', hasLoggedIn: true })]),
       );
       const list = await server.call('GET', '/users/invitations?search=example.com', { token });

@@ -109,7 +109,7 @@ class Reloader {
 
 /** Requests that users make during reloads; each throws for a wrong response. */
 function kindsOf(server: ServerProcess, session: string, token: string): Record<string, () => Promise<void>> {
-  let guests = 0;
+  let invitees = 0;
   const called = async (
     expected: number,
     ...[method, path, options]: Parameters<ServerProcess['call']>
@@ -137,8 +137,8 @@ function kindsOf(server: ServerProcess, session: string, token: string): Record<
       await called(200, 'POST', '/teams', { token, body });
     },
     invitation: async () => {
-      guests += 1;
-      const emails = Array.from({ length: 6 }, (_, place) => `guest-${place}@of-${guests}.example.com`);
+      invitees += 1;
+      const emails = Array.from({ length: 6 }, (_, place) => `guest-${place}@of-${invitees}.example.com`);
       await called(200, 'POST', '/users/bulk/invite', { token: session, body: { emails } });
     },
     signIn: async () => {

@@ -46,8 +46,8 @@ describe('a service that stops (RUN-7)', () => {
 
   it('200: a long answer arrives whole, however slowly it is read', async () => {
     // More than the operating system keeps for a reader.
-    const newcomer = (number: number) => ({ email: `user${number}@example.com`, fullName: 'x'.repeat(255) });
-    const userIds = await addManyUsers(app, 18_000, newcomer);
+    const newUser = (number: number) => ({ email: `user${number}@example.com`, fullName: 'x'.repeat(255) });
+    const userIds = await addManyUsers(app, 18_000, newUser);
     const body = JSON.stringify({ userIds });
     const headers = [
       'Host: x',

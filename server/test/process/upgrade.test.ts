@@ -17,13 +17,13 @@ import {
   idOf,
   leaveFirstRelease,
   manyTokens,
-  newcomerId,
+  newUserId,
   orgId,
-  people,
   type Rows,
   raw,
   rowsOf,
   userIds,
+  users,
 } from '../support/first-release.ts';
 import { bareJwt } from '../support/jwt.ts';
 import { type Client, type Json, password, TestApp } from '../support/test-app.ts';
@@ -79,7 +79,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
   });
 
   it('has a key for every name, deleted people and dead tokens included', () => {
-    expect(after['users']).toHaveLength(people.length + 1);
+    expect(after['users']).toHaveLength(users.length + 1);
     for (const { full_name, name_key } of after['users'] ?? []) expect(name_key).toBe(foldCase(full_name));
     expect(after['personal_access_tokens']).toHaveLength(6 + manyTokens);
     for (const { name, name_key } of after['personal_access_tokens'] ?? []) expect(name_key).toBe(foldCase(name));
@@ -88,16 +88,16 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
   it('anyone who has logged in before has signed in, and no one else (USER-31)', () => {
     const users = after['users'] ?? [];
     const known = users.filter(({ has_logged_in }) => has_logged_in === 1);
-    expect([known.length, users.length]).toEqual([people.length - 1, people.length + 1]);
+    expect([known.length, users.length]).toEqual([users.length - 1, users.length + 1]);
     for (const { signed_in_at, updated_at } of known) expect(signed_in_at).toBe(updated_at);
     for (const user of users.filter((one) => !known.includes(one))) expect(user.signed_in_at).toBeNull();
   });
 
   it('200: a link to copy is for anyone who has never been in, of before too (INVITE-26)', async () => {
     const link = async (id: string) => (await ada.post(`/users/${id}/invite-link`)).status;
-    expect([await link(newcomerId), await link(asaId), await link(userIds[2] ?? '')]).toEqual([201, 400, 400]);
+    expect([await link(newUserId), await link(asaId), await link(userIds[2] ?? '')]).toEqual([201, 400, 400]);
     const { body } = await ada.get('/users/invitations');
-    expect(body.invitations.map(({ userId }: Json) => userId)).toEqual([newcomerId]);
+    expect(body.invitations.map(({ userId }: Json) => userId)).toEqual([newUserId]);
   });
 
   it('200: tokens and sessions of before go on, with and without the display prefix', async () => {
@@ -151,11 +151,11 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
 
   it('200: everyone is listed, in order of creation', async () => {
     const { body } = await ada.get('/users');
-    expect(body.map(({ fullName }: Json) => fullName)).toEqual(people.map(([name]) => name));
+    expect(body.map(({ fullName }: Json) => fullName)).toEqual(users.map(([name]) => name));
     expect(body[1]).toMatchObject({ _id: asaId, address: { city: 'Malmö' }, hasLoggedIn: true });
   });
 
-  it.each(people.map(([name, search], place) => [name, search, place] as const))(
+  it.each(users.map(([name, search], place) => [name, search, place] as const))(
     '200: %s is found by %s (USER-16)',
     async (...[, search, place]) => {
       const { body } = await ada.get(`/users?search=${encodeURIComponent(search)}`);
@@ -173,7 +173,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     const { body } = await ada.get('/users?sortBy=fullName&limit=100');
     const keys = body.users.map(({ fullName }: Json) => Buffer.from(foldCase(fullName)));
     expect(keys).toEqual([...keys].sort(Buffer.compare));
-    expect(body.users.map(({ slug }: Json) => slug)).toContain(`user-${1002 + people.length}`);
+    expect(body.users.map(({ slug }: Json) => slug)).toContain(`user-${1002 + users.length}`);
   });
 
   it('has the tables of later features, which are empty, and says of a session only what is known of it', () => {

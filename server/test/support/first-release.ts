@@ -27,7 +27,7 @@ export const orgId = idOf(1);
 const groupIds = { admin: idOf(2), everyone: idOf(3), standard: idOf(4) };
 
 /** Names of every kind, and search texts for them. */
-export const people = [
+export const users = [
   ['Ada Lovelace', 'LOVE'],
   ['Åsa ÅKESSON', 'åkesson'],
   ['Jürgen STRAßE', 'strasse'],
@@ -40,10 +40,10 @@ export const people = [
   ['𐐀𐐁 Deseret', '𐐨𐐩'],
   ['100%_\\', '%_\\'],
 ] as const;
-export const userIds = people.map((_, place) => idOf(100 + place));
+export const userIds = users.map((_, place) => idOf(100 + place));
 export const [adaId = '', asaId = ''] = userIds;
 /** The last user: the only one who has never logged in. */
-export const newcomerId = userIds.at(-1) ?? '';
+export const newUserId = userIds.at(-1) ?? '';
 const goneId = idOf(200);
 export const emailOf = (place: number) => (place === 0 ? 'ada@example.com' : `person-${place}@example.com`);
 
@@ -82,11 +82,11 @@ function fill(store: Sqlite.Database, passwordHash: string): void {
     insert('user_groups', { ...group, is_system: 1, is_deleted: 0, ...times });
   }
   const everybody = [
-    ...people.map(([name], place) => [userIds[place], name, emailOf(place)]),
+    ...users.map(([name], place) => [userIds[place], name, emailOf(place)]),
     [goneId, 'GÖNE', 'gone@x.io'],
   ];
   for (const [place, [id, full_name, email]] of everybody.entries()) {
-    const has_logged_in = Number(![goneId, newcomerId].includes(id ?? ''));
+    const has_logged_in = Number(![goneId, newUserId].includes(id ?? ''));
     const state = { has_logged_in, is_deleted: id === goneId ? 1 : 0, deleted_by: id === goneId ? adaId : null };
     const address = place === 1 ? '{"city":"Malmö"}' : null;
     insert('users', { id, org_id: orgId, slug: `user-${1001 + place}`, email, full_name, address, ...state, ...times });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** Number of users in a life. */
-const guestCount = 3;
+const inviteeCount = 3;
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -15,8 +15,8 @@ export type Act =
   | { readonly does: 'use'; readonly link: number }
   | { readonly does: 'wait'; readonly ms: number };
 
-const whom = fc.nat({ max: guestCount - 1 });
-const some = fc.shuffledSubarray(Array.from({ length: guestCount }, (_, number) => number));
+const whom = fc.nat({ max: inviteeCount - 1 });
+const some = fc.shuffledSubarray(Array.from({ length: inviteeCount }, (_, number) => number));
 const simple = fc.constantFrom('show', 'sign in', 'move', 'delete', 'restore', 'revoke');
 const act: fc.Arbitrary<Act> = fc.oneof(
   {
@@ -43,7 +43,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 export const lives = fc.array(act, { minLength: 6, maxLength: 18 });
 
 interface IssuedLink {
-  readonly owner: Guest;
+  readonly owner: Invitee;
   /** `null`: the mail with it did not go out. */
   token: string | null;
   readonly expiresMs: number;
@@ -58,7 +58,7 @@ interface Invitation {
 }
 
 /** A user, as the rules have it. */
-export class Guest {
+export class Invitee {
   state: 'unknown' | 'active' | 'deleted' = 'unknown';
   isMoved = false;
   hasPassword = false;
@@ -117,59 +117,60 @@ export function verdict({ owner, expiresMs, endedMs }: IssuedLink, nowMs: number
 
 /** All users and links, as the rules have them. */
 export class Model {
-  readonly guests = Array.from({ length: guestCount }, () => new Guest());
+  readonly invitees = Array.from({ length: inviteeCount }, () => new Invitee());
   /** Every link that went out, in order. */
   readonly known: IssuedLink[] = [];
   /** Users with a current invitation, the last one first. */
-  order: Guest[] = [];
+  order: Invitee[] = [];
 
-  guest(number: number): Guest {
-    const guest = this.guests[number];
-    if (!guest) throw new Error('nobody has this number');
-    return guest;
+  invitee(number: number): Invitee {
+    const invitee = this.invitees[number];
+    if (!invitee) throw new Error('nobody has this number');
+    return invitee;
   }
 
-  #issue(guest: Guest, nowMs: number, how: Omit<Invitation, 'link'>): void {
-    const link = guest.issue(nowMs, how);
+  #issue(invitee: Invitee, nowMs: number, how: Omit<Invitation, 'link'>): void {
+    const link = invitee.issue(nowMs, how);
     if (how.isReached) this.known.push(link);
-    this.order = [guest, ...this.order.filter((other) => other !== guest)];
+    this.order = [invitee, ...this.order.filter((other) => other !== invitee)];
   }
 
   /** Invites; answers the status, and whom the mail does not reach. Rules: INVITE-6 to INVITE-15. */
   invite(whom: readonly number[], unreached: readonly number[], nowMs: number) {
     const failed: number[] = [];
     const invited = [
-      ...whom.filter((number) => this.guest(number).state === 'unknown'),
-      ...whom.filter((number) => this.guest(number).state === 'deleted'),
+      ...whom.filter((number) => this.invitee(number).state === 'unknown'),
+      ...whom.filter((number) => this.invitee(number).state === 'deleted'),
       ...whom.filter(
-        (number) => this.guest(number).state === 'active' && this.guest(number).status(nowMs) === 'failed',
+        (number) => this.invitee(number).state === 'active' && this.invitee(number).status(nowMs) === 'failed',
       ),
     ];
     for (const number of invited) {
-      const guest = this.guest(number);
-      const isReturning = guest.state === 'active' ? guest.invitation?.isReturning === true : guest.state === 'deleted';
-      if (guest.state !== 'active') guest.comeIn();
+      const invitee = this.invitee(number);
+      const isReturning =
+        invitee.state === 'active' ? invitee.invitation?.isReturning === true : invitee.state === 'deleted';
+      if (invitee.state !== 'active') invitee.comeIn();
       const isReached = !unreached.includes(number);
       if (!isReached) failed.push(number);
-      this.#issue(guest, nowMs, { delivery: 'mail', isReached, isReturning });
+      this.#issue(invitee, nowMs, { delivery: 'mail', isReached, isReturning });
     }
     const done = failed.length > 0 ? 502 : 200;
     return { status: invited.length === 0 ? 409 : done, failed };
   }
 
-  resend(guest: Guest, isReached: boolean, nowMs: number): number {
-    if (guest.state !== 'active') return 404;
-    if (guest.hasSignedIn) return 400;
-    const isReturning = guest.invitation?.isReturning === true;
-    this.#issue(guest, nowMs, { delivery: 'mail', isReached, isReturning });
+  resend(invitee: Invitee, isReached: boolean, nowMs: number): number {
+    if (invitee.state !== 'active') return 404;
+    if (invitee.hasSignedIn) return 400;
+    const isReturning = invitee.invitation?.isReturning === true;
+    this.#issue(invitee, nowMs, { delivery: 'mail', isReached, isReturning });
     return isReached ? 200 : 502;
   }
 
-  show(guest: Guest, nowMs: number): number {
-    if (guest.state !== 'active') return 404;
-    if (guest.isAccepted) return 400;
-    const isReturning = guest.invitation?.isReturning === true;
-    this.#issue(guest, nowMs, { delivery: 'link', isReached: true, isReturning });
+  show(invitee: Invitee, nowMs: number): number {
+    if (invitee.state !== 'active') return 404;
+    if (invitee.isAccepted) return 400;
+    const isReturning = invitee.invitation?.isReturning === true;
+    this.#issue(invitee, nowMs, { delivery: 'link', isReached: true, isReturning });
     return 201;
   }
 
@@ -182,27 +183,27 @@ export class Model {
   }
 
   /** Applies an action to one user; returns the status. */
-  single(does: 'sign in' | 'move' | 'delete' | 'restore' | 'revoke', guest: Guest, nowMs: number): number {
+  single(does: 'sign in' | 'move' | 'delete' | 'restore' | 'revoke', invitee: Invitee, nowMs: number): number {
     if (does === 'restore') {
-      if (guest.state !== 'deleted') return guest.state === 'active' ? 409 : 404;
-      guest.comeIn();
+      if (invitee.state !== 'deleted') return invitee.state === 'active' ? 409 : 404;
+      invitee.comeIn();
       return 200;
     }
     if (does === 'sign in') {
-      if (!guest.hasPassword) return 401;
-      guest.hasSignedIn = true;
+      if (!invitee.hasPassword) return 401;
+      invitee.hasSignedIn = true;
       return 200;
     }
-    if (guest.state !== 'active') return 404;
+    if (invitee.state !== 'active') return 404;
     if (does === 'move') {
-      guest.end(nowMs);
-      guest.isMoved = !guest.isMoved;
-      guest.events += 1;
+      invitee.end(nowMs);
+      invitee.isMoved = !invitee.isMoved;
+      invitee.events += 1;
       return 200;
     }
-    if (does === 'revoke' && !guest.invitation) return 404;
-    if (does === 'revoke' && guest.isAccepted) return 400;
-    guest.remove(nowMs);
+    if (does === 'revoke' && !invitee.invitation) return 404;
+    if (does === 'revoke' && invitee.isAccepted) return 400;
+    invitee.remove(nowMs);
     return 200;
   }
 }

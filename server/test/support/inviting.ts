@@ -42,7 +42,7 @@ export class Inviting {
   }
 
   /** Invites a new user; returns the user, and the token of the mail. */
-  async guest(): Promise<{ readonly email: string; readonly userId: string; readonly token: string }> {
+  async invitee(): Promise<{ readonly email: string; readonly userId: string; readonly token: string }> {
     const [email = ''] = this.fresh(1);
     const { status, text } = await this.invite([email]);
     if (status !== 200) throw new Error(`not invited: ${status} ${text}`);
@@ -51,10 +51,10 @@ export class Inviting {
 
   /** Invites a new user who then sets the password of tests. */
   async settled(): Promise<{ readonly email: string; readonly userId: string }> {
-    const guest = await this.guest();
-    const { status, text } = await this.use(guest.token);
+    const invitee = await this.invitee();
+    const { status, text } = await this.use(invitee.token);
     if (status !== 200) throw new Error(`no password: ${status} ${text}`);
-    return guest;
+    return invitee;
   }
 
   /** Sets a password with the token of a link. */

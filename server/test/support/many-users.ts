@@ -1,4 +1,4 @@
-import { addPeople } from '../../src/features/users/public.ts';
+import { addUsers } from '../../src/features/users/public.ts';
 import type { TestApp } from './test-app.ts';
 
 interface Made {
@@ -12,8 +12,8 @@ const numbered = (number: number): Made => ({ email: `user${number}@example.com`
  * Adds many users in one transaction, each in the group `everyone`; returns their ids in order.
  * @param newcomer makes a user from a unique number
  */
-export async function addManyUsers(app: TestApp, count: number, newcomer = numbered): Promise<string[]> {
+export async function addManyUsers(app: TestApp, count: number, newUser = numbered): Promise<string[]> {
   const { db } = app.services;
   const { id: orgId } = await db.read.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
-  return db.transaction((tx) => addPeople(tx, app.services, { orgId, count, newcomer }));
+  return db.transaction((tx) => addUsers(tx, app.services, { orgId, count, newUser }));
 }

@@ -24,7 +24,7 @@ export function startUrlOf(signInToken: string): string {
 }
 
 /** A user of the provider, and the claims about them. */
-export interface OidcPerson {
+export interface OidcUser {
   readonly sub: string;
   readonly email?: unknown;
   readonly email_verified?: unknown;
@@ -106,7 +106,7 @@ async function signingKey() {
 /** A real provider of OpenID Connect on 127.0.0.1, where users sign in without a password. */
 export class OidcServer {
   readonly #server: Server;
-  readonly #people = new Map<string, OidcPerson & Visit>();
+  readonly #people = new Map<string, OidcUser & Visit>();
   #provider: Provider | undefined;
   /** Number of requests, of the service and of browsers. */
   requests = 0;
@@ -136,9 +136,9 @@ export class OidcServer {
         browser: _browser,
         token: _token,
         atUserinfo = false,
-        ...person
+        ...user
       } = this.#people.get(sub) ?? { sub };
-      return { accountId: sub, claims: async (use: string) => (use === 'id_token' && atUserinfo ? { sub } : person) };
+      return { accountId: sub, claims: async (use: string) => (use === 'id_token' && atUserinfo ? { sub } : user) };
     };
     this.#provider = new Provider(this.issuer, {
       clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [callbackUrl] }],
@@ -207,22 +207,22 @@ export class OidcServer {
   }
 
   /** Begins a sign-in, goes from the service to the provider and signs in there; answers the address that leads back, not yet opened: where the service leads at once, if it does not lead there. */
-  async signIn(browser: Browser, person: OidcPerson, visit: Visit = {}): Promise<string> {
-    this.#people.set(person.sub, { ...person, ...visit });
+  async signIn(browser: Browser, user: OidcUser, visit: Visit = {}): Promise<string> {
+    this.#people.set(user.sub, { ...user, ...visit });
     browser.signInToken = visit.token ?? (await beginSignIn(browser.app));
     let { location } = await browser.open(startUrlOf(browser.signInToken));
     while (location?.startsWith(this.issuer)) {
       const isAsked = location.includes('/interaction/');
-      ({ location } = await browser.open(location, isAsked ? { sub: person.sub } : undefined));
+      ({ location } = await browser.open(location, isAsked ? { sub: user.sub } : undefined));
     }
     if (location === null) throw new Error('the provider led nowhere');
     return location;
   }
 
   /** Walks the whole way in a browser; answers the address of the sign-in page that it ends at. */
-  async walk(app: TestApp, person: OidcPerson, visit: Visit = {}): Promise<string> {
+  async walk(app: TestApp, user: OidcUser, visit: Visit = {}): Promise<string> {
     const { browser = new Browser(app) } = visit;
-    const back = await this.signIn(browser, person, visit);
+    const back = await this.signIn(browser, user, visit);
     if (!back.startsWith(callbackUrl)) return back;
     const { location } = await browser.open(back);
     if (location === null) throw new Error('the service led nowhere');

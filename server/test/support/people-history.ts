@@ -69,37 +69,37 @@ type Rebuilt = ReturnType<typeof rebuilt>;
 
 /** Rebuilds all users as a consumer of the events knows them, and those who were ever deleted. */
 function rebuilt(store: StoreConnection, since: Since) {
-  const people = new Map<string, Known>();
+  const users = new Map<string, Known>();
   const wereDeleted = new Set<string>();
   const faults: string[] = [];
   const rows = rowsOf(store, 'SELECT * FROM outbox WHERE sequence > ? ORDER BY sequence', since.event);
   for (const { event_type, payload } of rows) {
     const { userId, ...rest } = JSON.parse(payload);
-    const known = people.get(userId);
+    const known = users.get(userId);
     if (event_type === 'userDeleted') {
       wereDeleted.add(userId);
       if (known?.told.email !== rest.email) faults.push('event: userDeleted with another address');
     }
     try {
-      people.set(userId, afterEvent(known, event_type, toTold(rest)));
+      users.set(userId, afterEvent(known, event_type, toTold(rest)));
     } catch (error) {
       faults.push(`event: ${String(error)}`);
     }
   }
-  return { people, wereDeleted, faults, count: rows.length };
+  return { users, wereDeleted, faults, count: rows.length };
 }
 
-function eventFaults({ people, faults: found }: Rebuilt, users: readonly Json[]): string[] {
+function eventFaults({ users: userList, faults: found }: Rebuilt, users: readonly Json[]): string[] {
   const faults = [...found];
   for (const user of users) {
     const { id, email, full_name, first_name, middle_name, last_name, designation, is_deleted } = user;
     const names = { fullName: full_name, firstName: first_name, middleName: middle_name, lastName: last_name };
     const stored = JSON.stringify([toTold({ email, ...names, designation }), is_deleted === 1]);
-    const known = people.get(id);
+    const known = userList.get(id);
     const told = JSON.stringify([known && toTold(known.told), known?.isDeleted]);
     if (stored !== told) faults.push(`event: stored ${stored}, told ${told}`);
   }
-  if (people.size !== users.length) faults.push('event: of somebody who is not stored');
+  if (userList.size !== users.length) faults.push('event: of somebody who is not stored');
   return faults;
 }
 

@@ -76,7 +76,7 @@ export function send(command: Command, client: Client, { ids, domain }: Cast): P
   }
 }
 
-interface ExpectedPerson {
+interface ExpectedUser {
   address: number;
   isDeleted: boolean;
   wasDeleted: boolean;
@@ -84,45 +84,45 @@ interface ExpectedPerson {
 
 /** Expected users, as the rules have it: each response follows from them. */
 export class Expected {
-  readonly people: readonly ExpectedPerson[] = Array.from({ length: peopleCount }, (_, address) => {
+  readonly users: readonly ExpectedUser[] = Array.from({ length: peopleCount }, (_, address) => {
     return { address, isDeleted: false, wasDeleted: false };
   });
   readonly #created = new Set<number>();
 
   #isTaken(address: number): boolean {
-    return this.#created.has(address) || this.people.some((person) => person.address === address);
+    return this.#created.has(address) || this.users.some((user) => user.address === address);
   }
 
   /** The status that a command gets now; what it does is done. */
   status(command: Command): number {
     if ('whom' in command) {
-      const person = this.people[command.whom];
-      if (!person) throw new Error('nobody has this number');
-      return this.#statusOf(person, command);
+      const user = this.users[command.whom];
+      if (!user) throw new Error('nobody has this number');
+      return this.#statusOf(user, command);
     }
     if (command.does !== 'create') {
       const done = command.does === 'mint' ? 201 : 200;
-      return this.people[0]?.wasDeleted ? 401 : done;
+      return this.users[0]?.wasDeleted ? 401 : done;
     }
     if (this.#isTaken(command.to)) return 409;
     this.#created.add(command.to);
     return 201;
   }
 
-  #statusOf(person: ExpectedPerson, command: Command): number {
+  #statusOf(user: ExpectedUser, command: Command): number {
     if (command.does === 'restore') {
-      if (!person.isDeleted) return 409;
-      person.isDeleted = false;
+      if (!user.isDeleted) return 409;
+      user.isDeleted = false;
       return 200;
     }
-    if (person.isDeleted) return 404;
+    if (user.isDeleted) return 404;
     if (command.does === 'delete') {
-      person.isDeleted = true;
-      person.wasDeleted = true;
+      user.isDeleted = true;
+      user.wasDeleted = true;
     }
     if (command.does === 'email' || command.does === 'PUT') {
-      if (command.to !== person.address && this.#isTaken(command.to)) return 409;
-      person.address = command.to;
+      if (command.to !== user.address && this.#isTaken(command.to)) return 409;
+      user.address = command.to;
     }
     return 200;
   }

@@ -56,7 +56,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     }
 
     /** Creates a user who is in no team yet. */
-    async function newcomer(): Promise<Client> {
+    async function newUser(): Promise<Client> {
       const client = await under.app.member(admin, `new-${crypto.randomUUID()}@example.com`, 'Nora Newcomer');
       await under.settled();
       return client;
@@ -161,7 +161,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     it.each(lists)(
       '200: GET %s has the teams of the caller alone, newest first (TEAM-2, TEAM-15, TEAM-26)',
       async (path) => {
-        const client = await newcomer();
+        const client = await newUser();
         expect((await client.get(path)).body).toMatchObject({ status: 'success', teams: [], pagination: { total: 0 } });
         const first = await team({ name: 'First' }, client);
         const second = await team({ members: [{ userId: client.userId, role: 'READER' }], name: 'Second' });
@@ -180,7 +180,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     it.each(lists)(
       '200: GET %s is searched by name and description, in any case and literally (TEAM-26)',
       async (path) => {
-        const client = await newcomer();
+        const client = await newUser();
         await team({ name: 'Größe 50%' }, client);
         await team({ name: 'Blue', description: 'Under_Score' }, client);
         const found = async (text: string) => namesOf((await client.get(search(path, text))).body.teams);
@@ -295,7 +295,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     });
 
     it('400: people who are not there cannot be in a team (TEAM-24)', async () => {
-      const gone = await newcomer();
+      const gone = await newUser();
       await under.app.deleteUser(gone.userId);
       await under.settled();
       const made = await team();
@@ -368,7 +368,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
     });
 
     it('200: anyone who is deleted is in no team any more (TEAM-25)', async () => {
-      const gone = await newcomer();
+      const gone = await newUser();
       const made = await team({ members: [{ userId: gone.userId, role: 'READER' }] });
       await under.app.deleteUser(gone.userId);
       await under.settled();

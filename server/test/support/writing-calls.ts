@@ -60,9 +60,9 @@ const writingRoutes = routesOfUsers
 async function paramsFor({ app, admin, caller, callerEmail }: WritingWorld, other: Client) {
   const { body: group } = await admin.post('/userGroups', { name: 'Group', type: 'custom' });
   const team = (await caller.post('/teams', { name: 'Team' })).body.team.id;
-  const newcomer = async (email: string) => (await admin.post('/users', { fullName: 'New', email })).body._id;
-  const [reached, handed] = [await newcomer('reached@example.com'), await newcomer('handed@example.com')];
-  const gone = await newcomer('gone@example.com');
+  const newUser = async (email: string) => (await admin.post('/users', { fullName: 'New', email })).body._id;
+  const [reached, handed] = [await newUser('reached@example.com'), await newUser('handed@example.com')];
+  const gone = await newUser('gone@example.com');
   await app.deleteUser(gone);
   await admin.post('/users/bulk/invite', { emails: ['unwanted@example.com'] });
   const { users } = (await admin.get('/users?search=unwanted')).body;

@@ -8,7 +8,7 @@ export function verifiedEmail(users: 'users' | 'u') {
 }
 
 /** A user, with the fields that all features use. */
-export interface Person {
+export interface User {
   readonly id: string;
   readonly orgId: string;
   readonly email: string;
@@ -17,7 +17,7 @@ export interface Person {
   readonly fullName: string;
 }
 
-function activePeople(read: Reader) {
+function activeUsers(read: Reader) {
   return read
     .selectFrom('users')
     .where('is_deleted', '=', 0)
@@ -26,22 +26,22 @@ function activePeople(read: Reader) {
 }
 
 /** Returns an active user; `undefined` for a deleted or unknown id. */
-export function selectActivePerson(read: Reader, id: string): Promise<Person | undefined> {
-  return activePeople(read).where('id', '=', id).executeTakeFirst();
+export function selectUserById(read: Reader, id: string): Promise<User | undefined> {
+  return activeUsers(read).where('id', '=', id).executeTakeFirst();
 }
 
 /** Returns the active user with this normalized address. */
-export function selectActivePersonByEmail(read: Reader, orgId: string, email: string): Promise<Person | undefined> {
-  return activePeople(read).where('org_id', '=', orgId).where('email', '=', email).executeTakeFirst();
+export function selectUserByEmail(read: Reader, orgId: string, email: string): Promise<User | undefined> {
+  return activeUsers(read).where('org_id', '=', orgId).where('email', '=', email).executeTakeFirst();
 }
 
 /** Returns all active users of an organization, in order of creation. */
-export function selectActivePeople(read: Reader, orgId: string): Promise<Person[]> {
-  return activePeople(read).where('org_id', '=', orgId).orderBy('id').execute();
+export function selectUsersByIds(read: Reader, orgId: string): Promise<User[]> {
+  return activeUsers(read).where('org_id', '=', orgId).orderBy('id').execute();
 }
 
 /** Returns the number of active users of an organization. */
-export async function countActivePeople(read: Reader, orgId: string): Promise<number> {
+export async function countActiveUsers(read: Reader, orgId: string): Promise<number> {
   const { count } = await read
     .selectFrom('users')
     .where('org_id', '=', orgId)
@@ -52,7 +52,7 @@ export async function countActivePeople(read: Reader, orgId: string): Promise<nu
 }
 
 /** Returns the users with some ids, deleted ones included. */
-export async function selectKnownPeople(
+export async function selectKnownUsers(
   read: Reader,
   ids: readonly string[],
 ): Promise<readonly { readonly id: string; readonly isDeleted: boolean }[]> {

@@ -32,11 +32,11 @@ describe('a disk of PostgreSQL that is full', () => {
     store.close();
   }
   const ready = async (app: TestApp) => (await app.nobody.get('//health/ready')).status;
-  const person = { fullName: 'Grace Hopper', email: 'grace@example.com' };
+  const user = { fullName: 'Grace Hopper', email: 'grace@example.com' };
 
   it('503: what finds no room, and GET /health/ready, although smaller changes are made; what is read is 200 (STORE-12, STORE-15, RUN-4, ERR-27)', async () => {
     run(full);
-    const refused = await admin.post('/users', person);
+    const refused = await admin.post('/users', user);
     expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
       503,
       'UNAVAILABLE',
@@ -48,18 +48,18 @@ describe('a disk of PostgreSQL that is full', () => {
     expect([status, body.length]).toEqual([200, 1]);
     // Each node tells what it met itself.
     expect(await ready(nodes.b)).toBe(200);
-    expect((await nodes.atB(admin).post('/users', person)).status).toBe(503);
+    expect((await nodes.atB(admin).post('/users', user)).status).toBe(503);
     expect(await ready(nodes.b)).toBe(503);
   });
 
   it('200: GET /health/ready finds out by itself that there is space again (STORE-15, RUN-4)', async () => {
     run(full);
-    await admin.post('/users', person);
+    await admin.post('/users', user);
     monotonic.advance(2 * second);
     expect(await ready(nodes.a)).toBe(503);
     run('drop function refuse cascade');
     monotonic.advance(2 * second);
     expect(await ready(nodes.a)).toBe(200);
-    expect((await admin.post('/users', person)).status).toBe(201);
+    expect((await admin.post('/users', user)).status).toBe(201);
   });
 });

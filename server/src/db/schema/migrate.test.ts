@@ -89,7 +89,7 @@ describe('migrate', () => {
   }
 
   /** Inserts users and tokens as every release has them; the first one had no more columns than these. */
-  function insertPeople(): void {
+  function insertUsers(): void {
     inFile((connection) => {
       connection.exec(`
         INSERT INTO organizations (id, singleton, slug, account_type, domain, contact_email, onboarding_status, is_deleted,
@@ -114,7 +114,7 @@ describe('migrate', () => {
       expect(place).toBeGreaterThan(3);
       expect(await versions()).toHaveLength(version);
       // From here on there is something to be brought along.
-      if (version === 1) insertPeople();
+      if (version === 1) insertUsers();
     }
     expect(inFile((connection) => connection.prepare('SELECT name_key FROM users').pluck().all())).toEqual([
       'åsa',

@@ -9,7 +9,7 @@ const isSent = { status: 200, body: { message: 'A mail with a link to confirm th
 
 describe('POST /userAccount/email/confirm', () => {
   let desk: SignInDesk;
-  let people = 0;
+  let users = 0;
   beforeAll(async () => {
     desk = await SignInDesk.start({ RATE_LIMIT: 'on' });
   });
@@ -17,8 +17,8 @@ describe('POST /userAccount/email/confirm', () => {
 
   /** Creates a user whose address a token changed from `before` to `after`. */
   async function moved(): Promise<{ before: string; after: string; client: Client; token: Client }> {
-    people += 1;
-    const [before, after] = [`before-${people}@example.com`, `after-${people}@example.com`];
+    users += 1;
+    const [before, after] = [`before-${users}@example.com`, `after-${users}@example.com`];
     const client = await desk.app.member(desk.admin, before);
     const token = await client.token();
     expect((await token.patch(`/users/${client.userId}/email`, { email: after })).status).toBe(200);

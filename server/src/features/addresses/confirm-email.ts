@@ -5,7 +5,7 @@ import { requireAdministrator, requireAdministratorOrSelf } from '../../access/p
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
@@ -22,8 +22,8 @@ interface Wish extends ForCaller<SessionPrincipal> {
 async function confirmOther(services: Services, userId: string, { caller, write, origin }: Wish): Promise<void> {
   await write(async (tx, present) => {
     requireAdministrator(present);
-    const person = await selectActivePerson(tx, userId);
-    if (person?.orgId !== caller.orgId) throw new ApiError('notFound');
+    const user = await selectUserById(tx, userId);
+    if (user?.orgId !== caller.orgId) throw new ApiError('notFound');
     await verifyAddress(tx, services, { userId, by: caller, origin, how: 'administrator' });
   });
 }
@@ -34,11 +34,11 @@ async function sendOwnLink(
   { caller, write, currentPassword: given, origin }: Wish,
 ): Promise<boolean> {
   const { userId } = caller;
-  const person = await selectAddress(services.db.read, userId);
-  if (!person || person.lastVerified === null) return false;
+  const user = await selectAddress(services.db.read, userId);
+  if (!user || user.lastVerified === null) return false;
   if (!(await services.mail.settings())) throw new ApiError('mailNotConfigured');
   await services.limits.count('confirmationMail', userId);
-  const proving = { person, actor: caller, action: 'user.updated', origin } as const;
+  const proving = { user, actor: caller, action: 'user.updated', origin } as const;
   const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });
   const made = await write(async (tx) => {
     await requireProof(tx, proof);

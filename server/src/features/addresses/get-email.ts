@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
@@ -15,8 +15,8 @@ export const getEmail = endpoint({
   params: z.object({ id: id.describe('Of the user') }),
   response: { 200: z.object({ email: emailResponse }) },
   async handle({ db }, { caller: { orgId }, params: { id } }) {
-    const person = await selectActivePerson(db.read, id);
-    if (person?.orgId !== orgId) throw new ApiError('notFound');
-    return { email: person.email };
+    const user = await selectUserById(db.read, id);
+    if (user?.orgId !== orgId) throw new ApiError('notFound');
+    return { email: user.email };
   },
 });

@@ -170,10 +170,10 @@ export async function prepareMove(
   },
 ): Promise<{ readonly proof: Proof | null; readonly canMail: boolean }> {
   const { caller, userId, email, currentPassword, origin } = wish;
-  const person = email === undefined ? undefined : await selectAddress(services.db.read, userId);
-  if (!person || person.orgId !== caller.orgId || email === person.email) return { proof: null, canMail: false };
+  const user = email === undefined ? undefined : await selectAddress(services.db.read, userId);
+  if (!user || user.orgId !== caller.orgId || email === user.email) return { proof: null, canMail: false };
   const given = caller.userId === userId ? currentPassword : undefined;
-  const proving = { person, actor: caller, action: 'user.updated', origin } as const;
+  const proving = { user, actor: caller, action: 'user.updated', origin } as const;
   const proof = given === undefined ? null : await proveCurrentPassword(services, { ...proving, given });
   const hasMail = (await services.mail.settings()) !== null;
   return { proof, canMail: hasMail && (await services.limits.tryCount('confirmationMail', userId)) };

@@ -10,16 +10,16 @@ const wrong = 'Wrong-Horse-7';
 
 describe('POST /userAccount/email/confirm/token', () => {
   let desk: SignInDesk;
-  let people = 0;
+  let users = 0;
   beforeAll(async () => {
     desk = await SignInDesk.start({ RATE_LIMIT: 'on' });
   });
   afterAll(() => desk.close());
 
   async function someone(): Promise<{ client: Client; before: string; after: string }> {
-    people += 1;
-    const before = `before-${people}@example.com`;
-    return { client: await desk.app.member(desk.admin, before), before, after: `after-${people}@example.com` };
+    users += 1;
+    const before = `before-${users}@example.com`;
+    return { client: await desk.app.member(desk.admin, before), before, after: `after-${users}@example.com` };
   }
   /** A user who signs in without any password. */
   async function withoutPassword() {
@@ -203,7 +203,7 @@ describe('POST /userAccount/email/confirm/token', () => {
 
 describe('an address that another user holds unverified', () => {
   let desk: SignInDesk;
-  let people = 0;
+  let users = 0;
   beforeAll(async () => {
     desk = await SignInDesk.start();
   });
@@ -211,12 +211,8 @@ describe('an address that another user holds unverified', () => {
 
   /** The owner of a mailbox, who has another address here, and a member who took the mailbox's address unverified. */
   async function squatted() {
-    people += 1;
-    const [email, own, other] = [
-      `real-${people}@example.com`,
-      `own-${people}@example.com`,
-      `other-${people}@example.com`,
-    ];
+    users += 1;
+    const [email, own, other] = [`real-${users}@example.com`, `own-${users}@example.com`, `other-${users}@example.com`];
     const [owner, squatter] = [await desk.app.member(desk.admin, own), await desk.app.member(desk.admin, other)];
     expect((await squatter.patch(`/users/${squatter.userId}/email`, { email })).status).toBe(200);
     await Promise.all([desk.mail.mailTo(email), desk.mail.mailTo(other)]);
@@ -262,9 +258,9 @@ describe('an address that another user holds unverified', () => {
 
   it('409 without a mail: asked for by a token, for another user, and while the own address is unverified (ADDRESS-13)', async () => {
     const { email, owner, squatter } = await squatted();
-    const third = await desk.app.member(desk.admin, `third-${people}@example.com`);
-    expect((await ask(third, third.userId, `moved-${people}@example.com`)).status).toBe(200);
-    await desk.mail.mailTo(`moved-${people}@example.com`);
+    const third = await desk.app.member(desk.admin, `third-${users}@example.com`);
+    expect((await ask(third, third.userId, `moved-${users}@example.com`)).status).toBe(200);
+    await desk.mail.mailTo(`moved-${users}@example.com`);
     const refused = [
       await ask(await owner.token(), owner.userId, email),
       await ask(third, third.userId, email),

@@ -24,13 +24,13 @@ async function proofFor(
 ): Promise<Proof | null> {
   const { read } = services.db;
   const link = await requireConfirmation(read, services, secret);
-  const person = await selectAddress(read, link.userId);
-  if (!person || !link.needsPassword || !(await hasPassword(read, link.userId))) return null;
+  const user = await selectAddress(read, link.userId);
+  if (!user || !link.needsPassword || !(await hasPassword(read, link.userId))) return null;
   if (given === undefined) {
     throw refuseInput({ field: 'body.currentPassword', message: 'is required: the address was set without it' });
   }
-  const actor = { userId: person.id };
-  return proveCurrentPassword(services, { person, actor, action: 'user.updated', given, origin });
+  const actor = { userId: user.id };
+  return proveCurrentPassword(services, { user, actor, action: 'user.updated', given, origin });
 }
 
 /** Rules: ADDRESS-4, ADDRESS-5, ADDRESS-13, ADDRESS-16, LINK-2. */

@@ -6,9 +6,9 @@ import { actAhead } from '../../../test/support/statement-watch.ts';
 import type { StoreConnection } from '../../../test/support/store-connection.ts';
 import { type Client, type Json, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
 
-const people = 13;
+const users = 13;
 /** orgCreated and the first userAdded come before. */
-const newest = people + 2;
+const newest = users + 2;
 
 let app: TestApp;
 let admin: Client;
@@ -17,7 +17,7 @@ let reader: Client;
 beforeAll(async () => {
   app = await TestApp.start();
   admin = await app.setUp();
-  await addEvents(admin, people);
+  await addEvents(admin, users);
   reader = app.service(['EVENTS_READ']);
 });
 afterAll(() => app.close());

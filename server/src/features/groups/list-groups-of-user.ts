@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idResponse, listQuery } from '../../http/schemas.ts';
 import { selectGroupsOf } from './group-store.ts';
@@ -18,8 +18,8 @@ export const listGroupsOfUser = endpoint({
   query: listQuery({}),
   response: { 200: z.array(z.object({ _id: idResponse, name: z.string(), type: z.string() })) },
   async handle({ db }, { caller: { orgId }, params: { userId } }) {
-    const person = await selectActivePerson(db.read, userId);
-    if (person?.orgId !== orgId) throw new ApiError('notFound');
+    const user = await selectUserById(db.read, userId);
+    if (user?.orgId !== orgId) throw new ApiError('notFound');
     return selectGroupsOf(db.read, orgId, userId);
   },
 });

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/members/people.ts';
+import type { User } from '../../db/members/people.ts';
 import { verifiedEmail } from '../../db/members/people.ts';
 import { contains } from '../../db/search.ts';
 
@@ -10,7 +10,7 @@ export async function insertMembers(tx: Tx, groupId: string, userIds: readonly s
 }
 
 /** The first active administrator of an organization; `undefined` without one. */
-export function selectFirstAdministrator(read: Reader, orgId: string): Promise<Person | undefined> {
+export function selectFirstAdministrator(read: Reader, orgId: string): Promise<User | undefined> {
   return read
     .selectFrom('user_groups as g')
     .innerJoin('group_members as m', 'm.group_id', 'g.id')

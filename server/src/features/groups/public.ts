@@ -6,7 +6,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/members/people.ts';
+import type { User } from '../../db/members/people.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { Services } from '../../services.ts';
 import { foldCase } from '../../text/plain-text.ts';
@@ -100,7 +100,7 @@ export async function createGroup(
 }
 
 /** The first active administrator of an organization; `undefined` without one. */
-export function findFirstAdministrator(read: Reader, orgId: string): Promise<Person | undefined> {
+export function findFirstAdministrator(read: Reader, orgId: string): Promise<User | undefined> {
   return selectFirstAdministrator(read, orgId);
 }
 

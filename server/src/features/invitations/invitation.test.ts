@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { lostBeforeMs, nameOf, requestMsMax, sortGuests, toInvitationRecord } from './invitation.ts';
+import { lostBeforeMs, nameOf, requestMsMax, sortInvitees, toInvitationRecord } from './invitation.ts';
 
-const person = (email: string, more: { is_deleted?: 0 | 1; recovery_email?: string } = {}) => ({
+const user = (email: string, more: { is_deleted?: 0 | 1; recovery_email?: string } = {}) => ({
   id: `id of ${email}`,
   email,
   recovery_email: null,
@@ -10,31 +10,27 @@ const person = (email: string, more: { is_deleted?: 0 | 1; recovery_email?: stri
 });
 
 describe('sortGuests', () => {
-  const idsOf = (people: readonly { id: string }[]) => people.map(({ id }) => id);
+  const idsOf = (users: readonly { id: string }[]) => users.map(({ id }) => id);
 
   it('tells apart who is new, deleted, active, and active without having been reached (INVITE-6, INVITE-7, INVITE-15)', () => {
-    const [active, missed, gone] = [
-      person('active@x.io'),
-      person('missed@x.io'),
-      person('gone@x.io', { is_deleted: 1 }),
-    ];
+    const [active, missed, gone] = [user('active@x.io'), user('missed@x.io'), user('gone@x.io', { is_deleted: 1 })];
     const emails = ['new@x.io', active.email, missed.email, gone.email, 'newer@x.io'];
-    const sorted = sortGuests(emails, [active, missed, gone], new Set([missed.id]));
+    const sorted = sortInvitees(emails, [active, missed, gone], new Set([missed.id]));
     expect(sorted.unknown).toEqual(['new@x.io', 'newer@x.io']);
     expect([idsOf(sorted.deleted), idsOf(sorted.unreached)]).toEqual([[gone.id], [missed.id]]);
   });
 
   it('makes no one new, and invites no one, by an address that only recovery mail goes to (USER-33)', () => {
     for (const is_deleted of [0, 1] as const) {
-      const holder = person('now@x.io', { recovery_email: 'before@x.io', is_deleted });
-      const sorted = sortGuests(['before@x.io'], [holder], new Set([holder.id]));
+      const holder = user('now@x.io', { recovery_email: 'before@x.io', is_deleted });
+      const sorted = sortInvitees(['before@x.io'], [holder], new Set([holder.id]));
       expect(sorted).toEqual({ unknown: [], deleted: [], unreached: [] });
     }
   });
 
   it('restores a deleted person whatever became of the last invitation (INVITE-7)', () => {
-    const gone = person('gone@x.io', { is_deleted: 1 });
-    const sorted = sortGuests([gone.email], [gone], new Set([gone.id]));
+    const gone = user('gone@x.io', { is_deleted: 1 });
+    const sorted = sortInvitees([gone.email], [gone], new Set([gone.id]));
     expect([idsOf(sorted.deleted), sorted.unreached]).toEqual([[gone.id], []]);
   });
 });

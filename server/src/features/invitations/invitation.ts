@@ -70,7 +70,7 @@ export function nameOf(email: string): string {
 }
 
 /** Users with some addresses, by what has to be done to invite them. */
-export interface Guests<U> {
+export interface Invitees<U> {
   /** Addresses without a user. */
   readonly unknown: readonly string[];
   readonly deleted: readonly U[];
@@ -91,11 +91,11 @@ interface Holder {
  * @param holders the users who have one of the addresses, or get recovery mail there
  * @param unreachedIds ids of active users whose last invitation mail failed
  */
-export function sortGuests<U extends Holder>(
+export function sortInvitees<U extends Holder>(
   emails: readonly string[],
   holders: readonly U[],
   unreachedIds: ReadonlySet<string>,
-): Guests<U> {
+): Invitees<U> {
   const taken = new Set(holders.flatMap(({ email, recovery_email }) => [email, recovery_email]));
   const byEmail = new Map(holders.map((holder) => [holder.email, holder]));
   const named = emails.flatMap((email) => byEmail.get(email) ?? []);

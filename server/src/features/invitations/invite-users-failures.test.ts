@@ -82,7 +82,7 @@ describe('POST /users/bulk/invite: mail that does not go out', () => {
   });
 
   it('410: the link in a mail that arrived all the same, once the call was repeated; the new one works (INVITE-15, LINK-3)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     lose(userId);
     expect([await statusOf(email), await it1.verdict(token)]).toEqual(['failed', 400]);
     expect((await it1.invite([email])).status).toBe(200);
@@ -91,14 +91,14 @@ describe('POST /users/bulk/invite: mail that does not go out', () => {
   });
 
   it('409: someone who came in by a mail that counted as failed is no invitee any more (INVITE-15)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     lose(userId);
     expect((await it1.use(token)).status).toBe(200);
     expect([await statusOf(email), (await it1.invite([email])).status]).toEqual(['accepted', 409]);
   });
 
   it('200: someone restored whom the mail did not reach is told of re-joining when it is repeated (INVITE-10, INVITE-15)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     await it1.admin.delete(`/users/${userId}`);
     it1.mail.faults = { refuseData: () => 554 };
     expect((await it1.invite([email])).body.failed).toEqual([email]);
@@ -108,7 +108,7 @@ describe('POST /users/bulk/invite: mail that does not go out', () => {
   });
 
   it('200: whom a resent mail or a link to copy has reached is an invitee no more; whom a resent one has not, is (INVITE-15, INVITE-18)', async () => {
-    const [resent, shown, missed] = [await unreached(), await unreached(), await it1.guest()];
+    const [resent, shown, missed] = [await unreached(), await unreached(), await it1.invitee()];
     expect((await it1.resend(resent.userId)).status).toBe(200);
     expect((await it1.admin.post(`/users/${shown.userId}/invite-link`)).status).toBe(201);
     for (const { email } of [resent, shown]) expect((await it1.invite([email])).status).toBe(409);

@@ -37,7 +37,7 @@ describe('POST /users/bulk/invite: what it takes', () => {
   });
 
   it('409: everyone has an active account, in no other words than { errorMessage } (INVITE-13, ERR-4)', async () => {
-    const { email } = await it1.guest();
+    const { email } = await it1.invitee();
     const { status, body } = await refused({ emails: [email.toUpperCase(), 'ada@example.com'] });
     expect(Object.keys(body)).toEqual(['errorMessage']);
     expect([status, body.errorMessage]).toEqual([409, expect.stringContaining('active account')]);

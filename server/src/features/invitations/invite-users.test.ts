@@ -71,7 +71,7 @@ describe('POST /users/bulk/invite', () => {
   });
 
   it('200: the link sets a password once, and the person signs in (INVITE-12, AUTH-7)', async () => {
-    const { email, token, userId } = await it1.guest();
+    const { email, token, userId } = await it1.invitee();
     expect((await it1.use(token)).status).toBe(200);
     expect((await it1.use(token)).status).toBe(410);
     expect((await it1.app.signInTokens(email)).status).toBe(200);
@@ -79,7 +79,7 @@ describe('POST /users/bulk/invite', () => {
   });
 
   it('410: a used link stays used when the clock is set back (D7, LINK-2)', async () => {
-    const { token } = await it1.guest();
+    const { token } = await it1.invitee();
     expect((await it1.use(token)).status).toBe(200);
     it1.app.clock.advance(-3_600_000);
     expect(await it1.verdict(token)).toBe(410);
@@ -89,7 +89,7 @@ describe('POST /users/bulk/invite', () => {
   it('410: the link is valid for 48 hours to the millisecond; 410 for 30 days, then 401 (INVITE-12, ERR-21)', async () => {
     const inviting = await Inviting.start();
     const { clock } = inviting.app;
-    const { token } = await inviting.guest();
+    const { token } = await inviting.invitee();
     const statusAfter = async (ms: number) => {
       clock.advance(ms);
       return inviting.verdict(token);
@@ -118,8 +118,8 @@ describe('POST /users/bulk/invite', () => {
     const group = await it1.newGroup();
     const { email, userId } = await it1.settled();
     await it1.admin.patch(`/users/${userId}/fullname`, { fullName: 'Back Again' });
-    const person = await it1.app.signIn(email);
-    const old = await person.token({ expiryDays: 'never' });
+    const user = await it1.app.signIn(email);
+    const old = await user.token({ expiryDays: 'never' });
     await it1.admin.delete(`/users/${userId}`);
     it1.mail.clear();
     const since = await it1.mark();
@@ -133,17 +133,17 @@ describe('POST /users/bulk/invite', () => {
     const restored = { action: 'user.restored', subject_id: userId, details: { invited: true, revokedTokens: 1 } };
     expect(audit.filter(({ action }) => action === 'user.restored')).toMatchObject([restored]);
     expect(audit.map(({ action }) => action)).not.toContain('user.created');
-    for (const client of [person, old]) expect((await client.get('/org')).status).toBe(401);
+    for (const client of [user, old]) expect((await client.get('/org')).status).toBe(401);
     expect((await it1.app.signInTokens(email)).status).toBe(401);
     const mails = it1.mail.mailsTo(email);
     expect(mails.map(({ subject }) => subject)).toEqual(['You are invited to re-join Ex & Co']);
     expect((await it1.use(tokenIn(it1.mailTo(email)))).status).toBe(200);
     expect((await it1.app.signInTokens(email)).status).toBe(200);
-    for (const client of [person, old]) expect((await client.get('/org')).status).toBe(401);
+    for (const client of [user, old]) expect((await client.get('/org')).status).toBe(401);
   });
 
   it('410: the invitation that someone deleted had stays dead when the person comes back (LINK-3, INVITE-7)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     await it1.admin.delete(`/users/${userId}`);
     expect(await it1.verdict(token)).toBe(401);
     expect((await it1.invite([email])).status).toBe(200);
@@ -153,7 +153,7 @@ describe('POST /users/bulk/invite', () => {
   it('200: active people in the list are left as they are, and get no mail (INVITE-9, INVITE-13)', async () => {
     const group = await it1.newGroup();
     const [email = ''] = it1.fresh(1);
-    const known = await it1.guest();
+    const known = await it1.invitee();
     const before = (await it1.admin.get(`/users/${known.userId}`)).body;
     it1.mail.clear();
     const since = await it1.mark();

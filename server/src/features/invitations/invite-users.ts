@@ -33,9 +33,9 @@ async function prepare(services: Services, write: Write, wish: InvitingWish) {
   const { orgId } = caller;
   return write(async (tx) => {
     await requireGroups(tx, { orgId, groupIds, caller });
-    const { guests, givenBack } = await bringIn(tx, services, wish);
-    if (guests.length === 0) throw new ApiError('everybodyActive');
-    return { givenBack, invitations: await makeInvitations(tx, services, { guests, by: caller }) };
+    const { invitees, givenBack } = await bringIn(tx, services, wish);
+    if (invitees.length === 0) throw new ApiError('everybodyActive');
+    return { givenBack, invitations: await makeInvitations(tx, services, { invitees, by: caller }) };
   });
 }
 

@@ -63,7 +63,7 @@ describe('POST /users/:id/invite-link', () => {
   });
 
   it('201: it takes the place of the link that was mailed, and a mailed one of it (LINK-3)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     const shown = [await linkFor(userId), await linkFor(userId)].map(tokenOf);
     const verdicts = () => Promise.all([token, ...shown].map((one) => it1.verdict(one)));
     expect(await verdicts()).toEqual([410, 410, 400]);
@@ -92,13 +92,13 @@ describe('POST /users/:id/invite-link', () => {
   it('400: anyone who has been in, whatever hasLoggedIn was set to (INVITE-26, USER-31)', async () => {
     const [fresh, onlyPassword, signedIn] = [await created(), await it1.settled(), await it1.settled()];
     await it1.app.signInTokens(signedIn.email);
-    const people = [
+    const users = [
       onlyPassword,
       signedIn,
       { userId: member.userId, email: 'grace@example.com' },
       { userId: it1.admin.userId, email: 'ada@example.com' },
     ];
-    for (const { userId, email } of people) {
+    for (const { userId, email } of users) {
       for (const hasLoggedIn of [true, false]) {
         await it1.admin.put(`/users/${userId}`, { email, hasLoggedIn });
         const { status, body } = await linkFor(userId);
@@ -137,8 +137,8 @@ describe('POST /users/:id/invite-link', () => {
   it('403: with INVITE_LINKS=off, whoever it is for (INVITE-26)', async () => {
     const app = await TestApp.start({ INVITE_LINKS: 'off' });
     const admin = await app.setUp();
-    const { body: person } = await admin.post('/users', { fullName: 'New', email: 'new@example.com' });
-    for (const id of [person._id, admin.userId, 'f'.repeat(24), 'not-an-id']) {
+    const { body: user } = await admin.post('/users', { fullName: 'New', email: 'new@example.com' });
+    for (const id of [user._id, admin.userId, 'f'.repeat(24), 'not-an-id']) {
       const { status, body } = await linkFor(id, admin);
       expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
       expect(body.message).toContain('INVITE_LINKS');
@@ -155,7 +155,7 @@ describe('POST /users/:id/invite-link', () => {
   });
 
   it('200: no GET ever shows a link, its hash or its token (INVITE-23)', async () => {
-    const [shown, mailed] = [await created(), await it1.guest()];
+    const [shown, mailed] = [await created(), await it1.invitee()];
     const tokens = [tokenOf(await linkFor(shown._id)), mailed.token];
     const { db } = it1.app.services;
     const hashes = (await db.read.selectFrom('one_time_links').select('hash').execute()).flatMap(

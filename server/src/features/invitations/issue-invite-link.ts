@@ -7,7 +7,7 @@ import { id, timestamp } from '../../http/schemas.ts';
 import { issueLinks } from '../links/public.ts';
 import { hasPassword } from '../passwords/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
-import { requirePerson } from '../users/public.ts';
+import { requireUser } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
 /**
@@ -34,7 +34,7 @@ export const issueInviteLink = endpoint({
     const { orgId, userId } = caller;
     await services.limits.count('invite', userId);
     const link = await write(async (tx) => {
-      const user = await requirePerson(tx, orgId, id);
+      const user = await requireUser(tx, orgId, id);
       // `hasLoggedIn` alone can be written by hand, and must unlock nothing. Rule: USER-31.
       const hasBeenIn = user.has_logged_in === 1 || user.signed_in_at !== null || (await hasPassword(tx, id));
       if (hasBeenIn) throw new ApiError('inviteAccepted');

@@ -26,7 +26,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: says of each who, by whom, how, when and what became of it, and never the link (INVITE-23, INVITE-24)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     const invitedMs = it1.app.clock.now();
     const { body: shown } = await it1.admin.post('/users', { fullName: 'Sho Wn', email: 'shown@example.com' });
     await it1.admin.post(`/users/${shown._id}/invite-link`);
@@ -59,7 +59,7 @@ describe('GET /users/invitations', () => {
 
   it('200: pending until 48 hours are over, then expired, and pending again once it is resent (INVITE-24)', async () => {
     const inviting = await Inviting.start();
-    const { email, userId } = await inviting.guest();
+    const { email, userId } = await inviting.invitee();
     const statusAfter = async (ms: number) => {
       inviting.app.clock.advance(ms);
       inviting.admin = await inviting.app.signIn('ada@example.com');
@@ -77,7 +77,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: expired once the e-mail has changed; accepted where a password was set in whatever way since (INVITE-24, LINK-3)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     const moved = `moved-${email}`;
     await it1.admin.patch(`/users/${userId}/email`, { email: moved });
     expect((await it1.listed(moved)).status).toBe('expired');
@@ -89,7 +89,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: accepted by a reset link, and still so when the invitation is resent (INVITE-24, PASSWORD-8)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     it1.mail.clear();
     await it1.app.nobody.post('/userAccount/password/forgot', { email });
     expect((await it1.use(tokenIn(await it1.mail.mailTo(email)))).status).toBe(200);
@@ -99,7 +99,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: a deleted person is not in it, and a restored one not until invited; then as returning (INVITE-24)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     await it1.admin.delete(`/users/${userId}`);
     expect(await it1.listed(email)).toBeUndefined();
     await it1.admin.post(`/users/${userId}/restore`);
@@ -110,7 +110,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: one entry a person, by anyone who invited last, newest first (INVITE-24)', async () => {
-    const [first, second] = [await it1.guest(), await it1.guest()];
+    const [first, second] = [await it1.invitee(), await it1.invitee()];
     const other = await it1.app.member(it1.admin, 'other@example.com');
     await it1.app.promote(other.userId);
     await it1.resend(first.userId, other);
@@ -144,7 +144,7 @@ describe('GET /users/invitations', () => {
   });
 
   it('200: a search in name and address, in any case, literally, together with a status (INVITE-24, USER-16)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     await it1.admin.patch(`/users/${userId}/fullname`, { fullName: 'Ünïque 100%_Näme' });
     for (const search of ['ÜNÏQUE', '100%_n', email.toUpperCase()]) {
       expect(emailsOf(await it1.list(`?search=${encodeURIComponent(search)}`))).toContain(email);

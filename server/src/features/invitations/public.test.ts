@@ -8,15 +8,15 @@ import { type Invitations, makeInvitations, requireInviting, sendInvitations } f
 async function made(app: TestApp, admin: Client, emails: readonly string[]): Promise<Invitations> {
   const { services } = app;
   const { orgId } = (await admin.get(`/users/${admin.userId}`)).body;
-  const people = await Promise.all(emails.map((email) => admin.post('/users', { fullName: 'New', email })));
-  const guests = people.map(({ body }) => ({
+  const users = await Promise.all(emails.map((email) => admin.post('/users', { fullName: 'New', email })));
+  const invitees = users.map(({ body }) => ({
     id: body._id,
     email: body.email,
     recovery_email: null,
     isReturning: false,
   }));
   const by = { kind: 'session', sessionId: '', userId: admin.userId, orgId, isAdmin: true } as const;
-  return services.db.transaction((tx) => makeInvitations(tx, services, { guests, by }));
+  return services.db.transaction((tx) => makeInvitations(tx, services, { invitees, by }));
 }
 
 describe('sendInvitations', () => {

@@ -15,8 +15,8 @@ import { type GivenBack, giveBackAddresses } from '../addresses/public.ts';
 import { findAdministratorsAmong, joinGroups } from '../groups/public.ts';
 import { type IssuedLink, issueLinks, noteDeliveries } from '../links/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
-import { addPeople, findHoldersOfEmails, restorePerson } from '../users/public.ts';
-import { nameOf, requestMsMax, sortGuests } from './invitation.ts';
+import { addUsers, findHoldersOfEmails, restoreDeletedUser } from '../users/public.ts';
+import { nameOf, requestMsMax, sortInvitees } from './invitation.ts';
 import { selectUnreached } from './invitation-store.ts';
 
 /**
@@ -30,7 +30,7 @@ export async function requireInviting({ db, mail }: Services): Promise<void> {
 }
 
 /** A user who is to get an invitation. */
-export interface Guest {
+export interface Invitee {
   readonly id: string;
   readonly email: string;
   /** Address for recovery mail; `null`: `email`. */
@@ -100,41 +100,41 @@ export async function bringIn(
   tx: Tx,
   services: Services,
   wish: InvitingWish,
-): Promise<{ readonly guests: readonly Guest[]; readonly givenBack: readonly GivenBack[] }> {
+): Promise<{ readonly invitees: readonly Invitee[]; readonly givenBack: readonly GivenBack[] }> {
   const { caller, emails, groupIds, origin } = wish;
   const { orgId } = caller;
   const givenBack = await giveBackAddresses(tx, services, { orgId, emails, by: caller, origin });
   const holders = await findHoldersOfEmails(tx, orgId, emails);
   const looked = { orgId, userIds: holders.map(({ id }) => id), nowMs: services.clock.now() };
   const wereReturning = await selectUnreached(tx, looked);
-  const { unknown, deleted, unreached } = sortGuests(emails, holders, new Set(wereReturning.keys()));
+  const { unknown, deleted, unreached } = sortInvitees(emails, holders, new Set(wereReturning.keys()));
   const addressOf = (place: number) => unknown[place] ?? '';
-  const newcomer = (_: number, place: number) => ({ email: addressOf(place), fullName: nameOf(addressOf(place)) });
-  const addedIds = await addPeople(tx, services, { orgId, count: unknown.length, newcomer });
-  const added = addedIds.map((id, place) => ({ id, ...newcomer(0, place) }));
-  for (const person of deleted) {
-    const { revokedTokens } = await restorePerson(tx, services, { deleted: person, by: caller, origin });
+  const newUser = (_: number, place: number) => ({ email: addressOf(place), fullName: nameOf(addressOf(place)) });
+  const addedIds = await addUsers(tx, services, { orgId, count: unknown.length, newUser });
+  const added = addedIds.map((id, place) => ({ id, ...newUser(0, place) }));
+  for (const user of deleted) {
+    const { revokedTokens } = await restoreDeletedUser(tx, services, { deleted: user, by: caller, origin });
     const details = { invited: true, revokedTokens };
     const changes = { isDeleted: { before: true, after: false } };
-    const restored = { action: 'user.restored', orgId, actor: caller, subjectId: person.id, origin } as const;
+    const restored = { action: 'user.restored', orgId, actor: caller, subjectId: user.id, origin } as const;
     await appendAudit(tx, services, { ...restored, details, changes });
     // There may be a thousand: readers get their turn.
     await setImmediate();
   }
-  const guests = [
+  const invitees = [
     ...added.map(({ id, email }) => ({ id, email, recovery_email: null, isReturning: false })),
-    ...deleted.map((person) => ({ ...person, isReturning: true })),
-    ...unreached.map((person) => ({ ...person, isReturning: wereReturning.get(person.id) ?? false })),
+    ...deleted.map((user) => ({ ...user, isReturning: true })),
+    ...unreached.map((user) => ({ ...user, isReturning: wereReturning.get(user.id) ?? false })),
   ];
-  const userIds = guests.map(({ id }) => id);
+  const userIds = invitees.map(({ id }) => id);
   const joined = await joinGroups(tx, { groupIds, userIds });
   await record(tx, services, { ...wish, joined, added, unreached: unreached.map(({ id }) => id), userIds });
-  return { guests, givenBack };
+  return { invitees, givenBack };
 }
 
 /** An invitation that is made, and not yet sent. */
 interface Invitation {
-  readonly guest: Guest;
+  readonly invitee: Invitee;
   readonly link: IssuedLink;
 }
 
@@ -151,34 +151,34 @@ export interface Invitations {
 export async function makeInvitations(
   tx: Tx,
   services: Services,
-  { guests, by }: { readonly guests: readonly Guest[]; readonly by: Principal },
+  { invitees, by }: { readonly invitees: readonly Invitee[]; readonly by: Principal },
 ): Promise<Invitations> {
   const { orgId } = by;
-  const userIds = guests.map(({ id }) => id);
+  const userIds = invitees.map(({ id }) => id);
   const administrators = by.kind === 'token' ? await findAdministratorsAmong(tx, { orgId, userIds }) : [];
   if (administrators.length > 0) throw new ApiError('administratorBySession');
   const organization = await selectActiveOrganization(tx);
   if (!organization) throw new ApiError('notFound');
-  const wishes = guests.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
+  const wishes = invitees.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
   const setsPassword = await signsInBy(tx, orgId, 'password');
   const issuing = { purpose: 'invitation', setsPassword, createdBy: by.userId, delivery: 'sending' } as const;
   const links = await issueLinks(tx, services, { ...issuing, wishes });
   const invitations = links.flatMap((link, place) => {
-    const guest = guests[place];
-    return guest ? [{ guest, link }] : [];
+    const invitee = invitees[place];
+    return invitee ? [{ invitee, link }] : [];
   });
   return { organization, invitations };
 }
 
-function emailTo({ guest, link }: Invitation, organization: string): Mail {
+function emailTo({ invitee, link }: Invitation, organization: string): Mail {
   const email = invitationMail({
     organization,
     link: link.address.expose(),
     expiresIn: link.expiresAtMs === null ? null : '48 hours',
-    isReturning: guest.isReturning,
+    isReturning: invitee.isReturning,
   });
   // As powerful as recovery mail, an invitation goes where that goes. Rule: AUTH-49.
-  return { to: guest.recovery_email ?? guest.email, ...email };
+  return { to: invitee.recovery_email ?? invitee.email, ...email };
 }
 
 /** Why mails did not go out, for the log: how many, and what became of the first. */
@@ -209,6 +209,6 @@ export async function sendInvitations(
     sent: ids.filter((_, place) => outcomes[place] === null),
     failed: ids.filter((_, place) => outcomes[place] !== null),
   });
-  const failed = invitations.filter((_, place) => outcomes[place] !== null).map(({ guest }) => guest.email);
+  const failed = invitations.filter((_, place) => outcomes[place] !== null).map(({ invitee }) => invitee.email);
   if (failed.length > 0) throw new ApiError('inviteMailFailed', { more: { failed }, cause: causeOf(outcomes) });
 }

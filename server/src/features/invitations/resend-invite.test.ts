@@ -20,7 +20,7 @@ describe('POST /users/:id/resend-invite', () => {
   const record = async (userId: string) => (await it1.admin.get(`/users/${userId}`)).body;
 
   it('200: mails a new link; the user is otherwise unchanged, and no one is told (INVITE-18, INVITE-22)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     const [before, groups, since] = [await record(userId), await it1.groupsOf(userId), await it1.mark()];
     it1.app.clock.advance(60_000);
     const { status, body } = await it1.resend(userId.toUpperCase());
@@ -36,7 +36,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('410: every link but the last, however often it is resent (INVITE-22, LINK-3)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     for (let turn = 0; turn < 3; turn += 1) expect((await it1.resend(userId)).status).toBe(200);
     const tokens = it1.mail.mailsTo(email).map(tokenIn);
     const verdicts = await Promise.all(tokens.map((token) => it1.verdict(token)));
@@ -47,7 +47,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('200: 16 at once leave one link that works (INVITE-22, LINK-3)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     const responses = await Promise.all(Array.from({ length: 16 }, () => it1.resend(userId)));
     expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 16 }, () => 200));
     const verdicts = await Promise.all(it1.mail.mailsTo(email).map((mail) => it1.verdict(tokenIn(mail))));
@@ -56,14 +56,14 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('200: with a token of user:invite alone, and the audit row names it (SCOPE-13, AUDIT-1)', async () => {
-    const { userId } = await it1.guest();
+    const { userId } = await it1.invitee();
     const token = await it1.admin.token({ scopes: ['user:invite'] });
     expect((await it1.resend(userId, token)).status).toBe(200);
     expect((await it1.app.audit()).at(-1)).toMatchObject({ action: 'user.invited', actor_token_id: token.tokenId });
   });
 
   it('200: after the first link is expired, there is one of 48 hours again (INVITE-12, INVITE-18)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     it1.app.clock.advance(49 * 3_600_000);
     it1.admin = await it1.app.signIn('ada@example.com');
     expect(await it1.verdict(token)).toBe(410);
@@ -73,7 +73,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('200: someone restored is told of re-joining again, and who was only created of joining (INVITE-10, INVITE-18)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     await it1.admin.delete(`/users/${userId}`);
     await it1.invite([email]);
     expect((await it1.resend(userId)).status).toBe(200);
@@ -84,7 +84,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('200: the mail follows how people sign in at the moment, and ends the link of before (INVITE-22)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     it1.signInByPassword(false);
     expect((await it1.resend(userId)).status).toBe(200);
     expect(linkIn(it1.mailTo(email))).toBe(`${frontendUrl}/sign-in`);
@@ -93,7 +93,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('200: to the address of before, where a token has changed it (AUTH-49)', async () => {
-    const { email, userId } = await it1.guest();
+    const { email, userId } = await it1.invitee();
     const token = await it1.admin.token({ scopes: ['user:write', 'user:invite'] });
     await token.patch(`/users/${userId}/email`, { email: `evil-${email}` });
     it1.mail.clear();
@@ -105,7 +105,7 @@ describe('POST /users/:id/resend-invite', () => {
   it('400: someone who has logged in, or counts as such by hand (INVITE-19, USER-31)', async () => {
     const { email, userId } = await it1.settled();
     await it1.app.signInTokens(email);
-    const byHand = await it1.guest();
+    const byHand = await it1.invitee();
     await it1.admin.put(`/users/${byHand.userId}`, { email: byHand.email, hasLoggedIn: true });
     const asked = it1.mail.asked.length;
     for (const id of [userId, byHand.userId, member.userId]) {
@@ -132,7 +132,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('404: no one, someone deleted, a group; 400: no id (INVITE-20)', async () => {
-    const { userId, token } = await it1.guest();
+    const { userId, token } = await it1.invitee();
     await it1.admin.delete(`/users/${userId}`);
     for (const id of ['f'.repeat(24), userId, (await it1.newGroup()).id]) {
       expect((await it1.resend(id)).status).toBe(404);
@@ -141,7 +141,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('403: anyone who is no administrator learns nothing (A1, HTTP-2)', async () => {
-    const { userId } = await it1.guest();
+    const { userId } = await it1.invitee();
     for (const id of [userId, member.userId, 'f'.repeat(24), 'not-an-id']) {
       const { status, body } = await it1.resend(id, member);
       expect([status, body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
@@ -149,7 +149,7 @@ describe('POST /users/:id/resend-invite', () => {
   });
 
   it('502: names who did not get it; the link of before works no longer, and the call can be repeated (INVITE-14, INVITE-22)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     it1.mail.faults = { refuse: () => 452 };
     const { status, body } = await it1.resend(userId);
     const message = 'The invite mail could not be sent. Please check the SMTP configuration';

@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
-import { requirePerson } from '../users/public.ts';
+import { requireUser } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 import { makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
@@ -24,12 +24,12 @@ export const resendInvite = endpoint({
     const { orgId, userId } = caller;
     await services.limits.count('invite', userId);
     const invitations = await write(async (tx) => {
-      const user = await requirePerson(tx, orgId, id);
+      const user = await requireUser(tx, orgId, id);
       if (user.has_logged_in === 1) throw new ApiError('inviteAccepted');
       const earlier = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
-      const guest = { ...user, isReturning: earlier?.isReturning === 1 };
+      const invitee = { ...user, isReturning: earlier?.isReturning === 1 };
       await appendAudit(tx, services, { action: 'user.invited', orgId, actor: caller, subjectId: id, origin });
-      return makeInvitations(tx, services, { guests: [guest], by: caller });
+      return makeInvitations(tx, services, { invitees: [invitee], by: caller });
     });
     await sendInvitations(services, invitations, startedMs);
     return { message: 'Invite sent successfully' };

@@ -44,7 +44,7 @@ describe('DELETE /users/:id/invitation', () => {
   });
 
   it('200: anyone who was revoked can be invited again, as the same person, and the earlier link stays dead (INVITE-7, INVITE-25)', async () => {
-    const { email, userId, token } = await it1.guest();
+    const { email, userId, token } = await it1.invitee();
     await revoke(userId);
     expect((await it1.invite([email])).status).toBe(200);
     expect([await it1.idOf(email), it1.mailTo(email).subject]).toEqual([
@@ -63,13 +63,13 @@ describe('DELETE /users/:id/invitation', () => {
     const { body: shown } = await it1.admin.post('/users', { fullName: 'Shown', email: 'shown@example.com' });
     await it1.admin.post(`/users/${shown._id}/invite-link`);
     for (const id of [await it1.idOf(failed), shown._id]) expect((await revoke(id)).status).toBe(200);
-    const { userId, token } = await it1.guest();
+    const { userId, token } = await it1.invitee();
     it1.write('UPDATE one_time_links SET expires_at = ? WHERE user_id = ?', it1.app.clock.now(), userId);
     expect([await it1.verdict(token), (await revoke(userId)).status]).toEqual([410, 200]);
   });
 
   it('200: with a token of user:delete; 403 with all others (INVITE-25, SCOPE-14)', async () => {
-    const { userId } = await it1.guest();
+    const { userId } = await it1.invitee();
     const scopes = ['user:invite', 'user:write', 'user:read', 'org:admin', 'usergroup:write'];
     expect(await code(userId, await it1.admin.token({ scopes }))).toEqual([403, 'INSUFFICIENT_SCOPE']);
     const token = await it1.admin.token({ scopes: ['user:delete'] });
@@ -78,7 +78,7 @@ describe('DELETE /users/:id/invitation', () => {
   });
 
   it('400: one that was accepted by setting a password, by signing in, or by hand; the person stays (INVITE-25)', async () => {
-    const [set, signedIn, byHand] = [await it1.settled(), await it1.settled(), await it1.guest()];
+    const [set, signedIn, byHand] = [await it1.settled(), await it1.settled(), await it1.invitee()];
     await it1.app.signInTokens(signedIn.email);
     await it1.admin.put(`/users/${byHand.userId}`, { email: byHand.email, hasLoggedIn: true });
     for (const { userId } of [set, signedIn, byHand]) {
@@ -91,7 +91,7 @@ describe('DELETE /users/:id/invitation', () => {
 
   it('404: anyone who was never invited, in this life of the account; no one; 400: no id (INVITE-25)', async () => {
     const { body: created } = await it1.admin.post('/users', { fullName: 'New', email: 'created@example.com' });
-    const restored = await it1.guest();
+    const restored = await it1.invitee();
     await it1.admin.delete(`/users/${restored.userId}`);
     await it1.admin.post(`/users/${restored.userId}/restore`);
     for (const id of [created._id, restored.userId, member.userId, it1.admin.userId, 'f'.repeat(24)]) {
@@ -101,7 +101,7 @@ describe('DELETE /users/:id/invitation', () => {
   });
 
   it('409: someone who was invited to administrate has to leave the admin group first (INVITE-25, USER-36)', async () => {
-    const { userId, token } = await it1.guest();
+    const { userId, token } = await it1.invitee();
     await it1.app.promote(userId);
     expect(await code(userId)).toEqual([409, 'CONFLICT']);
     expect(await it1.verdict(token)).toBe(400);
@@ -110,7 +110,7 @@ describe('DELETE /users/:id/invitation', () => {
   });
 
   it('403: a member learns nothing (A1, HTTP-2)', async () => {
-    for (const id of [(await it1.guest()).userId, member.userId, 'f'.repeat(24), 'not-an-id']) {
+    for (const id of [(await it1.invitee()).userId, member.userId, 'f'.repeat(24), 'not-an-id']) {
       expect(await code(id, member)).toEqual([403, 'ADMIN_REQUIRED']);
     }
   });

@@ -4,7 +4,7 @@ import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { notifyAdministrators, reviewForDeleted, reviewResponse, settleLeavers } from '../leavers/public.ts';
-import { removePerson, requirePerson } from '../users/public.ts';
+import { removeUser, requireUser } from '../users/public.ts';
 import { selectInvitation } from './invitation-store.ts';
 
 /** Rules: INVITE-25, LEAVER-4, LEAVER-6. Ending the link alone would leave an account that gets in by recovering its password. */
@@ -20,11 +20,11 @@ export const revokeInvitation = endpoint({
   async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
     const review = await write(async (tx) => {
-      const user = await requirePerson(tx, orgId, id);
+      const user = await requireUser(tx, orgId, id);
       const invitation = await selectInvitation(tx, { orgId, userId: id, nowMs: services.clock.now() });
       if (!invitation) throw new ApiError('notFound');
       if (invitation.status === 'accepted') throw new ApiError('inviteAccepted');
-      await removePerson(tx, services, { user, by: caller, origin });
+      await removeUser(tx, services, { user, by: caller, origin });
       const record = { orgId, actor: caller, subjectId: id, origin };
       await appendAudit(
         tx,

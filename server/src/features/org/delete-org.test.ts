@@ -15,7 +15,7 @@ import { isUpload } from '../../http/media.ts';
 import { routes } from '../../routes.gen.ts';
 
 const anId = 'a'.repeat(24);
-const newcomer = { fullName: 'Late', email: 'late@example.com' };
+const newUser = { fullName: 'Late', email: 'late@example.com' };
 
 describe('DELETE /org', () => {
   let app: TestApp;
@@ -96,7 +96,7 @@ describe('A7: after DELETE /org', () => {
     const target = `${root ? '/' : ''}${path.replace(/:\w+/g, callers['member']?.userId ?? anId)}`;
     if (isUpload(body)) return client.upload(target, new Uint8Array(onePixel()));
     const status = { status: 'configured' };
-    const wish = { name: 'x', userIds: [anId], ...newcomer, firstName: 'X', lastName: 'X', designation: 'X' };
+    const wish = { name: 'x', userIds: [anId], ...newUser, firstName: 'X', lastName: 'X', designation: 'X' };
     return client.call(method, target, body && method !== 'GET' ? { body: { ...wish, ...status } } : {});
   }
 

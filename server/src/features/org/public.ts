@@ -6,7 +6,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { countActivePeople, selectActivePeople } from '../../db/members/people.ts';
+import { countActiveUsers, selectUsersByIds } from '../../db/members/people.ts';
 import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { createDefaultGroups, joinDefaultGroup } from '../groups/public.ts';
@@ -14,7 +14,7 @@ import { setPassword } from '../passwords/public.ts';
 import { endSessionsOfOrg } from '../sessions/public.ts';
 import { createSignInSteps } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
-import { addPerson } from '../users/public.ts';
+import { addUser } from '../users/public.ts';
 import {
   auditedOrganization,
   newOrganizationRow,
@@ -65,8 +65,8 @@ export async function createOrganization(
   await createDefaultGroups(tx, services, { orgId });
   await createSignInSteps(tx, orgId, nowMs);
   await appendEvents(tx, services, [orgCreated(organization)]);
-  const newcomer = { orgId, email: profile.contactEmail, fullName: adminFullName };
-  const { id: userId } = await addPerson(tx, services, { ...newcomer, syncAction: 'none' });
+  const newUser = { orgId, email: profile.contactEmail, fullName: adminFullName };
+  const { id: userId } = await addUser(tx, services, { ...newUser, syncAction: 'none' });
   await joinDefaultGroup(tx, { orgId, userId, type: 'admin' });
   await setPassword(tx, { userId, passwordHash, nowMs });
   const changes = changesBetween(null, auditedOrganization(organization));
@@ -141,7 +141,7 @@ export async function readOrganizationState(read: Reader): Promise<OrganizationS
     deletedBy: org.deleted_by,
     createdAt: toTimestamp(org.created_at),
     updatedAt: toTimestamp(org.updated_at),
-    activeUsers: await countActivePeople(read, org.id),
+    activeUsers: await countActiveUsers(read, org.id),
   };
 }
 
@@ -155,10 +155,10 @@ async function selectDeleted(tx: Tx): Promise<StoredOrganization | OperatorError
 }
 
 /** Writes an event for every active user again; returns their number. */
-async function announcePeople(tx: Tx, services: WritingServices, orgId: string): Promise<number> {
-  const people = await selectActivePeople(tx, orgId);
-  for (let start = 0; start < people.length; start += batchRows) {
-    const events = people.slice(start, start + batchRows).map(
+async function announceUsers(tx: Tx, services: WritingServices, orgId: string): Promise<number> {
+  const users = await selectUsersByIds(tx, orgId);
+  for (let start = 0; start < users.length; start += batchRows) {
+    const events = users.slice(start, start + batchRows).map(
       ({ id: userId, email, fullName }): DomainEvent => ({
         eventType: 'userAdded',
         payload: { orgId, userId, email, fullName, syncAction: 'immediate' },
@@ -166,7 +166,7 @@ async function announcePeople(tx: Tx, services: WritingServices, orgId: string):
     );
     await appendEvents(tx, services, events);
   }
-  return people.length;
+  return users.length;
 }
 
 /** Outcome of restoring an organization. */
@@ -196,7 +196,7 @@ export function restoreOrganization(
     const reason = 'The organization was deleted';
     const revokedTokens = await revokeTokensOf(tx, services, { owner: { orgId }, orgId, by: null, reason, origin });
     await appendEvents(tx, services, [orgCreated(org)]);
-    const activeUsers = await announcePeople(tx, services, orgId);
+    const activeUsers = await announceUsers(tx, services, orgId);
     const details = { activeUsers, revokedTokens };
     const changes = { isDeleted: { before: true, after: false } };
     const record = { action: 'org.restored', orgId, actor: null, subjectId: orgId, origin, details, changes } as const;

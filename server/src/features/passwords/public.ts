@@ -35,7 +35,7 @@ export async function provePassword(services: Services, userId: string | null, g
 }
 
 interface Proving {
-  readonly person: { readonly id: string; readonly email: string; readonly orgId: string };
+  readonly user: { readonly id: string; readonly email: string; readonly orgId: string };
   readonly actor: Principal | { readonly userId: string };
   /** Action that is recorded where the password is wrong. */
   readonly action: 'user.updated' | 'password.changed';
@@ -55,16 +55,16 @@ function askerOf(actor: Proving['actor']): string {
  */
 export async function proveCurrentPassword(services: Services, proving: Proving): Promise<Proof> {
   const { limits } = services;
-  const { person, actor, action, given, origin } = proving;
+  const { user, actor, action, given, origin } = proving;
   // An attacker with an open session or a stolen token must not find the password by trying.
-  const tried = { email: person.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
+  const tried = { email: user.email, network: origin.network, isKnown: async () => true, sessionId: askerOf(actor) };
   const attempt = await limits.trySignIn(tried);
-  const proof = await provePassword(services, person.id, given).catch(async (error) => {
+  const proof = await provePassword(services, user.id, given).catch(async (error) => {
     await attempt.undecided();
     throw error;
   });
   if (!proof) {
-    const record = { action, outcome: 'failure', orgId: person.orgId, actor, subjectId: person.id, origin } as const;
+    const record = { action, outcome: 'failure', orgId: user.orgId, actor, subjectId: user.id, origin } as const;
     const details = { reason: 'wrong-password' };
     await services.recordAttempt({ ...record, details });
     throw (await attempt.failed()) ?? refuseSignIn();

@@ -8,7 +8,7 @@ const today = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 describe('a password hash of another cost at POST /userAccount/authenticate', () => {
   let app: TestApp;
   let admin: Client;
-  let people = 0;
+  let users = 0;
   beforeAll(async () => {
     app = await TestApp.start({}, undefined, { isHashDear: true });
     admin = await app.setUp();
@@ -22,8 +22,8 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
 
   /** Creates a user whose password was hashed at some cost. */
   async function somebody(cost: Partial<typeof today>) {
-    people += 1;
-    const email = `some-${people}@example.com`;
+    users += 1;
+    const email = `some-${users}@example.com`;
     const session = await app.member(admin, email);
     const before = await hash(password, { ...today, ...cost });
     await app.services.db.transaction((tx) =>

@@ -18,13 +18,13 @@ describe('failed sign-ins slow further ones down', () => {
   });
   afterEach(() => app.close());
 
-  function from(address: string, given = 'Wrong-Horse-7', person = email): Promise<TestResponse> {
-    return attemptSignIn(app, { email: person, password: given, headers: { 'x-forwarded-for': address } });
+  function from(address: string, given = 'Wrong-Horse-7', user = email): Promise<TestResponse> {
+    return attemptSignIn(app, { email: user, password: given, headers: { 'x-forwarded-for': address } });
   }
 
-  async function failTimes(count: number, address: string, person = email): Promise<void> {
+  async function failTimes(count: number, address: string, user = email): Promise<void> {
     for (let done = 0; done < count; done += 1) {
-      expect((await from(address, 'Wrong-Horse-7', person)).status).toBe(401);
+      expect((await from(address, 'Wrong-Horse-7', user)).status).toBe(401);
     }
   }
 
@@ -85,8 +85,8 @@ describe('failed sign-ins slow further ones down', () => {
   });
 
   it('429: a network that tries many accounts waits as a whole; the /64 of IPv6 is one network (AUTH-43)', async () => {
-    for (let person = 0; person < 50; person += 1) {
-      await failTimes(1, `2001:db8:0:7::${person + 1}`, `guess${person}@example.com`);
+    for (let user = 0; user < 50; user += 1) {
+      await failTimes(1, `2001:db8:0:7::${user + 1}`, `guess${user}@example.com`);
     }
     expect((await from('2001:db8:0:7:ffff::1', password)).status).toBe(429);
     expect((await from('2001:db8:0:8::1', password)).status).toBe(200);
@@ -99,17 +99,17 @@ describe('failed sign-ins slow further ones down', () => {
       (place: number) => `not-an-address-${place}`,
     ];
     for (const [which, form] of forms.entries()) {
-      const person = `forms${which}@example.com`;
-      for (let place = 0; place < 5; place += 1) await failTimes(1, form(place), person);
-      expect((await from(form(99), password, person)).status, form(99)).toBe(429);
+      const user = `forms${which}@example.com`;
+      for (let place = 0; place < 5; place += 1) await failTimes(1, form(place), user);
+      expect((await from(form(99), password, user)).status, form(99)).toBe(429);
     }
   });
 
   it('429: from many networks the account waits as a whole, as one does that is not there (AUTH-9, AUTH-70)', async () => {
     const other = 'nobody@example.com';
     const address = (place: number) => (place % 2 === 0 ? `198.51.100.${place + 1}` : `2001:db8:0:${place}::1`);
-    for (const person of [email, other]) {
-      for (let place = 0; place < 20; place += 1) await failTimes(1, address(place), person);
+    for (const user of [email, other]) {
+      for (let place = 0; place < 20; place += 1) await failTimes(1, address(place), user);
     }
     const [known, unknown] = [await from('203.0.113.9', password), await from('203.0.113.9', password, other)];
     expect([known.status, unknown.status]).toEqual([429, 429]);

@@ -12,7 +12,7 @@ const refused = { status: 401, body: { message: 'The credentials are not valid' 
 const signedIn = { status: 200, body: { message: 'Fully authenticated' } };
 
 let desk: SignInDesk;
-let people = 0;
+let users = 0;
 let tickets = 0;
 beforeAll(async () => {
   desk = await SignInDesk.start({
@@ -24,23 +24,23 @@ beforeAll(async () => {
 });
 afterAll(() => desk.close());
 
-type Person = Pick<Client, 'userId'> & { readonly email: string; readonly session: Client };
+type User = Pick<Client, 'userId'> & { readonly email: string; readonly session: Client };
 
-async function somebody(): Promise<Person> {
-  people += 1;
-  const email = `some-${people}@example.com`;
+async function somebody(): Promise<User> {
+  users += 1;
+  const email = `some-${users}@example.com`;
   const session = await desk.app.member(desk.admin, email);
   return { email, userId: session.userId, session };
 }
 
-async function codeOf({ email }: Pick<Person, 'email'>): Promise<readonly ['otp', string]> {
+async function codeOf({ email }: Pick<User, 'email'>): Promise<readonly ['otp', string]> {
   return ['otp', await desk.codeFor(email)];
 }
 
 /** Returns a valid proof of a method; a ticket is fetched from the provider. */
 async function proofOf(
   method: Method,
-  { email, userId }: Person,
+  { email, userId }: User,
   signInToken: string,
 ): Promise<readonly [Method, string]> {
   if (method === 'password') return [method, password];
@@ -53,7 +53,7 @@ async function proofOf(
   return [method, ticket];
 }
 
-async function sessionsOf({ userId }: Person): Promise<number> {
+async function sessionsOf({ userId }: User): Promise<number> {
   const rows = desk.app.services.db.read.selectFrom('sessions').where('user_id', '=', userId).select('id');
   return (await rows.execute()).length;
 }
@@ -79,45 +79,45 @@ describe('POST /userAccount/authenticate in several steps', () => {
     '200: $named (AUTH-5 to AUTH-8)',
     async ({ order }) => {
       await desk.setSteps(['password', 'otp']);
-      const person = await somebody();
-      const before = await sessionsOf(person);
+      const user = await somebody();
+      const before = await sessionsOf(user);
       await desk.setSteps(...order.map((method) => [method]));
-      const token = await desk.begin(person.email);
+      const token = await desk.begin(user.email);
       const startUrl = `https://id.example.com/api/v1/userAccount/oidc/start?signIn=${claimsOf(token).jti}`;
       for (const [place, next] of order.slice(1).entries()) {
-        const { status, body } = await desk.take(token, await proofOf(order[place] ?? next, person, token));
+        const { status, body } = await desk.take(token, await proofOf(order[place] ?? next, user, token));
         expect(status).toBe(200);
         const authProviders = next === 'oidc' ? { oidc: { startUrl } } : {};
         expect(body).toEqual({ status: 'success', nextStep: place + 1, allowedMethods: [next], authProviders });
       }
       // A user with steps left has no session.
-      expect(await sessionsOf(person)).toBe(before);
-      const { status, body } = await desk.take(token, await proofOf(order.at(-1) ?? 'password', person, token));
+      expect(await sessionsOf(user)).toBe(before);
+      const { status, body } = await desk.take(token, await proofOf(order.at(-1) ?? 'password', user, token));
       expect(status).toBe(200);
-      expect(claimsOf(body.accessToken)).toMatchObject({ userId: person.userId, tokenType: 'session' });
-      expect(await sessionsOf(person)).toBe(before + 1);
+      expect(claimsOf(body.accessToken)).toMatchObject({ userId: user.userId, tokenType: 'session' });
+      expect(await sessionsOf(user)).toBe(before + 1);
     },
   );
 });
 
 describe('POST /userAccount/authenticate in two steps, a password and a code', () => {
-  let person: Person;
+  let user: User;
   beforeEach(async () => {
     await desk.setSteps(['password', 'otp']);
-    person = await somebody();
+    user = await somebody();
     await desk.setSteps(['password'], ['otp']);
   });
 
   /** Takes the first step; answers what the second takes. */
   async function halfWay(): Promise<{ token: string; code: readonly [string, string] }> {
-    const token = await desk.begin(person.email);
+    const token = await desk.begin(user.email);
     expect(await desk.take(token, ['password', password])).toMatchObject({ status: 200, body: { nextStep: 1 } });
-    return { token, code: await codeOf(person) };
+    return { token, code: await codeOf(user) };
   }
 
   it('200: only the last step sets hasLoggedIn (AUTH-8, AUTH-11)', async () => {
-    await desk.admin.put(`/users/${person.userId}`, { email: person.email, hasLoggedIn: false });
-    const shown = async () => (await desk.admin.get(`/users/${person.userId}`)).body.hasLoggedIn;
+    await desk.admin.put(`/users/${user.userId}`, { email: user.email, hasLoggedIn: false });
+    const shown = async () => (await desk.admin.get(`/users/${user.userId}`)).body.hasLoggedIn;
     const { token, code } = await halfWay();
     expect(await shown()).toBe(false);
     expect(await desk.take(token, code)).toMatchObject(signedIn);
@@ -125,8 +125,8 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
   });
 
   it('401: the wrong method for the step, which uses nothing up (AUTH-9, AUTH-10)', async () => {
-    const code = await codeOf(person);
-    const token = await desk.begin(person.email);
+    const code = await codeOf(user);
+    const token = await desk.begin(user.email);
     expect(await desk.take(token, code)).toMatchObject(refused);
     expect((await desk.take(token, ['password', password])).status).toBe(200);
     expect(await desk.take(token, ['password', password])).toMatchObject(refused);
@@ -141,23 +141,23 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
 
   it('401: the second step of another sign-in (AUTH-10)', async () => {
     const { code } = await halfWay();
-    expect(await desk.take(await desk.begin(person.email), code)).toMatchObject(refused);
+    expect(await desk.take(await desk.begin(user.email), code)).toMatchObject(refused);
   });
 
   it('401: once through, the sign-in begins at its first step again (AUTH-10)', async () => {
     const { token, code } = await halfWay();
     expect(await desk.take(token, code)).toMatchObject(signedIn);
-    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+    expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);
     expect((await desk.take(token, ['password', password])).body.nextStep).toBe(1);
   });
 
   it("401: another person's e-mail between the steps, named at the start or not (AUTH-10)", async () => {
     const other = { email: 'ada@example.com', userId: desk.admin.userId, session: desk.admin };
-    for (const begunWith of [person.email, undefined]) {
+    for (const begunWith of [user.email, undefined]) {
       const token = await desk.begin(begunWith);
-      expect((await desk.take(token, ['password', password], person.email)).status).toBe(200);
+      expect((await desk.take(token, ['password', password], user.email)).status).toBe(200);
       expect(await desk.take(token, await codeOf(other), other.email)).toMatchObject(refused);
-      expect(await desk.take(token, await codeOf(person), person.email)).toMatchObject(signedIn);
+      expect(await desk.take(token, await codeOf(user), user.email)).toMatchObject(signedIn);
     }
   });
 
@@ -175,35 +175,35 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
 
   it('401: the person was deleted meanwhile, also once restored (AUTH-10, AUTH-40)', async () => {
     const { token, code } = await halfWay();
-    await desk.admin.delete(`/users/${person.userId}`);
+    await desk.admin.delete(`/users/${user.userId}`);
     expect(await desk.take(token, code)).toMatchObject(refused);
-    await desk.admin.post(`/users/${person.userId}/restore`);
+    await desk.admin.post(`/users/${user.userId}/restore`);
     expect(await desk.take(token, code)).toMatchObject(refused);
-    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+    expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);
   });
 
   it('401: the password was changed meanwhile, by its owner or with a link (AUTH-10)', async () => {
     const newPassword = 'Another-Horse-8';
     const first = await halfWay();
     const change = { currentPassword: password, newPassword };
-    expect((await person.session.post('/userAccount/password/reset', change)).status).toBe(200);
+    expect((await user.session.post('/userAccount/password/reset', change)).status).toBe(200);
     expect(await desk.take(first.token, first.code)).toMatchObject(refused);
 
-    const token = await desk.begin(person.email);
+    const token = await desk.begin(user.email);
     expect((await desk.take(token, ['password', newPassword])).status).toBe(200);
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/password/forgot', { email: person.email });
-    const link = desk.app.with(tokenIn(await desk.mail.mailTo(person.email)));
+    await desk.app.nobody.post('/userAccount/password/forgot', { email: user.email });
+    const link = desk.app.with(tokenIn(await desk.mail.mailTo(user.email)));
     expect((await link.post('/userAccount/password/reset/token', { password })).status).toBe(200);
-    expect(await desk.take(token, await codeOf(person))).toMatchObject(refused);
+    expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);
   });
 
   it('401: an hour after the beginning, however late the first step was (AUTH-3)', async () => {
     desk.app.clock.set(Math.floor(desk.app.clock.now() / 1_000) * 1_000);
-    const token = await desk.begin(person.email);
+    const token = await desk.begin(user.email);
     desk.app.clock.advance(hour - 1_000);
     expect((await desk.take(token, ['password', password])).status).toBe(200);
-    const code = await codeOf(person);
+    const code = await codeOf(user);
     desk.app.clock.advance(999);
     expect(await desk.take(token, ['otp', otherCode(code[1])])).toMatchObject(refused);
     desk.app.clock.advance(1);

@@ -3,7 +3,7 @@ import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { type Person, selectActivePerson, selectActivePersonByEmail } from '../../db/members/people.ts';
+import { selectUserByEmail, selectUserById, type User } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import { authProviders } from '../../oidc/oidc.ts';
@@ -34,25 +34,25 @@ const body = z.object({
 
 interface Stage {
   readonly signIn: SignInStage;
-  readonly person: Person;
+  readonly user: User;
   readonly proof: Proof;
   readonly method: SignInStage['methods'][number] | 'none';
   readonly origin: Origin;
 }
 
 /** A change meanwhile leaves the proof worthless. */
-function refuseLate(services: Services, { person, method, origin }: Stage) {
-  return recordRejection(services, { orgId: person.orgId, userId: person.id, method, isLate: true, origin });
+function refuseLate(services: Services, { user, method, origin }: Stage) {
+  return recordRejection(services, { orgId: user.orgId, userId: user.id, method, isLate: true, origin });
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
 async function goOn(services: AllServices, stage: Stage) {
-  const { signIn, person, proof, method } = stage;
+  const { signIn, user, proof, method } = stage;
   const isDone = await services.db.transaction(
     async (tx) =>
-      (await selectActivePerson(tx, person.id)) !== undefined &&
+      (await selectUserById(tx, user.id)) !== undefined &&
       (await proof.consume(tx)) &&
-      signIn.advance(tx, person.id, method),
+      signIn.advance(tx, user.id, method),
   );
   if (!isDone) throw refuseLate(services, stage);
   const { nextStep, nextMethods: allowedMethods } = signIn;
@@ -66,14 +66,14 @@ async function goOn(services: AllServices, stage: Stage) {
 
 /** Begins the session when the last step is done. Rules: AUTH-7, AUTH-11. */
 async function finish(services: AllServices, stage: Stage, accountType: string) {
-  const { signIn, person, proof, method, origin } = stage;
-  const pair = await signTokenPair(services, { person, accountType });
+  const { signIn, user, proof, method, origin } = stage;
+  const pair = await signTokenPair(services, { user, accountType });
   await services.db.transaction(async (tx) => {
-    const isHere = (await selectActivePerson(tx, person.id)) !== undefined;
-    if (!isHere || !(await proof.consume(tx)) || !(await signIn.complete(tx, person.id))) {
+    const isHere = (await selectUserById(tx, user.id)) !== undefined;
+    if (!isHere || !(await proof.consume(tx)) || !(await signIn.complete(tx, user.id))) {
       throw refuseLate(services, stage);
     }
-    await beginSession(tx, services, { person, pair, methods: signIn.methodsWith(method), origin });
+    await beginSession(tx, services, { user, pair, methods: signIn.methodsWith(method), origin });
   });
   return { message: 'Fully authenticated', ...exposePair(pair) };
 }
@@ -97,8 +97,8 @@ export const authenticateUser = endpoint({
     const begun = await readSignIn(services, headers['x-session-token'], body.email);
     const attempt = await trySignIn(services, { email: begun.email, network: origin.network, method: body.method });
     const organization = await selectActiveOrganization(services.db.read);
-    const person = organization && (await selectActivePersonByEmail(services.db.read, organization.id, begun.email));
-    const ownerId = person?.id ?? null;
+    const user = organization && (await selectUserByEmail(services.db.read, organization.id, begun.email));
+    const ownerId = user?.id ?? null;
     const signIn = organization && (await openSignIn(services, { ...begun, orgId: organization.id, userId: ownerId }));
     const method = signIn?.methods.find((allowed) => allowed === body.method) ?? ('none' as const);
     const shown = { method, signIn: begun, address: origin.network, ...body.credentials };
@@ -106,15 +106,15 @@ export const authenticateUser = endpoint({
       await attempt.undecided();
       throw error;
     });
-    if (!organization || !person || !signIn || !proof) {
+    if (!organization || !user || !signIn || !proof) {
       services.metrics.countActivity('session.refused');
       const error = recordRejection(services, { orgId: organization?.id ?? null, userId: ownerId, method, origin });
       throw (await attempt.failed()) ?? error;
     }
-    if (signIn.isLast) await countSignIn(services, person.id, origin);
+    if (signIn.isLast) await countSignIn(services, user.id, origin);
     // One step of several earns no more guesses at the next.
     await (signIn.isLast ? attempt.succeeded() : attempt.undecided());
-    const stage = { signIn, person, proof, method, origin };
+    const stage = { signIn, user, proof, method, origin };
     return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
   },
 });

@@ -7,7 +7,7 @@ import { type Proof, refuseSignIn } from '../../access/proof.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { type Person, selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById, type User } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
@@ -22,7 +22,7 @@ import { exposePair, signTokenPair } from './session-pair-actions.ts';
 import { selectSessionState } from './session-store.ts';
 
 interface Change extends ForCaller<SessionPrincipal> {
-  readonly person: Person;
+  readonly user: User;
   readonly proof: Proof;
   readonly passwordHash: string;
   readonly revokeTokens: boolean;
@@ -41,16 +41,13 @@ async function successorOf(services: Services, { sessionId, orgId }: SessionPrin
 }
 
 /** Puts the new password in place of the one that was proved, and begins a new session in place of all. Rules: SESSION-1, SESSION-2. */
-async function change(
-  services: Services,
-  { caller, write, person, proof, passwordHash, revokeTokens, origin }: Change,
-) {
+async function change(services: Services, { caller, write, user, proof, passwordHash, revokeTokens, origin }: Change) {
   const { db, clock } = services;
   const { userId, orgId } = caller;
   const organization = await selectActiveOrganization(db.read);
   if (!organization) throw unauthorized.invalid();
   const next = await successorOf(services, caller);
-  const pair = await signTokenPair(services, { person, accountType: organization.accountType, ...next });
+  const pair = await signTokenPair(services, { user, accountType: organization.accountType, ...next });
   await write(async (tx) => {
     if (!(await proof.consume(tx))) throw refuseSignIn();
     const nowMs = clock.now();
@@ -61,7 +58,7 @@ async function change(
     const changes = { password: { before: '[secret]', after: '[secret]' } };
     const record = { action: 'password.changed', orgId, actor: caller, subjectId: userId, origin, changes } as const;
     await appendAudit(tx, services, { ...record, ...(revokeTokens ? { details: { revokedTokens } } : {}) });
-    await beginSession(tx, services, { person, pair, ...next, origin });
+    await beginSession(tx, services, { user, pair, ...next, origin });
   });
   return exposePair(pair);
 }
@@ -82,15 +79,15 @@ export const changePassword = endpoint({
     { caller, write, body: { currentPassword, newPassword: wanted, revokeTokens = false }, origin },
   ) {
     const { read } = services.db;
-    const person = await selectActivePerson(read, caller.userId);
+    const user = await selectUserById(read, caller.userId);
     // A user, or organization, that was deleted while the body arrived has not given a wrong password.
-    if (!person || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
-    await requireStrongFor(services, person.id, { field: 'body.newPassword', password: wanted });
-    const proving = { person, actor: caller, action: 'password.changed', origin } as const;
+    if (!user || !(await selectActiveOrganization(read))) throw unauthorized.invalid();
+    await requireStrongFor(services, user.id, { field: 'body.newPassword', password: wanted });
+    const proving = { user, actor: caller, action: 'password.changed', origin } as const;
     const proof = await proveCurrentPassword(services, { ...proving, given: currentPassword });
     const passwordHash = await services.passwords.hash(wanted);
-    await services.limits.count('passwordChange', `${person.id} ${networkOf(origin.network)}`);
-    const pair = await change(services, { caller, write, person, proof, passwordHash, revokeTokens, origin });
+    await services.limits.count('passwordChange', `${user.id} ${networkOf(origin.network)}`);
+    const pair = await change(services, { caller, write, user, proof, passwordHash, revokeTokens, origin });
     tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
     return { data: 'password reset', ...pair };
   },

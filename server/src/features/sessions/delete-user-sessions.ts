@@ -6,7 +6,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
 import { sessionsEndedMail } from '../../mail/notice-letters.ts';
@@ -45,8 +45,8 @@ async function end(services: Services, { caller, write, userId, sessionId, origi
   const { orgId } = caller;
   const open = openTimes(services);
   const ended = await write(async (tx) => {
-    const person = await selectActivePerson(tx, userId);
-    if (person?.orgId !== orgId) throw new ApiError('notFound');
+    const user = await selectUserById(tx, userId);
+    if (user?.orgId !== orgId) throw new ApiError('notFound');
     const ids = await endThem(tx, { userId, sessionId, open });
     if (sessionId !== null && ids.length === 0) throw new ApiError('notFound');
     const record = { action: 'session.ended', orgId, actor: caller, ownerId: userId, origin } as const;

@@ -10,7 +10,7 @@ const day = 24 * 60 * minute;
 describe('GET /userAccount/sessions', () => {
   let app: TestApp;
   let admin: Client;
-  let people = 0;
+  let users = 0;
   beforeAll(async () => {
     app = await TestApp.start({ TRUST_PROXY: '127.0.0.1' });
     admin = await app.setUp();
@@ -19,8 +19,8 @@ describe('GET /userAccount/sessions', () => {
 
   /** Creates a user with one session. */
   async function somebody(): Promise<{ email: string; client: Client }> {
-    people += 1;
-    const email = `some-${people}@example.com`;
+    users += 1;
+    const email = `some-${users}@example.com`;
     return { email, client: await app.member(await app.signIn('ada@example.com'), email) };
   }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idResponse, listQuery, timestamp } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
@@ -63,8 +63,8 @@ export const listUserSessions = endpoint({
   query: listQuery({}),
   response,
   async handle(services, { caller, params: { id: userId } }) {
-    const person = await selectActivePerson(services.db.read, userId);
-    if (person?.orgId !== caller.orgId) throw new ApiError('notFound');
+    const user = await selectUserById(services.db.read, userId);
+    if (user?.orgId !== caller.orgId) throw new ApiError('notFound');
     return sessionsOf(services, userId, caller);
   },
 });

@@ -22,8 +22,8 @@ describe('POST /userAccount/logout/manual', () => {
   });
   afterAll(() => app.close());
 
-  async function signIn(person = email): Promise<Pair> {
-    return (await app.signInTokens(person)).body;
+  async function signIn(user = email): Promise<Pair> {
+    return (await app.signInTokens(user)).body;
   }
   const look = async (pair: Pair) => (await app.with(pair.accessToken).get('/org')).status;
   const refresh = (pair: Pair) => app.with(pair.refreshToken).post('/userAccount/refresh/token');

@@ -8,7 +8,7 @@ import { type CredentialHash, hashCredential, type Secret } from '../../base/sec
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
-import type { Person } from '../../db/members/people.ts';
+import type { User } from '../../db/members/people.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { tryCode } from '../codes/public.ts';
@@ -151,7 +151,7 @@ export function prove(
 
 /** A session that begins. */
 interface NewSession {
-  readonly person: Person;
+  readonly user: User;
   readonly pair: SessionTokenPair;
   /** Sign-in methods that the user passed; `null` where unknown. */
   readonly methods: readonly string[] | null;
@@ -164,10 +164,10 @@ interface NewSession {
 export async function beginSession(
   tx: Tx,
   services: Services,
-  { person, pair, methods, signedInAtMs, origin }: NewSession,
+  { user, pair, methods, signedInAtMs, origin }: NewSession,
 ): Promise<void> {
   const { newId, clock } = services;
-  const { id: userId, orgId } = person;
+  const { id: userId, orgId } = user;
   const [id, nowMs] = [newId(), clock.now()];
   const owner = { org_id: orgId, user_id: userId, network: origin.network, methods: methods?.join(' ') ?? null };
   await insertSession(tx, { ...owner, id, created_at: signedInAtMs ?? nowMs, active_at: nowMs });

@@ -6,7 +6,7 @@ import { hashCredential } from '../../base/secret.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse } from '../../http/schemas.ts';
 import { sendNotice } from '../../mail/notices.ts';
@@ -57,18 +57,18 @@ export const refreshSession = endpoint({
       await services.limits.count('refresh', known.user_id);
       await services.limits.countWrite({ userId: known.user_id, isAdmin: known.is_admin === 1 });
     }
-    const person = await selectActivePerson(db.read, known.user_id);
-    if (!person) throw unauthorized.invalid();
+    const user = await selectUserById(db.read, known.user_id);
+    if (!user) throw unauthorized.invalid();
     const signedInAtMs = known.created_at;
-    const pair = await signTokenPair(services, { person, accountType: organization.accountType, signedInAtMs });
+    const pair = await signTokenPair(services, { user, accountType: organization.accountType, signedInAtMs });
     const successor = await encryptSuccessor(services, caller, pair);
     const given = { presented: caller, pair, successor, origin };
     const outcome = await db.transaction((tx) => exchange(tx, services, given));
-    if (outcome === 'reused') warnOwner(services, person.id, origin);
+    if (outcome === 'reused') warnOwner(services, user.id, origin);
     if (outcome === 'ownerGone') throw unauthorized.invalid();
     const next = typeof outcome === 'string' ? null : await outcome();
     if (!next) throw unauthorized.sessionExpired();
-    const { id, orgId, verifiedEmail: email, fullName } = person;
+    const { id, orgId, verifiedEmail: email, fullName } = user;
     return { user: { _id: id, userId: id, orgId, email, fullName }, ...exposePair(next) };
   },
 });

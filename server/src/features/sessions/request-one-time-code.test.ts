@@ -14,12 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => desk.close());
 
-let people = 0;
+let users = 0;
 
 /** Creates a user who has had no code yet. */
 async function somebody(): Promise<{ email: string; userId: string }> {
-  people += 1;
-  const email = `some-${people}@example.com`;
+  users += 1;
+  const email = `some-${users}@example.com`;
   const { body } = await desk.admin.post('/users', { fullName: 'Some Body', email });
   return { email, userId: body._id };
 }

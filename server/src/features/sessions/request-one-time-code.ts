@@ -24,11 +24,11 @@ interface Wish {
 
 async function makeCode(services: AllServices, { organization: { id: orgId }, email, signIn, origin }: Wish) {
   return services.db.transaction(async (tx) => {
-    const person = await selectRecoverable(tx, orgId, email);
-    if (!person) return null;
-    const code = await issueCode(tx, services, { userId: person.id, address: origin.network, signIn });
-    await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: person.id, origin });
-    return { person, code };
+    const user = await selectRecoverable(tx, orgId, email);
+    if (!user) return null;
+    const code = await issueCode(tx, services, { userId: user.id, address: origin.network, signIn });
+    await appendAudit(tx, services, { action: 'code.requested', orgId, actor: null, subjectId: user.id, origin });
+    return { user, code };
   });
 }
 
@@ -45,7 +45,7 @@ async function sendCode(services: AllServices, wish: Omit<Wish, 'organization'>)
   if (!(await services.limits.tryCount('codeMail', network, known.id))) return;
   const made = await makeCode(services, { ...wish, organization });
   if (!made) return;
-  const { fullName, mailTo } = made.person;
+  const { fullName, mailTo } = made.user;
   const names = { organization: organization.name, fullName };
   const letter = oneTimeCodeMail({ ...names, code: made.code.expose(), expiresIn: '10 minutes' });
   services.mail.sendLater('one-time code', { to: mailTo, ...letter });

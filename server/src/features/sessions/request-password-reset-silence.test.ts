@@ -171,8 +171,8 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
 
   describe('is limited', () => {
     beforeEach(() => restart({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' }));
-    const from = (address: string, person = email) =>
-      app.nobody.post(path, { email: person }, { headers: { 'x-forwarded-for': address } });
+    const from = (address: string, user = email) =>
+      app.nobody.post(path, { email: user }, { headers: { 'x-forwarded-for': address } });
 
     it('200: a person gets three mails in 20 minutes, and beyond that none, in silence (PASSWORD-7)', async () => {
       const responses: TestResponse[] = [];
@@ -198,8 +198,8 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
 
     it('429: 60 times a minute from one network, known and unknown addresses alike; others go on (ERR-24, PASSWORD-7)', async () => {
       for (let place = 0; place < 60; place += 1) {
-        const person = place % 2 === 0 ? email : `nobody-${place}@example.com`;
-        expect((await from('198.51.100.7', person)).status).toBe(200);
+        const user = place % 2 === 0 ? email : `nobody-${place}@example.com`;
+        expect((await from('198.51.100.7', user)).status).toBe(200);
       }
       const [known, unknown] = [await from('198.51.100.7'), await from('198.51.100.7', 'nobody@example.com')];
       expect(known).toMatchObject({ status: 429, body: { error: { code: 'RATE_LIMITED' } } });

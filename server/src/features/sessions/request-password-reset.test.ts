@@ -117,8 +117,8 @@ describe('POST /userAccount/password/forgot', () => {
   });
 
   it('200: an invitation that is open stays so; using either link ends the other (LINK-3)', async () => {
-    const { body: guest } = await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' });
-    const invited = async () => (await admin.post(`/users/${guest._id}/invite-link`)).body.link.split('#token=')[1];
+    const { body: invitee } = await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' });
+    const invited = async () => (await admin.post(`/users/${invitee._id}/invite-link`)).body.link.split('#token=')[1];
     const invitation = await invited();
     const reset = await mailedToken({ app, mails }, 'guest@example.com');
     expect(await resetWith(app, invitation)).toMatchObject({ status: 200 });

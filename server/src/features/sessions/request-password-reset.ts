@@ -21,14 +21,14 @@ interface Wish {
 /** Creates a link for the user with the address, if there is one; returns it with its owner and recipient. */
 async function makeLink(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
   return services.db.transaction(async (tx) => {
-    const person = await selectRecoverable(tx, orgId, email);
-    if (!person) return null;
-    const wishes = [{ orgId, userId: person.id }];
+    const user = await selectRecoverable(tx, orgId, email);
+    if (!user) return null;
+    const wishes = [{ orgId, userId: user.id }];
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
     const [link] = await issueLinks(tx, services, { ...issuing, wishes });
-    const record = { action: 'password.reset-requested', orgId, actor: null, subjectId: person.id, origin } as const;
+    const record = { action: 'password.reset-requested', orgId, actor: null, subjectId: user.id, origin } as const;
     await appendAudit(tx, services, record);
-    return link ? { person, link } : null;
+    return link ? { user, link } : null;
   });
 }
 
@@ -42,14 +42,14 @@ async function recover(services: AllServices, email: string, origin: Origin): Pr
   if (!(await services.limits.tryCount('recoveryMail', network, known.id))) return;
   const made = await makeLink(services, { organization, email, origin });
   if (!made) return;
-  const { person, link } = made;
+  const { user, link } = made;
   const letter = passwordResetMail({
     organization: organization.name,
-    fullName: person.fullName,
+    fullName: user.fullName,
     link: link.address.expose(),
     expiresIn: '20 minutes',
   });
-  services.mail.sendLater('recovery of a password', { to: person.mailTo, ...letter });
+  services.mail.sendLater('recovery of a password', { to: user.mailTo, ...letter });
 }
 
 /** Rules: PASSWORD-7, PASSWORD-8. Everything that depends on the owner of the address runs after the response. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { tellOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/public.ts';
@@ -29,7 +29,7 @@ export const resetPassword = endpoint({
     const { userId: ownerId } = await requireLink(db.read, services, caller);
     await requireStrongFor(services, ownerId, { field: 'body.password', password });
     const passwordHash = await passwords.hash(password);
-    const { person, isFirst } = await db.transaction(async (tx) => {
+    const { user, isFirst } = await db.transaction(async (tx) => {
       // Of several at once with one link, the first has used it up.
       const link = await requireLink(tx, services, caller);
       const { userId, orgId, purpose } = link;
@@ -45,12 +45,12 @@ export const resetPassword = endpoint({
       const end = { owner: { userId }, orgId, by: { userId }, reason: 'Password changed', origin };
       const revoked = revokeTokens ? { revokedTokens: await revokeTokensOf(tx, services, end) } : {};
       await appendAudit(tx, services, { ...record, details: { purpose, ...revoked }, changes });
-      return { person: await selectActivePerson(tx, userId), isFirst: before === null };
+      return { user: await selectUserById(tx, userId), isFirst: before === null };
     });
     // A user who forgot the password has tried some: that must not delay the right one. A first password was chosen by
     // an invitation, and replaces none.
-    if (person && !isFirst) tellOfNewPassword(services, { userId: person.id, revokedTokens: revokeTokens, origin });
-    if (person) await limits.forgive(person.email, origin.network);
+    if (user && !isFirst) tellOfNewPassword(services, { userId: user.id, revokedTokens: revokeTokens, origin });
+    if (user) await limits.forgive(user.email, origin.network);
     return { data: 'password reset' };
   },
 });

@@ -1,7 +1,7 @@
 import { day, hour, second } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import { Secret } from '../../base/secret.ts';
-import type { Person } from '../../db/members/people.ts';
+import type { User } from '../../db/members/people.ts';
 import { encryptionWith } from '../../keys/encryption.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';
@@ -27,7 +27,7 @@ export interface SessionTokenPair extends SignedAccessToken {
 
 /** Whose tokens are signed. */
 interface TokenOwner {
-  readonly person: Person;
+  readonly user: User;
   readonly accountType: string;
   /** Time when the user signed in, in milliseconds since 1970; default: now. */
   readonly signedInAtMs?: number;
@@ -39,11 +39,11 @@ export function sessionEndMs({ config }: Pick<Services, 'config'>, signedInAtMs:
 }
 
 /** The times of the tokens and the claims that they share. Tokens count in whole seconds, as in RFC 7519. */
-function common(services: Services, { person, signedInAtMs }: TokenOwner) {
+function common(services: Services, { user, signedInAtMs }: TokenOwner) {
   const nowMs = Math.floor(services.clock.now() / second) * second;
   const endMs = Math.floor(sessionEndMs(services, signedInAtMs ?? nowMs) / second) * second;
   return {
-    claims: { userId: person.id, orgId: person.orgId, iat: nowMs / second, iss: services.config.baseUrl },
+    claims: { userId: user.id, orgId: user.orgId, iat: nowMs / second, iss: services.config.baseUrl },
     expiryOf: (lifetimeMs: number) => Math.min(nowMs + lifetimeMs, endMs),
   };
 }
@@ -51,7 +51,7 @@ function common(services: Services, { person, signedInAtMs }: TokenOwner) {
 /** Signs the next access token of a session. Rules: ADDRESS-15, AUTH-12, AUTH-13, SESSION-4. */
 async function signAccessToken(services: Services, owner: TokenOwner): Promise<SignedAccessToken> {
   const { claims, expiryOf } = common(services, owner);
-  const { verifiedEmail: email, fullName } = owner.person;
+  const { verifiedEmail: email, fullName } = owner.user;
   const accessEndsMs = expiryOf(accessTokenMs);
   const accessToken = await services.keys.sign({
     ...claims,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
 import { clearSlowDown } from '../sign-in/public.ts';
@@ -19,7 +19,7 @@ export const unblockUser = endpoint({
   async handle(services, { caller, write, params: { id: userId }, origin }) {
     const { orgId } = caller;
     await write(async (tx) => {
-      const found = await selectActivePerson(tx, userId);
+      const found = await selectUserById(tx, userId);
       if (found?.orgId !== orgId) throw new ApiError('notFound');
       await appendAudit(tx, services, { action: 'sign-in.unblocked', orgId, actor: caller, subjectId: userId, origin });
       await clearSlowDown(tx, services, { userId, email: found.email });

@@ -39,15 +39,15 @@ describe('PUT /settings/oidc', () => {
   });
 
   const storedSetting = () => storedRows(app)['settings']?.find(({ name }) => name === 'oidc')?.content;
-  let newcomers = 0;
+  let newUsers = 0;
   const arrive = async () => {
-    newcomers += 1;
-    const email = `new${newcomers}@example.com`;
+    newUsers += 1;
+    const email = `new${newUsers}@example.com`;
     return outcomeOf(await provider.walk(app, { sub: email, email, email_verified: true, name: 'New' }));
   };
   const newGroup = async (name: string) =>
     (await admin.post('/userGroups', { name, type: 'custom' })).body._id as string;
-  const groupsOfNewcomer = async (): Promise<string[]> => {
+  const groupsOfNewUser = async (): Promise<string[]> => {
     await arrive();
     const { userId } = (await app.events()).at(-1).payload;
     return (await admin.get(`/userGroups/users/${userId}`)).body.map(({ name }: Json) => name);
@@ -190,7 +190,7 @@ describe('PUT /settings/oidc', () => {
     const [staff, later] = [await newGroup('Staff'), await newGroup('Deleted later')];
     await admin.put(path, { ...good, groupIds: [staff, later.toUpperCase(), staff] });
     await admin.delete(`/userGroups/${later}`);
-    expect((await groupsOfNewcomer()).toSorted()).toEqual(['Staff', 'everyone']);
+    expect((await groupsOfNewUser()).toSorted()).toEqual(['Staff', 'everyone']);
   });
 
   it('200: no one becomes an administrator, or is in everyone twice, by groupIds (AUTH-58)', async () => {
@@ -198,7 +198,7 @@ describe('PUT /settings/oidc', () => {
     const idOf = (type: string) => body.groups.find((group: Json) => group.type === type)._id;
     const groupIds = [idOf('admin'), idOf('everyone'), idOf('standard')];
     expect((await admin.put(path, { ...good, groupIds })).status).toBe(200);
-    expect((await groupsOfNewcomer()).toSorted()).toEqual(['everyone', 'standard']);
+    expect((await groupsOfNewUser()).toSorted()).toEqual(['everyone', 'standard']);
   });
 
   it('200: anyone who has an account is put into no group (AUTH-58)', async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { testMail } from '../../mail/templates.ts';
@@ -44,7 +44,7 @@ export const testMailSettings = endpoint({
   async handle(services, { caller, write, origin }) {
     const { userId, orgId } = caller;
     await services.limits.count('testMail', userId);
-    const to = await write(async (tx) => (await selectActivePerson(tx, userId))?.email ?? '');
+    const to = await write(async (tx) => (await selectUserById(tx, userId))?.email ?? '');
     const record = { action: 'settings.mail-tested', orgId, actor: caller, subjectId: null, origin } as const;
     const note = (outcome: 'success' | 'failure') => services.recordAttempt({ ...record, outcome });
     const response = await send(services, to).catch(async (error: unknown) => {

@@ -14,7 +14,7 @@ describe('what was proved before something changed', () => {
   afterAll(() => desk.close());
   afterEach(() => desk.setSteps(['password', 'otp']));
 
-  async function newcomer() {
+  async function newUser() {
     count += 1;
     const email = `grace${count}@example.com`;
     const grace = await desk.app.member(desk.admin, email);
@@ -49,7 +49,7 @@ describe('what was proved before something changed', () => {
   ])(
     '401: a step that was taken by a password counts no longer once that is %s (AUTH-8, AUTH-10)',
     async (_, change) => {
-      const { email, grace } = await newcomer();
+      const { email, grace } = await newUser();
       await desk.setSteps(['password'], ['otp']);
       const [lasting, token] = [await takeFirstOfTwo(email), await takeFirstOfTwo(email)];
       expect((await take(lasting, 'otp', await desk.codeFor(email))).status).toBe(200);
@@ -62,7 +62,7 @@ describe('what was proved before something changed', () => {
     ['the only step', [['password', 'otp']], (email) => desk.begin(email)],
     ['the first of two', [['password'], ['otp']], (email) => desk.begin(email)],
   ])('401: the steps are changed while %s is judged (AUTH-10, AUTH-46)', async (_, steps, begin) => {
-    const { email } = await newcomer();
+    const { email } = await newUser();
     await desk.setSteps(...steps);
     const judge = async (between: () => Promise<unknown>) => {
       const token = await begin(email);
@@ -79,7 +79,7 @@ describe('what was proved before something changed', () => {
   });
 
   it('401: a code that was mailed before the address was changed, or confirmed (AUTH-42, AUTH-49)', async () => {
-    const { email, grace } = await newcomer();
+    const { email, grace } = await newUser();
     const moved = `moved-${email}`;
     const early = await desk.codeFor(email);
     expect((await desk.admin.patch(`/users/${grace.userId}/email`, { email: moved })).status).toBe(200);

@@ -3,8 +3,8 @@ import { outcomeOf } from '../../../test/support/browser.ts';
 import { holdUntil } from '../../../test/support/gates.ts';
 import {
   allowOidc,
-  type OidcPerson,
   OidcServer,
+  type OidcUser,
   RunningClock,
   showTicket,
   startUrlOf,
@@ -14,7 +14,7 @@ import { type Client, type Json, TestApp } from '../../../test/support/test-app.
 
 let subjects = 0;
 /** Returns an identity that no provider has sent yet, with a verified address. */
-function stranger(email: unknown, more: Partial<OidcPerson> = {}): OidcPerson {
+function stranger(email: unknown, more: Partial<OidcUser> = {}): OidcUser {
   subjects += 1;
   return { sub: `subject-${subjects}`, email, email_verified: true, name: 'Katherine Johnson', ...more };
 }
@@ -37,14 +37,14 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     await provider.stop();
   });
 
-  const walk = async (person: OidcPerson) => outcomeOf(await provider.walk(app, person));
+  const walk = async (user: OidcUser) => outcomeOf(await provider.walk(app, user));
   const user = async (id: string) => (await admin.get(`/users/${id}`)).body;
   const ownerOf = async (outcome: Readonly<Record<string, string>>) => {
     const { status, body } = await showTicket(app, outcome);
     expect(status).toBe(200);
     return JSON.parse(Buffer.from(body.accessToken.split('.')[1], 'base64url').toString()).userId;
   };
-  const people = async () => (await admin.get('/users')).body.map(({ email }: Json) => email);
+  const users = async () => (await admin.get('/users')).body.map(({ email }: Json) => email);
   const newUser = async (email: string) =>
     (await admin.post('/users', { fullName: 'Grace', email })).body._id as string;
 
@@ -67,13 +67,13 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
 
   it('finds someone by the subject from then on, whatever the address is by now (AUTH-48)', async () => {
     const id = await newUser('before@example.com');
-    const person = stranger('before@example.com');
-    await walk(person);
-    const outcome = await walk({ ...person, email: 'ada@example.com' });
+    const user = stranger('before@example.com');
+    await walk(user);
+    const outcome = await walk({ ...user, email: 'ada@example.com' });
     expect(outcome).toMatchObject({ email: 'before@example.com' });
     expect(await ownerOf(outcome)).toBe(id);
     await admin.patch(`/users/${id}/email`, { email: 'after@example.com' });
-    expect(await walk(person)).toMatchObject({ email: 'after@example.com' });
+    expect(await walk(user)).toMatchObject({ email: 'after@example.com' });
   });
 
   it.each([
@@ -99,19 +99,19 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   ])(
     'tells of email_not_verified where the address is %s, and writes nothing (ADDRESS-9, AUTH-48, AUTH-56)',
     async (_, more) => {
-      const person = stranger('ada@example.com', more);
+      const user = stranger('ada@example.com', more);
       const before = storedRows(app);
-      expect(await walk(person)).toEqual({ error: 'email_not_verified' });
+      expect(await walk(user)).toEqual({ error: 'email_not_verified' });
       expect(storedRows(app)).toEqual(before);
     },
   );
 
   it('tells so of someone linked before, too, and signs in again once it is verified (AUTH-48)', async () => {
     await newUser('sometimes@example.com');
-    const person = stranger('sometimes@example.com');
-    await walk(person);
-    expect(await walk({ ...person, email_verified: false })).toEqual({ error: 'email_not_verified' });
-    expect(await walk(person)).toHaveProperty('oidc');
+    const user = stranger('sometimes@example.com');
+    await walk(user);
+    expect(await walk({ ...user, email_verified: false })).toEqual({ error: 'email_not_verified' });
+    expect(await walk(user)).toHaveProperty('oidc');
   });
 
   it.each([
@@ -123,8 +123,8 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   });
 
   it('makes an account for someone of an allowed domain, in everyone, with event and audit row (AUTH-11, AUTH-48, EVENT-5)', async () => {
-    const person = stranger('katherine@example.com');
-    const outcome = await walk(person);
+    const account = stranger('katherine@example.com');
+    const outcome = await walk(account);
     const { orgId } = await user(admin.userId);
     const userId = (await app.events()).at(-1).payload.userId;
     const payload = { orgId, userId, email: 'katherine@example.com', fullName: 'Katherine Johnson' };
@@ -146,7 +146,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     const events = await app.events();
     expect(await ownerOf(outcome)).toBe(userId);
     expect((await user(userId)).hasLoggedIn).toBe(true);
-    expect(await walk(person)).toMatchObject({ email: 'katherine@example.com' });
+    expect(await walk(account)).toMatchObject({ email: 'katherine@example.com' });
     expect(await app.events()).toEqual(events);
   });
 
@@ -156,7 +156,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     ['in its own letters', 'new3@bücher.example', 'new3@xn--bcher-kva.example'],
   ])('makes one for an allowed domain %s (AUTH-48, USER-9)', async (_, told, email) => {
     expect(await walk(stranger(told))).toMatchObject({ email });
-    expect(await people()).toContain(email);
+    expect(await users()).toContain(email);
   });
 
   it.each([
@@ -197,16 +197,16 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   });
 
   it('tells of no_account for a deleted user who comes by another address of an allowed domain, until invited (AUTH-72)', async () => {
-    const person = stranger('gone@example.com');
-    const goneId = await ownerOf(await walk(person));
+    const user = stranger('gone@example.com');
+    const goneId = await ownerOf(await walk(user));
     await admin.delete(`/users/${goneId}`);
-    const before = await people();
+    const before = await users();
     for (const email of ['gone.again@example.com', 'gone@other.example']) {
-      expect(await walk({ ...person, email })).toEqual({ error: 'no_account' });
+      expect(await walk({ ...user, email })).toEqual({ error: 'no_account' });
     }
-    expect(await people()).toEqual(before);
+    expect(await users()).toEqual(before);
     const id = await newUser('gone.again@example.com');
-    const again = { ...person, email: 'gone.again@example.com' };
+    const again = { ...user, email: 'gone.again@example.com' };
     expect(await ownerOf(await walk(again))).toBe(id);
     expect(await ownerOf(await walk({ ...again, email: 'gone@other.example' }))).toBe(id);
     const other = stranger('restored@example.com');
@@ -244,7 +244,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
     holdUntil(app.services.db, 'transaction', 2);
     const outcomes = await Promise.all(both.map(walk));
     expect(outcomes.map((one) => Object.keys(one).toString()).toSorted()).toEqual(['error', 'oidc,email']);
-    expect((await people()).filter((email: string) => email === 'both@example.com')).toHaveLength(1);
+    expect((await users()).filter((email: string) => email === 'both@example.com')).toHaveLength(1);
   });
 
   it('links no one by an unverified address, but by the last verified one (ADDRESS-6, AUTH-49, AUTH-55)', async () => {

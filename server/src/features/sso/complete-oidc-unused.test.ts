@@ -20,12 +20,12 @@ describe('GET /userAccount/oidc/callback where no step takes oidc', () => {
   });
 
   it('302 with not_configured, and no one gets an account, until a step takes it (AUTH-47, AUTH-48)', async () => {
-    const people = async () => (await admin.get('/users')).body.map(({ email }: Json) => email);
-    const before = await people();
+    const users = async () => (await admin.get('/users')).body.map(({ email }: Json) => email);
+    const before = await users();
     expect(outcomeOf(await provider.walk(app, grace))).toEqual({ error: 'not_configured' });
-    expect(await people()).toEqual(before);
+    expect(await users()).toEqual(before);
     await allowOidc(admin);
     expect(outcomeOf(await provider.walk(app, grace))).toHaveProperty('oidc');
-    expect(await people()).toEqual([...before, grace.email]);
+    expect(await users()).toEqual([...before, grace.email]);
   });
 });

@@ -21,7 +21,7 @@ import { findOwner, forgetIdentities, issueTicket, linkIdentity } from '../ident
 import { endCredentials } from '../sessions/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
-import { addPerson, findHoldersOfEmails, requirePerson } from '../users/public.ts';
+import { addUser, findHoldersOfEmails, requireUser } from '../users/public.ts';
 import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
 import type { OidcProblem } from './oidc-flow.ts';
 
@@ -44,12 +44,12 @@ interface Account {
 }
 
 /** Creates an account for a user of an allowed domain. Rule: AUTH-48. */
-async function addNewcomer(tx: Tx, services: Services, arrival: Arrival): Promise<string | null> {
+async function addNewUser(tx: Tx, services: Services, arrival: Arrival): Promise<string | null> {
   const { identity, settings, email, orgId, origin } = arrival;
   const isAllowed = settings.allowedDomains.includes(domainOf(email));
   if (!isAllowed || (await findHoldersOfEmails(tx, orgId, [email])).length > 0) return null;
   const fullName = plainText().safeParse(identity.name).data ?? email.slice(0, email.lastIndexOf('@'));
-  const { id } = await addPerson(tx, services, { orgId, email, fullName, syncAction: 'immediate' });
+  const { id } = await addUser(tx, services, { orgId, email, fullName, syncAction: 'immediate' });
   await joinExistingGroups(tx, { orgId, userId: id, groupIds: settings.groupIds });
   const record = { action: 'user.created', orgId, actor: null, subjectId: id, origin } as const;
   await appendAudit(tx, services, {
@@ -95,7 +95,7 @@ async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promis
   const linkedId = typeof owner === 'object' && owner?.isLinked ? owner.userId : null;
   const givenBack = await settleAddress(tx, services, { ...arrival, linkedId });
   if (typeof owner === 'string' || linkedId !== null) return { userId: linkedId, givenBack, others: null };
-  const userId = owner?.userId ?? (await addNewcomer(tx, services, arrival));
+  const userId = owner?.userId ?? (await addNewUser(tx, services, arrival));
   if (userId === null) return { userId, givenBack, others: null };
   const others = owner && (await selectOtherCredentials(tx, userId, services.clock.now()));
   const isOwn = owner !== null && (await hasOwnAddress(tx, userId));
@@ -134,9 +134,9 @@ export async function receiveArrival(
     const account = await findAccount(tx, services, { identity, settings, email, orgId, signInId, origin });
     const { userId } = account;
     if (userId === null) return { ...account, outcome: { error: 'no_account' satisfies OidcProblem } };
-    const person = await requirePerson(tx, orgId, userId);
+    const user = await requireUser(tx, orgId, userId);
     const ticket = await issueTicket(tx, services, { userId, signInId });
-    return { ...account, outcome: { oidc: ticket.expose(), email: person.email } };
+    return { ...account, outcome: { oidc: ticket.expose(), email: user.email } };
   });
   await announce(services, done, email);
   return outcome;

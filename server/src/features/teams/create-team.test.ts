@@ -9,7 +9,7 @@ describe('POST /teams', () => {
   let app: TestApp;
   let admin: Client;
   let member: Client;
-  let people: string[];
+  let users: string[];
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -17,7 +17,7 @@ describe('POST /teams', () => {
     await app.services.relays.close();
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
-    people = await addManyUsers(app, 1_001);
+    users = await addManyUsers(app, 1_001);
   });
   afterAll(() => app.close());
 
@@ -38,13 +38,13 @@ describe('POST /teams', () => {
   });
 
   it('201: with a thousand members, the creator included; 400 with more (TEAM-24)', async () => {
-    const most = await member.post('/teams', { name: 'Most', members: readers(people.slice(0, 999)) });
+    const most = await member.post('/teams', { name: 'Most', members: readers(users.slice(0, 999)) });
     expect([most.status, most.body.team.memberCount]).toEqual([201, 1_000]);
-    const named = [{ userId: member.userId, role: 'READER' }, ...readers(people.slice(0, 999))];
+    const named = [{ userId: member.userId, role: 'READER' }, ...readers(users.slice(0, 999))];
     expect((await member.post('/teams', { name: 'Most', members: named })).status).toBe(201);
     const before = await countTeams();
     for (const count of [1_000, 1_001]) {
-      const { status, body } = await member.post('/teams', { name: 'More', members: readers(people.slice(0, count)) });
+      const { status, body } = await member.post('/teams', { name: 'More', members: readers(users.slice(0, count)) });
       expect([status, body.error.details[0].field]).toEqual([400, 'body.members']);
       expect(body.message).toContain('must have at most 1000 items');
     }
@@ -61,15 +61,15 @@ describe('POST /teams', () => {
       expect((await member.post('/teams', { name: 'Counted', members })).status).toBe(201);
       return count;
     };
-    await counted(readers(people.slice(0, 1)));
-    const few = await counted(readers(people.slice(0, 1)));
-    expect(await counted(readers(people.slice(0, 999)))).toBe(few);
+    await counted(readers(users.slice(0, 1)));
+    const few = await counted(readers(users.slice(0, 1)));
+    expect(await counted(readers(users.slice(0, 999)))).toBe(few);
     stop();
   });
 
   it('400: names those that do not exist, at most twenty of them, and makes nothing (TEAM-24)', async () => {
     const before = { teams: await countTeams(), audit: await app.audit() };
-    const members = readers([people[0] ?? '', unknownId]);
+    const members = readers([users[0] ?? '', unknownId]);
     const { status, body } = await member.post('/teams', { name: 'Ghosts', members });
     expect(status).toBe(400);
     expect(body.error.details).toEqual([{ field: 'body.members.1.userId', message: `${unknownId} does not exist` }]);
@@ -81,7 +81,7 @@ describe('POST /teams', () => {
   });
 
   it('400: no one is named twice (TEAM-24)', async () => {
-    const [id = ''] = people;
+    const [id = ''] = users;
     const { status, body } = await member.post('/teams', { name: 'Twice', members: readers([id, id.toUpperCase()]) });
     expect([status, body.error.details]).toEqual([
       400,
@@ -110,7 +110,7 @@ describe('POST /teams', () => {
   it('writes an audit row and no event (AUDIT-1, EVENT-19)', async () => {
     const events = await app.events();
     const token = await member.token({ scopes: ['team:write'] });
-    const members = readers(people.slice(0, 1));
+    const members = readers(users.slice(0, 1));
     const { body } = await token.post('/teams', { name: 'Audited', members });
     expect(await lastAudit()).toMatchObject({
       action: 'team.created',

@@ -10,15 +10,15 @@ describe.each(['/users/teams/list', '/teams/user/teams'])('GET %s', (path) => {
   let app: TestApp;
   let admin: Client;
   let member: Client;
-  let people: string[];
+  let users: string[];
 
   beforeAll(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
     member = await app.member(admin, 'grace@example.com');
-    people = await addManyUsers(app, 40);
+    users = await addManyUsers(app, 40);
     for (let number = 1; number <= 60; number += 1) {
-      const members = people.slice(0, number % 7).map((userId) => ({ userId, role: 'READER' }));
+      const members = users.slice(0, number % 7).map((userId) => ({ userId, role: 'READER' }));
       await member.post('/teams', { name: `Team ${number}`, members });
     }
   });
@@ -42,7 +42,7 @@ describe.each(['/users/teams/list', '/teams/user/teams'])('GET %s', (path) => {
 
   it('200: of a large team the first 50, and how many there are; the caller’s own rights all the same (TEAM-15)', async () => {
     const owner = await app.member(admin, `large-${path.length}@example.com`, 'Zzz');
-    const members = people.map((userId) => ({ userId, role: 'READER' }));
+    const members = users.map((userId) => ({ userId, role: 'READER' }));
     const more = (await addManyUsers(app, 30)).map((userId) => ({ userId, role: 'WRITER' }));
     const { team } = (await owner.post('/teams', { name: 'Large', members: [...members, ...more] })).body;
     const [listed] = (await owner.get(path)).body.teams;

@@ -100,15 +100,15 @@ export async function selectJoinTimes(read: Reader, teamId: string): Promise<Rea
 export async function selectActiveIds(
   read: Reader,
   orgId: string,
-  people: readonly { readonly userId: string }[],
+  users: readonly { readonly userId: string }[],
 ): Promise<string[]> {
-  if (people.length === 0) return [];
+  if (users.length === 0) return [];
   const rows = await read
     .selectFrom('users')
     .where(
       'id',
       'in',
-      people.map(({ userId }) => userId),
+      users.map(({ userId }) => userId),
     )
     .where('org_id', '=', orgId)
     .where('is_deleted', '=', 0)

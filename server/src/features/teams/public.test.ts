@@ -7,7 +7,7 @@ const second = 1_000;
 describe('a user who is deleted leaves every team (TEAM-25)', () => {
   let app: TestApp;
   let admin: Client;
-  let people: Record<'ann' | 'bob' | 'cid' | 'dot', Client>;
+  let users: Record<'ann' | 'bob' | 'cid' | 'dot', Client>;
   let count = 0;
 
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     const made = ['ann', 'bob', 'cid', 'dot'].map(async (name) => {
       return [name, await app.member(admin, `${name}@example.com`, name)] as const;
     });
-    people = Object.fromEntries(await Promise.all(made)) as typeof people;
+    users = Object.fromEntries(await Promise.all(made)) as typeof users;
   });
   afterAll(() => app.close());
 
@@ -27,8 +27,8 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     return app.member(admin, `leaver-${count}@example.com`, 'Leaver');
   }
 
-  type Named = readonly [keyof typeof people, string];
-  const list = (...named: readonly Named[]) => named.map(([who, role]) => ({ userId: people[who].userId, role }));
+  type Named = readonly [keyof typeof users, string];
+  const list = (...named: readonly Named[]) => named.map(([who, role]) => ({ userId: users[who].userId, role }));
 
   /** Creates a team of an owner, to which users are added one after another, a second apart. */
   async function team(owner: Client, ...named: readonly Named[]): Promise<string> {
@@ -50,7 +50,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     const id = await team(owner, ['ann', 'READER'], ['bob', 'WRITER'], ['cid', 'WRITER']);
     await app.deleteUser(owner.userId);
     expect(await rolesIn(id)).toEqual({ ann: 'READER', bob: 'OWNER', cid: 'WRITER' });
-    expect((await people.bob.put(`/teams/${id}`, { name: 'Inherited' })).body.team.canManageMembers).toBe(true);
+    expect((await users.bob.put(`/teams/${id}`, { name: 'Inherited' })).body.team.canManageMembers).toBe(true);
   });
 
   it('without a writer, the reader of the longest standing', async () => {
@@ -65,8 +65,8 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     const { id } = (await owner.post('/teams', { name: 'Twins', members: list(['cid', 'READER'], ['ann', 'READER']) }))
       .body.team;
     await app.deleteUser(owner.userId);
-    const [first = ''] = [people.ann.userId, people.cid.userId].sort();
-    const name = first === people.ann.userId ? 'ann' : 'cid';
+    const [first = ''] = [users.ann.userId, users.cid.userId].sort();
+    const name = first === users.ann.userId ? 'ann' : 'cid';
     expect((await rolesIn(id))[name]).toBe('OWNER');
   });
 
@@ -74,7 +74,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     const owner = await leaver();
     const shared = await team(owner, ['ann', 'OWNER'], ['bob', 'WRITER']);
     const members = [{ userId: owner.userId, role: 'WRITER' }, ...list(['bob', 'READER'])];
-    const { id: foreign } = (await people.cid.post('/teams', { name: 'Foreign', members })).body.team;
+    const { id: foreign } = (await users.cid.post('/teams', { name: 'Foreign', members })).body.team;
     const audit = await app.audit();
     await app.deleteUser(owner.userId);
     expect(await rolesIn(shared)).toEqual({ ann: 'OWNER', bob: 'WRITER' });
@@ -91,7 +91,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     expect(last).toMatchObject({
       action: 'team.updated',
       actor_user_id: admin.userId,
-      details: { owner: people.ann.userId, after: owner.userId },
+      details: { owner: users.ann.userId, after: owner.userId },
     });
     expect((await admin.post(`/users/${owner.userId}/restore`)).status).toBe(200);
     expect(await rolesIn(id)).toEqual({ ann: 'OWNER' });
@@ -111,7 +111,7 @@ describe('a user who is deleted leaves every team (TEAM-25)', () => {
     const costOf = async (teams: number) => {
       const gone = await leaver();
       const members = [{ userId: gone.userId, role: 'READER' }];
-      for (let made = 0; made < teams; made += 1) await people.ann.post('/teams', { name: 'Many', members });
+      for (let made = 0; made < teams; made += 1) await users.ann.post('/teams', { name: 'Many', members });
       statements = 0;
       await admin.delete(`/users/${gone.userId}`);
       return statements;

@@ -13,7 +13,7 @@ describe('PUT /teams/:id', () => {
   let owner: Client;
   let writer: Client;
   let reader: Client;
-  let people: string[];
+  let users: string[];
 
   beforeAll(async () => {
     app = await TestApp.start();
@@ -23,7 +23,7 @@ describe('PUT /teams/:id', () => {
     owner = await app.member(admin, 'olive@example.com', 'Olive');
     writer = await app.member(admin, 'walter@example.com', 'Walter');
     reader = await app.member(admin, 'rita@example.com', 'Rita');
-    people = await addManyUsers(app, 1_000);
+    users = await addManyUsers(app, 1_000);
   });
   afterAll(() => app.close());
 
@@ -128,10 +128,10 @@ describe('PUT /teams/:id', () => {
       return [count, status, body.team?.memberCount];
     };
     await counted([]);
-    const [few] = await counted(people.slice(0, 1));
-    expect(await counted(people.slice(0, 999))).toEqual([few, 200, 1_000]);
+    const [few] = await counted(users.slice(0, 1));
+    expect(await counted(users.slice(0, 999))).toEqual([few, 200, 1_000]);
     stop();
-    expect((await counted(people))[1]).toBe(400);
+    expect((await counted(users))[1]).toBe(400);
   });
 
   it('writes down what was given, and no event (AUDIT-1, EVENT-19)', async () => {

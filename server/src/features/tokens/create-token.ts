@@ -4,7 +4,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
 import { hashCredential } from '../../base/secret.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
 import { tellOfToken } from '../../mail/owner-notices.ts';
@@ -70,9 +70,9 @@ export const createToken = endpoint({
       createdAt: nowMs,
       expiresAt: capExpiry(wantedMs, creator?.expiresAtMs ?? null),
     };
-    const person = await selectActivePerson(services.db.read, caller.userId);
-    if (!person) throw unauthorized.invalid();
-    const owner = { userId: person.id, orgId: person.orgId, fullName: person.fullName };
+    const user = await selectUserById(services.db.read, caller.userId);
+    if (!user) throw unauthorized.invalid();
+    const owner = { userId: user.id, orgId: user.orgId, fullName: user.fullName };
     const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
     const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
     await write(async (tx) => {

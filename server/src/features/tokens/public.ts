@@ -10,7 +10,7 @@ import { type CredentialHash, hashCredential, Secret } from '../../base/secret.t
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { Person } from '../../db/members/people.ts';
+import type { User } from '../../db/members/people.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { auditedRevocation, effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
@@ -164,7 +164,7 @@ export async function issueTokenFor(
   services: Pick<AllServices, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
     readonly metrics: Pick<Services['metrics'], 'countActivity'>;
   },
-  owner: Person,
+  owner: User,
   { name, lifetimeMs, origin }: { readonly name: string; readonly lifetimeMs: number; readonly origin: Origin },
 ): Promise<Secret> {
   const { config, keys, db } = services;

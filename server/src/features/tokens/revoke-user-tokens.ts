@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
-import { selectActivePerson } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { revokeReason, revokeTokensOf } from './public.ts';
@@ -26,8 +26,8 @@ export const revokeUserTokens = endpoint({
     const { orgId } = caller;
     const why = (body?.reason ?? query.reason) || 'Revoked by administrator';
     const revoked = await write(async (tx) => {
-      const person = await selectActivePerson(tx, userId);
-      if (person?.orgId !== orgId) throw new ApiError('notFound');
+      const user = await selectUserById(tx, userId);
+      if (user?.orgId !== orgId) throw new ApiError('notFound');
       return revokeTokensOf(tx, services, { owner: { userId }, orgId, by: caller, reason: why, origin });
     });
     return { revoked };

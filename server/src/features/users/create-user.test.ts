@@ -120,9 +120,9 @@ describe('POST /users', () => {
 
   it('409: the recovery mail of another goes to the address, and of one deleted since (USER-6, USER-33)', async () => {
     const email = 'recovering@example.com';
-    const person = await app.member(admin, email);
-    const token = await person.token({ scopes: ['user:write'] });
-    expect((await token.patch(`/users/${person.userId}/email`, { email: 'moved@example.com' })).status).toBe(200);
+    const user = await app.member(admin, email);
+    const token = await user.token({ scopes: ['user:write'] });
+    expect((await token.patch(`/users/${user.userId}/email`, { email: 'moved@example.com' })).status).toBe(200);
     const attempt = async (given: string) => {
       const before = [await app.events(), await app.audit()];
       const { status, body } = await admin.post('/users', { fullName: 'New', email: given });
@@ -132,7 +132,7 @@ describe('POST /users', () => {
     for (const given of [email, email.toUpperCase()]) {
       expect(await attempt(given)).toEqual([409, 'CONFLICT', apiErrors.emailTaken.text]);
     }
-    await app.deleteUser(person.userId);
+    await app.deleteUser(user.userId);
     for (const given of [email, email.toUpperCase()]) {
       expect(await attempt(given)).toEqual([409, 'CONFLICT', apiErrors.emailOfDeletedUser.text]);
     }

@@ -6,7 +6,7 @@ import { endpoint } from '../../http/endpoint.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { optionalMobile, optionalText, plainText } from '../../text/plain-text.ts';
 import { announceGivenBack, giveBackAddresses } from '../addresses/public.ts';
-import { addPerson } from './public.ts';
+import { addUser } from './public.ts';
 import { auditedUser, toUserRecord, userRecord } from './user.ts';
 import { selectHolderOfEmail } from './user-store.ts';
 
@@ -33,7 +33,7 @@ export const createUser = endpoint({
       const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
       const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new ApiError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
-      const added = await addPerson(tx, services, { ...body, orgId, syncAction: 'immediate' });
+      const added = await addUser(tx, services, { ...body, orgId, syncAction: 'immediate' });
       const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;
       await appendAudit(tx, services, { ...record, changes: changesBetween(null, auditedUser(added)) });
       return { added, givenBack };

@@ -24,7 +24,7 @@ describe('DELETE /users/:id', () => {
     return Object.assign(await app.member(admin, email), { email });
   }
   /** Creates a user who has never signed in. */
-  async function newcomer(): Promise<Json> {
+  async function newUser(): Promise<Json> {
     count += 1;
     return (await admin.post('/users', { fullName: 'New Comer', email: `new-${count}@example.com` })).body;
   }
@@ -56,7 +56,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: no one finds the user any more, and the record is 404 (USER-1, USER-2, USER-21)', async () => {
-    const { _id, email } = await newcomer();
+    const { _id, email } = await newUser();
     await remove(_id);
     const search = encodeURIComponent(email);
     const lists = ['/users', `/users?search=${search}`, '/users?limit=100', '/users/fetch/with-groups'];
@@ -67,7 +67,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: out of every group, and the others stay in theirs (USER-35, STORE-7)', async () => {
-    const { _id } = await newcomer();
+    const { _id } = await newUser();
     const others = await groupsOf(member.userId);
     const { id: standard } = await app.services.db.read
       .selectFrom('user_groups')
@@ -102,7 +102,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: the invitation link works no longer, not even once the person is restored (LINK-3, USER-43)', async () => {
-    const { _id } = await newcomer();
+    const { _id } = await newUser();
     const { link } = (await admin.post(`/users/${_id}/invite-link`)).body;
     const use = () =>
       app.with(link.split('#token=')[1]).post('/userAccount/password/reset/token', { password: 'Brand-New-Horse-8' });
@@ -152,7 +152,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: publishes one userDeleted and writes one audit row (USER-35, EVENT-7, STORE-1)', async () => {
-    const { _id, orgId, email } = await newcomer();
+    const { _id, orgId, email } = await newUser();
     await admin.patch(`/users/${_id}/email`, { email: `last-${email}` });
     const [events, audit] = [(await app.events()).length, (await app.audit()).length];
     const token = await admin.token({ scopes: ['user:delete'] });
@@ -186,7 +186,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('404: a second time, and of no one; 400: no id (USER-37, HTTP-19)', async () => {
-    const { _id } = await newcomer();
+    const { _id } = await newUser();
     await remove(_id);
     const events = await app.events();
     for (const id of [_id, unknown, (await admin.token()).tokenId]) {

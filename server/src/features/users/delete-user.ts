@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { notifyAdministrators, reviewForDeleted, reviewResponse, settleLeavers } from '../leavers/public.ts';
-import { removePerson, requirePerson } from './public.ts';
+import { removeUser, requireUser } from './public.ts';
 
 /** Rules: LEAVER-4, LEAVER-6, USER-34 to USER-38. */
 export const deleteUser = endpoint({
@@ -18,8 +18,8 @@ export const deleteUser = endpoint({
   async handle(services, { caller, write, params: { id }, origin }) {
     const { orgId } = caller;
     const review = await write(async (tx) => {
-      const user = await requirePerson(tx, orgId, id);
-      await removePerson(tx, services, { user, by: caller, origin });
+      const user = await requireUser(tx, orgId, id);
+      await removeUser(tx, services, { user, by: caller, origin });
       const changes = { isDeleted: { before: false, after: true } };
       const record = { action: 'user.deleted', orgId, actor: caller, subjectId: id, origin, changes } as const;
       await appendAudit(tx, services, record);

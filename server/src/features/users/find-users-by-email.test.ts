@@ -94,11 +94,11 @@ describe('GET /users/email/exists', () => {
 
   it('200: a deleted user is found and said to be deleted (SERVICE-5)', async () => {
     const { body } = await admin.post('/users', { fullName: 'Gone Girl', email: 'gone@example.com' });
-    const person = { _id: body._id, email: 'gone@example.com', fullName: 'Gone Girl' };
-    expect((await inQuery('gone@example.com')).body).toEqual([{ ...person, isDeleted: false }]);
+    const user = { _id: body._id, email: 'gone@example.com', fullName: 'Gone Girl' };
+    expect((await inQuery('gone@example.com')).body).toEqual([{ ...user, isDeleted: false }]);
     await app.deleteUser(body._id);
-    expect((await inQuery('gone@example.com')).body).toEqual([{ ...person, isDeleted: true }]);
-    expect((await askFor('gone@example.com')).body).toEqual([{ ...person, isDeleted: true }]);
+    expect((await inQuery('gone@example.com')).body).toEqual([{ ...user, isDeleted: true }]);
+    expect((await askFor('gone@example.com')).body).toEqual([{ ...user, isDeleted: true }]);
   });
 
   it('200: the body counts before the query (SERVICE-5)', async () => {

@@ -5,7 +5,7 @@ import { isOrganizationDeleted } from '../../db/members/organization.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse } from '../../http/schemas.ts';
 import { emailAddress, emailResponse } from '../../text/email-address.ts';
-import { selectPeopleByEmail } from './user-store.ts';
+import { selectUsersByEmail } from './user-store.ts';
 
 const email = emailAddress.optional().describe('Required, in the body or in the query; the body counts first');
 
@@ -26,8 +26,8 @@ export const findUsersByEmail = endpoint({
     if (await isOrganizationDeleted(db)) throw unauthorized.invalid();
     const wanted = body?.email ?? query.email;
     if (wanted === undefined) throw refuseInput({ field: 'body.email', message: 'is required' });
-    const people = await selectPeopleByEmail(db.read, wanted);
-    return people.map(({ id, email, fullName, isDeleted }) => ({
+    const users = await selectUsersByEmail(db.read, wanted);
+    return users.map(({ id, email, fullName, isDeleted }) => ({
       _id: id,
       email,
       fullName,

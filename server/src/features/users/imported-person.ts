@@ -5,7 +5,7 @@ import { newUserRow, type StoredUser } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
 
 /** A user of a file, valid in itself. An absent field is not in the file; `null` says that there is no value. */
-export interface ImportedPerson {
+export interface ImportedUser {
   /** Kept. Absent: the file identifies users by their addresses alone. */
   readonly id?: string | undefined;
   /** Normalized. */
@@ -31,7 +31,7 @@ export interface ImportedPerson {
 }
 
 /** Plan for importing a user. */
-export type PersonPlan =
+export type UserPlan =
   | { readonly what: 'add' }
   | {
       readonly what: 'change';
@@ -69,18 +69,16 @@ const columns = [
 ] as const satisfies readonly (readonly [Field, keyof StoredUser])[];
 
 /** Returns the changes in the file; a user who has signed in stays so. */
-function changeOf(before: StoredUser, person: ImportedPerson): UserChange | null {
-  const different = columns.filter(
-    ([field, column]) => person[field] !== undefined && person[field] !== before[column],
-  );
-  const change: UserChange = Object.fromEntries(different.map(([field]) => [field, person[field]]));
-  if (person.address !== undefined && storedAddress(person.address) !== before.address) change.address = person.address;
-  if (person.hasLoggedIn && before.has_logged_in === 0) change.hasLoggedIn = true;
+function changeOf(before: StoredUser, user: ImportedUser): UserChange | null {
+  const different = columns.filter(([field, column]) => user[field] !== undefined && user[field] !== before[column]);
+  const change: UserChange = Object.fromEntries(different.map(([field]) => [field, user[field]]));
+  if (user.address !== undefined && storedAddress(user.address) !== before.address) change.address = user.address;
+  if (user.hasLoggedIn && before.has_logged_in === 0) change.hasLoggedIn = true;
   return Object.keys(change).length === 0 ? null : change;
 }
 
 /** Returns the plan to change a user, or the error where first and last name would make too long a full name. */
-function toChange(before: StoredUser, change: UserChange, nowMs: number): PersonPlan {
+function toChange(before: StoredUser, change: UserChange, nowMs: number): UserPlan {
   try {
     const after = applyChange(before, change, { nowMs, verifies: true });
     return { what: 'change', before, after, fields: Object.keys(change) };
@@ -93,46 +91,45 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): Person
 const addressTaken = { what: 'refuse', field: 'email' } as const;
 
 /** What a file says of a user who is here; the address that was changed here stays. Rule: ADDRESS-17. */
-function planById(given: ImportedPerson, before: StoredUser, { holder, hasOwnAddress }: Present): PersonPlan {
-  const person = hasOwnAddress ? { ...given, email: before.email } : given;
+function planById(given: ImportedUser, before: StoredUser, { holder, hasOwnAddress }: Present): UserPlan {
+  const user = hasOwnAddress ? { ...given, email: before.email } : given;
   const same = { what: 'same', userId: before.id } as const;
   if (before.erased_at !== null) return { what: 'leave', reason: 'users whose data was erased here' };
   const isDeleted = before.is_deleted === 1;
-  if (isDeleted && !person.isDeleted) return { what: 'leave', reason: 'users who are deleted here' };
-  if (!isDeleted && person.isDeleted)
-    return { what: 'leave', reason: 'users who are deleted in the file, and not here' };
-  if (isDeleted || (person.updatedAt ?? 0) <= before.updated_at) return same;
-  const change = changeOf(before, person);
+  if (isDeleted && !user.isDeleted) return { what: 'leave', reason: 'users who are deleted here' };
+  if (!isDeleted && user.isDeleted) return { what: 'leave', reason: 'users who are deleted in the file, and not here' };
+  if (isDeleted || (user.updatedAt ?? 0) <= before.updated_at) return same;
+  const change = changeOf(before, user);
   if (!change) return same;
   if (change.email !== undefined && holder && holder.id !== before.id) {
     return { ...addressTaken, message: 'belongs to another user here' };
   }
-  return toChange(before, change, person.updatedAt ?? before.updated_at);
+  return toChange(before, change, user.updatedAt ?? before.updated_at);
 }
 
-function planByEmail(person: ImportedPerson, holder: StoredUser, nowMs: number): PersonPlan {
+function planByEmail(user: ImportedUser, holder: StoredUser, nowMs: number): UserPlan {
   if (holder.is_deleted === 1) return { ...addressTaken, message: 'belongs to a deleted user: restore that one' };
-  const change = changeOf(holder, person);
+  const change = changeOf(holder, user);
   return change ? toChange(holder, change, nowMs) : { what: 'same', userId: holder.id };
 }
 
 /** Returns the name of a new user. */
-function nameOf({ fullName, newFullName }: ImportedPerson): string | undefined {
+function nameOf({ fullName, newFullName }: ImportedUser): string | undefined {
   return fullName ?? newFullName;
 }
 
-function planPerson(person: ImportedPerson, present: Present): PersonPlan {
+function planUser(user: ImportedUser, present: Present): UserPlan {
   const { sameId, holder, nowMs } = present;
-  if (sameId) return planById(person, sameId, present);
-  if (holder && person.id === undefined) return planByEmail(person, holder, nowMs);
+  if (sameId) return planById(user, sameId, present);
+  if (holder && user.id === undefined) return planByEmail(user, holder, nowMs);
   if (holder) return { ...addressTaken, message: 'belongs to another user here' };
-  if (nameOf(person) === undefined) return { what: 'refuse', field: 'fullName', message: 'is missing' };
+  if (nameOf(user) === undefined) return { what: 'refuse', field: 'fullName', message: 'is missing' };
   return { what: 'add' };
 }
 
 /** Decides what is to become of people of a file, in their order. Rules: ADDRESS-17, CLI-16, CLI-17, USER-10, USER-33. */
 export function planAll(
-  people: readonly ImportedPerson[],
+  users: readonly ImportedUser[],
   here: {
     /** Users with one of their ids, deleted or not. */
     readonly present: readonly StoredUser[];
@@ -142,7 +139,7 @@ export function planAll(
     readonly ownAddresses: ReadonlySet<string>;
     readonly nowMs: number;
   },
-): readonly PersonPlan[] {
+): readonly UserPlan[] {
   const { present, having, ownAddresses, nowMs } = here;
   const byId = new Map(present.map((user) => [user.id, user]));
   const holders = new Map<string, StoredUser[]>();
@@ -150,36 +147,36 @@ export function planAll(
     const email = user.recovery_email ?? user.email;
     holders.set(email, [...(holders.get(email) ?? []), user]);
   }
-  return people.map((person) => {
-    const sameId = person.id === undefined ? undefined : byId.get(person.id);
-    const some = holders.get(person.email) ?? [];
+  return users.map((user) => {
+    const sameId = user.id === undefined ? undefined : byId.get(user.id);
+    const some = holders.get(user.email) ?? [];
     const hasOwnAddress = sameId !== undefined && (sameId.recovery_email !== null || ownAddresses.has(sameId.id));
-    const holder = some.find(({ id }) => id !== person.id) ?? some[0];
-    return planPerson(person, { sameId, holder, hasOwnAddress, nowMs });
+    const holder = some.find(({ id }) => id !== user.id) ?? some[0];
+    return planUser(user, { sameId, holder, hasOwnAddress, nowMs });
   });
 }
 
 /** Returns the row of a new user of a file. */
 export function importedUserRow(
-  person: ImportedPerson,
+  user: ImportedUser,
   made: { readonly id: string; readonly orgId: string; readonly slug: string; readonly nowMs: number },
 ): StoredUser {
   const { id, orgId, slug, nowMs } = made;
-  const { email, mobile = null, designation = null } = person;
-  const fullName = nameOf(person) ?? email;
-  const createdAt = person.createdAt ?? nowMs;
-  const updatedAt = Math.max(createdAt, person.updatedAt ?? createdAt);
-  const hasLoggedIn = person.hasLoggedIn === true && !person.isDeleted;
+  const { email, mobile = null, designation = null } = user;
+  const fullName = nameOf(user) ?? email;
+  const createdAt = user.createdAt ?? nowMs;
+  const updatedAt = Math.max(createdAt, user.updatedAt ?? createdAt);
+  const hasLoggedIn = user.hasLoggedIn === true && !user.isDeleted;
   return {
     ...newUserRow({ id, orgId, slug, email, fullName, mobile, designation }, createdAt),
-    first_name: person.firstName ?? null,
-    middle_name: person.middleName ?? null,
-    last_name: person.lastName ?? null,
-    address: storedAddress(person.address),
+    first_name: user.firstName ?? null,
+    middle_name: user.middleName ?? null,
+    last_name: user.lastName ?? null,
+    address: storedAddress(user.address),
     has_logged_in: hasLoggedIn ? 1 : 0,
     signed_in_at: hasLoggedIn ? updatedAt : null,
-    is_deleted: person.isDeleted ? 1 : 0,
-    deleted_by: person.isDeleted ? (person.deletedBy ?? null) : null,
+    is_deleted: user.isDeleted ? 1 : 0,
+    deleted_by: user.isDeleted ? (user.deletedBy ?? null) : null,
     email_verified_at: nowMs,
     updated_at: updatedAt,
   };

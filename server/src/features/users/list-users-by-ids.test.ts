@@ -27,8 +27,8 @@ describe('POST /users/by-ids', () => {
   it('200: exactly these fields, for any member (USER-20)', async () => {
     const { status, body } = await find([admin.userId]);
     const orgId = (await admin.get(`/users/${admin.userId}`)).body.orgId;
-    const person = { _id: admin.userId, fullName: 'Ada Lovelace', email: 'ada@example.com', orgId };
-    expect([status, body]).toEqual([200, [person]]);
+    const user = { _id: admin.userId, fullName: 'Ada Lovelace', email: 'ada@example.com', orgId };
+    expect([status, body]).toEqual([200, [user]]);
   });
 
   it('200: in the order of the ids, each once (USER-20)', async () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, ids } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
-import { selectPeopleByIds } from './user-store.ts';
+import { selectUserRecords } from './user-store.ts';
 
 /** Ids looked up in one turn of the event loop. */
 const atOnce = 500;
@@ -26,10 +26,10 @@ export const listUsersByIds = endpoint({
     // A body may take its time; a caller who lost the right meanwhile must not read others' data.
     await reauthorize();
     const wanted = [...new Set(userIds)];
-    const byId = new Map<string, Awaited<ReturnType<typeof selectPeopleByIds>>[number]>();
+    const byId = new Map<string, Awaited<ReturnType<typeof selectUserRecords>>[number]>();
     for (let start = 0; start < wanted.length; start += atOnce) {
-      const people = await selectPeopleByIds(db.read, caller.orgId, wanted.slice(start, start + atOnce));
-      for (const person of people) byId.set(person._id, person);
+      const users = await selectUserRecords(db.read, caller.orgId, wanted.slice(start, start + atOnce));
+      for (const user of users) byId.set(user._id, user);
       await setImmediate();
     }
     return wanted.flatMap((userId) => byId.get(userId) ?? []);

@@ -174,7 +174,7 @@ describe('GET /users, one page', () => {
 describe('GET /users, sorted and filtered', () => {
   let app: TestApp;
   let admin: Client;
-  const people = [
+  const users = [
     ['müller', 'd@example.com'],
     ['Zoe', 'c@example.com'],
     ['MÜLLER', 'b@example.com'],
@@ -192,7 +192,7 @@ describe('GET /users, sorted and filtered', () => {
   beforeAll(async () => {
     app = await TestApp.start();
     admin = await app.setUp();
-    for (const [fullName, email] of people) {
+    for (const [fullName, email] of users) {
       app.clock.advance(1_000);
       await admin.post('/users', { fullName, email });
     }
@@ -210,7 +210,7 @@ describe('GET /users, sorted and filtered', () => {
   });
 
   it('200: by address and by creation, in either order (USER-17)', async () => {
-    const created = ['ada@example.com', ...people.map(([, email]) => email)];
+    const created = ['ada@example.com', ...users.map(([, email]) => email)];
     expect(await list('sortBy=createdAt')).toEqual(created);
     expect(await list('sortBy=createdAt&sortOrder=desc')).toEqual([...created].reverse());
     expect(await list('sortBy=email')).toEqual([...created].sort());

@@ -47,8 +47,8 @@ describe('GET /users', () => {
     ['the longest name', { fullName: '👩‍🚀'.repeat(85) }],
     ['a name that looks like JSON', { fullName: '"}],[{"_id":"\\\\u0000' }],
     ['the longest of everything else', { mobile: '+123456789012345', designation: '山'.repeat(255) }],
-  ])('200: anyone who can be created can be listed: %s (USER-1, RUN-9)', async (_, person) => {
-    const wanted = { fullName: 'X', email: `${Object.values(person).join('').length}@example.com`, ...person };
+  ])('200: anyone who can be created can be listed: %s (USER-1, RUN-9)', async (_, user) => {
+    const wanted = { fullName: 'X', email: `${Object.values(user).join('').length}@example.com`, ...user };
     const created = await admin.post('/users', wanted);
     expect([created.status, created.body]).toMatchObject([201, wanted]);
     const { status, body } = await admin.get('/users');

@@ -66,13 +66,13 @@ describe('mergeMemberships (USER-19)', () => {
   it('gives the same whatever the batches are', async () => {
     const groups = fc.array(fc.oneof(fc.constant(null), fc.nat(9)), { minLength: 1, maxLength: 6 });
     await fc.assert(
-      fc.asyncProperty(fc.array(groups, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), async (people, size) => {
-        const rows = people.flatMap((of, user) => of.map((group) => membership(user, group)));
+      fc.asyncProperty(fc.array(groups, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), async (users, size) => {
+        const rows = users.flatMap((of, user) => of.map((group) => membership(user, group)));
         const starts = Array.from({ length: Math.ceil(rows.length / size) }, (_, place) => place * size);
         const rowBatches = starts.map((start) => rows.slice(start, start + size));
         const merged = await mergedOf(rowBatches);
-        expect(merged.map(({ fullName }) => fullName)).toEqual(people.map((_, user) => `User ${user}`));
-        const named = people.map((of) => of.flatMap((group) => (group === null ? [] : [`group ${group}`])));
+        expect(merged.map(({ fullName }) => fullName)).toEqual(users.map((_, user) => `User ${user}`));
+        const named = users.map((of) => of.flatMap((group) => (group === null ? [] : [`group ${group}`])));
         expect(merged.map((user) => user.groups.map(({ name }) => name))).toEqual(named);
       }),
     );

@@ -19,7 +19,7 @@ import { setPassword } from '../passwords/public.ts';
 import { endCredentials } from '../sessions/public.ts';
 import { leaveAllTeams } from '../teams/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
-import { type ImportedPerson, importedUserRow, type PersonPlan, planAll } from './imported-person.ts';
+import { type ImportedUser, importedUserRow, planAll, type UserPlan } from './imported-person.ts';
 import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
 import { insertUsers, selectAnyUsersByIds, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
 
@@ -28,7 +28,7 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
   readonly metrics: Pick<Services['metrics'], 'countActivity'>;
 };
 
-interface Newcomer {
+interface NewUser {
   readonly orgId: string;
   readonly email: string;
   readonly fullName: string;
@@ -40,24 +40,21 @@ interface Newcomer {
  * Adds a user: the row, membership of `everyone`, the event. The address must be free. Rule: USER-5.
  * @param syncAction action for consumers of the event: `none` for the first administrator
  */
-export async function addPerson(
+export async function addUser(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
-  { syncAction, ...newcomer }: Newcomer & { readonly syncAction: 'none' | 'immediate' },
+  { syncAction, ...newUser }: NewUser & { readonly syncAction: 'none' | 'immediate' },
 ): Promise<StoredUser> {
-  const { orgId } = newcomer;
-  const user = newUserRow(
-    { ...newcomer, id: services.newId(), slug: await nextSlug(tx, 'user') },
-    services.clock.now(),
-  );
-  await insertNewcomers(tx, services, { orgId, users: [user], syncAction });
+  const { orgId } = newUser;
+  const user = newUserRow({ ...newUser, id: services.newId(), slug: await nextSlug(tx, 'user') }, services.clock.now());
+  await insertNewUsers(tx, services, { orgId, users: [user], syncAction });
   return user;
 }
 
 /**
  * Inserts new users, adds them to `everyone` in as few statements as possible, and writes events for the active ones.
  */
-async function insertNewcomers(
+async function insertNewUsers(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
   wish: {
@@ -84,27 +81,27 @@ async function insertNewcomers(
 }
 
 /**
- * Adds many users at once, each as `addPerson` does; the addresses must be free.
+ * Adds many users at once, each as `addUser` does; the addresses must be free.
  * @param newcomer makes a user from the number in the slug, which is unique, and the index among them
  * @returns the ids, in order of the numbers
  */
-export async function addPeople(
+export async function addUsers(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
   wish: {
     readonly orgId: string;
     readonly count: number;
-    readonly newcomer: (number: number, place: number) => Omit<Newcomer, 'orgId'>;
+    readonly newUser: (number: number, place: number) => Omit<NewUser, 'orgId'>;
   },
 ): Promise<string[]> {
-  const { orgId, count, newcomer } = wish;
+  const { orgId, count, newUser } = wish;
   const first = await takeNumbers(tx, 'user', count);
   const nowMs = services.clock.now();
   const users = Array.from({ length: count }, (_, place) => {
     const number = first + place;
-    return newUserRow({ ...newcomer(number, place), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
+    return newUserRow({ ...newUser(number, place), orgId, id: services.newId(), slug: `user-${number}` }, nowMs);
   });
-  await insertNewcomers(tx, services, { orgId, users, syncAction: 'immediate' });
+  await insertNewUsers(tx, services, { orgId, users, syncAction: 'immediate' });
   return users.map(({ id }) => id);
 }
 
@@ -113,7 +110,7 @@ export async function addPeople(
  * `notFound` for an erased user, of whom nothing is left, and `administratorBySession` for a token that would restore
  * an administrator. Rules: AUDIT-14, LEAVER-1, USER-39, USER-40.
  */
-export async function restorePerson(
+export async function restoreDeletedUser(
   tx: Tx,
   services: Services,
   { deleted, by, origin }: { readonly deleted: StoredUser; readonly by: Principal; readonly origin: Origin },
@@ -140,7 +137,7 @@ export async function restorePerson(
  * Deletes a user, who can be restored: the user's credentials and tokens stop working. Throws
  * `administratorNotDeletable` for a member of the admin group. Rules: USER-34 to USER-36.
  */
-export async function removePerson(
+export async function removeUser(
   tx: Tx,
   services: Services,
   { user, by, origin }: { readonly user: StoredUser; readonly by: Principal; readonly origin: Origin },
@@ -156,7 +153,7 @@ export async function removePerson(
 }
 
 /** Returns an active user of an organization with all columns; throws `notFound` for any other id. */
-export async function requirePerson(read: Reader, orgId: string, id: string): Promise<StoredUser> {
+export async function requireUser(read: Reader, orgId: string, id: string): Promise<StoredUser> {
   const user = await selectUserById(read, id);
   if (user?.org_id !== orgId) throw new ApiError('notFound');
   return user;
@@ -172,7 +169,7 @@ export function findHoldersOfEmails(read: Reader, orgId: string, emails: readonl
  * consumers get the full current set. Rules: USER-27, USER-43.
  * @param by the user who makes the change; `null`: the operator
  */
-export async function changePerson(
+export async function changeUser(
   tx: Tx,
   services: WritingServices,
   change: {
@@ -197,22 +194,18 @@ export async function changePerson(
 }
 
 /** Plans the import of users, in their order; no two of them share an id or an address. Rules: CLI-16, CLI-17. */
-export async function planPeople(
+export async function planUsers(
   read: Reader,
-  {
-    orgId,
-    people,
-    nowMs,
-  }: { readonly orgId: string; readonly people: readonly ImportedPerson[]; readonly nowMs: number },
-): Promise<readonly PersonPlan[]> {
-  const ids = people.flatMap(({ id }) => id ?? []);
-  const emails = people.map(({ email }) => email);
+  { orgId, users, nowMs }: { readonly orgId: string; readonly users: readonly ImportedUser[]; readonly nowMs: number },
+): Promise<readonly UserPlan[]> {
+  const ids = users.flatMap(({ id }) => id ?? []);
+  const emails = users.map(({ email }) => email);
   const present = await selectAnyUsersByIds(read, ids);
   const ownAddresses = await selectLocalAddresses(
     read,
     present.map(({ id }) => id),
   );
-  return planAll(people, { present, ownAddresses, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
+  return planAll(users, { present, ownAddresses, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
 }
 
 /**
@@ -220,24 +213,24 @@ export async function planPeople(
  * CLI-17, CLI-19.
  * @returns the ids, in their order
  */
-export async function addImportedPeople(
+export async function addImportedUsers(
   tx: Tx,
   services: WritingServices,
   wish: {
     readonly orgId: string;
-    readonly people: readonly ImportedPerson[];
+    readonly users: readonly ImportedUser[];
     readonly origin: Origin;
     readonly syncAction: 'none' | 'immediate';
   },
 ): Promise<readonly string[]> {
-  const { orgId, people, origin, syncAction } = wish;
+  const { orgId, users, origin, syncAction } = wish;
   const nowMs = services.clock.now();
-  const first = await takeNumbers(tx, 'user', people.length);
-  const rows = people.map((person, place) => {
-    const made = { id: person.id ?? services.newId(), orgId, slug: `user-${first + place}`, nowMs };
-    return importedUserRow(person, made);
+  const first = await takeNumbers(tx, 'user', users.length);
+  const rows = users.map((user, place) => {
+    const made = { id: user.id ?? services.newId(), orgId, slug: `user-${first + place}`, nowMs };
+    return importedUserRow(user, made);
   });
-  await insertNewcomers(tx, services, { orgId, users: rows, syncAction });
+  await insertNewUsers(tx, services, { orgId, users: rows, syncAction });
   const act = { action: 'user.created', orgId, actor: null, origin, details: { imported: true } } as const;
   const records = rows.map((user) => ({
     ...act,
@@ -245,7 +238,7 @@ export async function addImportedPeople(
     changes: changesBetween(null, auditedUser(user)),
   }));
   await appendAudit(tx, services, ...records);
-  for (const [place, { passwordHash, isDeleted }] of people.entries()) {
+  for (const [place, { passwordHash, isDeleted }] of users.entries()) {
     const userId = rows[place]?.id;
     if (passwordHash && !isDeleted && userId) await setPassword(tx, { userId, passwordHash, nowMs });
   }

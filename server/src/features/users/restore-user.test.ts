@@ -45,8 +45,8 @@ describe('POST /users/:id/restore', () => {
     const token = await admin.token({ scopes: ['user:invite'] });
     const [events, audit] = [(await app.events()).length, (await app.audit()).length];
     expect((await restore(_id, token)).status).toBe(200);
-    const { body: people } = await admin.get('/users/fetch/with-groups');
-    const groups = people.find((person: Json) => person._id === _id).groups;
+    const { body: users } = await admin.get('/users/fetch/with-groups');
+    const groups = users.find((user: Json) => user._id === _id).groups;
     expect(groups).toEqual([{ name: 'everyone', type: 'everyone' }]);
     const told = (await app.events()).slice(events);
     const payload = { orgId, userId: _id, email, fullName: 'New Comer', syncAction: 'immediate' };
@@ -58,17 +58,17 @@ describe('POST /users/:id/restore', () => {
   });
 
   it('401: every session, refresh token, token and password of before stays dead (AUTH-40, K7)', async () => {
-    const person = await app.member(admin, 'returning@example.com');
+    const user = await app.member(admin, 'returning@example.com');
     const { body: pair } = await app.signInTokens('returning@example.com');
-    const parent = await person.token({ expiryDays: 'never', name: 'parent' });
+    const parent = await user.token({ expiryDays: 'never', name: 'parent' });
     const child = await parent.token({ name: 'child' });
-    const revoked = await person.token({ name: 'revoked before' });
-    await person.delete(`/personal-access-tokens/${revoked.tokenId}?reason=mine`);
+    const revoked = await user.token({ name: 'revoked before' });
+    await user.delete(`/personal-access-tokens/${revoked.tokenId}?reason=mine`);
     const bystander = await member.token();
-    await admin.delete(`/users/${person.userId}`);
-    expect((await restore(person.userId)).status).toBe(200);
+    await admin.delete(`/users/${user.userId}`);
+    expect((await restore(user.userId)).status).toBe(200);
 
-    const sessions = [person, app.with(pair.accessToken)];
+    const sessions = [user, app.with(pair.accessToken)];
     for (const session of sessions) expect(code(await session.get('/org'))).toEqual([401, 'SESSION_EXPIRED']);
     const refreshed = await app.with(pair.refreshToken).post('/userAccount/refresh/token');
     expect(code(refreshed)).toEqual([401, 'SESSION_EXPIRED']);
@@ -76,12 +76,11 @@ describe('POST /users/:id/restore', () => {
     expect((await app.signInTokens('returning@example.com')).status).toBe(401);
     for (const client of [bystander, member, admin]) expect((await client.get('/org')).status).toBe(200);
 
-    const list = (status: string) =>
-      admin.get(`/personal-access-tokens/admin?status=${status}&userId=${person.userId}`);
+    const list = (status: string) => admin.get(`/personal-access-tokens/admin?status=${status}&userId=${user.userId}`);
     const { body } = await list('revoked');
     const byRestore = { revokedBy: admin.userId, revokeReason: 'Owner was deleted', ownerDeleted: false };
     expect(body.data).toMatchObject([
-      { name: 'revoked before', revokedBy: person.userId, revokeReason: 'mine' },
+      { name: 'revoked before', revokedBy: user.userId, revokeReason: 'mine' },
       { name: 'child', ...byRestore },
       { name: 'parent', ...byRestore },
     ]);
@@ -89,19 +88,19 @@ describe('POST /users/:id/restore', () => {
   });
 
   it('200: a row for each token that this revoked, by anyone who restored, beside the one of the restoring (AUDIT-1, STORE-1)', async () => {
-    const person = await app.member(admin, 'audited@example.com');
-    const parent = await person.token({ expiryDays: 'never' });
+    const user = await app.member(admin, 'audited@example.com');
+    const parent = await user.token({ expiryDays: 'never' });
     const child = await parent.token({ expiryDays: 'never' });
-    const revoked = await person.token();
-    await person.delete(`/personal-access-tokens/${revoked.tokenId}`);
-    const expired = await person.token({ expiryDays: 30 });
-    await admin.delete(`/users/${person.userId}`);
+    const revoked = await user.token();
+    await user.delete(`/personal-access-tokens/${revoked.tokenId}`);
+    const expired = await user.token({ expiryDays: 30 });
+    await admin.delete(`/users/${user.userId}`);
     app.clock.advance(30 * 86_400_000);
     admin = await app.signIn('ada@example.com');
     member = await app.signIn('grace@example.com');
     const token = await admin.token({ scopes: ['user:invite'] });
     const before = (await app.audit()).length;
-    expect((await restore(person.userId, token)).status).toBe(200);
+    expect((await restore(user.userId, token)).status).toBe(200);
 
     const rows = (await app.audit()).slice(before);
     const by = { actor_user_id: admin.userId, actor_token_id: token.tokenId, org_id: expect.any(String) };
@@ -120,7 +119,7 @@ describe('POST /users/:id/restore', () => {
     expect((await expired.get('/org')).body.error.code).toBe('TOKEN_EXPIRED');
     expect(rows).toMatchObject([
       ...subjects.map(ofToken),
-      { action: 'user.restored', subject_id: person.userId, details: { revokedTokens: 2 }, ...by },
+      { action: 'user.restored', subject_id: user.userId, details: { revokedTokens: 2 }, ...by },
     ]);
   });
 

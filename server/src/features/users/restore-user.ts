@@ -3,7 +3,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import { restorePerson } from './public.ts';
+import { restoreDeletedUser } from './public.ts';
 import { toUserRecord, userRecord } from './user.ts';
 import { selectAnyUserById } from './user-store.ts';
 
@@ -23,7 +23,7 @@ export const restoreUser = endpoint({
       const deleted = await selectAnyUserById(tx, id);
       if (deleted?.org_id !== orgId) throw new ApiError('notFound');
       if (!deleted.is_deleted) throw new ApiError('userActive');
-      const { user, revokedTokens } = await restorePerson(tx, services, { deleted, by: caller, origin });
+      const { user, revokedTokens } = await restoreDeletedUser(tx, services, { deleted, by: caller, origin });
       const changes = { isDeleted: { before: true, after: false } };
       const record = { action: 'user.restored', orgId, actor: caller, subjectId: id, origin, changes } as const;
       await appendAudit(tx, services, { ...record, details: { revokedTokens } });

@@ -13,7 +13,7 @@ import {
   requireProof,
   sendConfirmation,
 } from '../addresses/public.ts';
-import { changePerson } from './public.ts';
+import { changeUser } from './public.ts';
 import { recordFor, toUserRecord } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
 import { selectHolderOfEmail, selectUserById } from './user-store.ts';
@@ -50,7 +50,7 @@ export async function edit(services: Services, { caller, write, params: { id }, 
     const givenBack = isMoving && verifies ? await giveBackAddresses(tx, services, move) : [];
     const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
     if (holder) throw new ApiError('emailTaken');
-    await changePerson(tx, services, { before, after, by: caller, origin, details: { fields: Object.keys(change) } });
+    await changeUser(tx, services, { before, after, by: caller, origin, details: { fields: Object.keys(change) } });
     const issuing = { userId: id, by: caller, isProved: proof !== null };
     const confirmation = isMoving && canMail ? await issueConfirmation(tx, services, issuing) : null;
     return { before, after, givenBack, confirmation };

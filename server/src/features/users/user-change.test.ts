@@ -6,8 +6,8 @@ import { applyChange, fieldBodies, type UserChange, wholeBody } from './user-cha
 
 const createdMs = 1_000;
 const nowMs = 2_000;
-const person = { id: 'a'.repeat(24), orgId: 'b'.repeat(24), slug: 'user-1007', email: 'ada@example.com' };
-const plain = newUserRow({ ...person, fullName: 'Ada Lovelace' }, createdMs);
+const account = { id: 'a'.repeat(24), orgId: 'b'.repeat(24), slug: 'user-1007', email: 'ada@example.com' };
+const plain = newUserRow({ ...account, fullName: 'Ada Lovelace' }, createdMs);
 
 /** A user with these first and last names, whose full name is made of them unless another is named. */
 function named(first: string | null, last: string | null, full?: string): StoredUser {
@@ -232,7 +232,7 @@ describe('an address after a change (ADDRESS-2, ADDRESS-3)', () => {
 });
 
 describe('what consumers are told of a change (EVENT-6)', () => {
-  const ids = { orgId: person.orgId, userId: person.id };
+  const ids = { orgId: account.orgId, userId: account.id };
 
   it('leaves out what is not set', () => {
     expect(Object.entries(updatedPayload(plain))).toEqual(

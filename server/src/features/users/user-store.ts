@@ -102,7 +102,7 @@ export function selectUserPage(
 }
 
 /** The active users among some ids, in no order. */
-export function selectPeopleByIds(read: Reader, orgId: string, ids: readonly string[]) {
+export function selectUserRecords(read: Reader, orgId: string, ids: readonly string[]) {
   return read
     .selectFrom('users')
     .where('id', 'in', ids)
@@ -113,7 +113,7 @@ export function selectPeopleByIds(read: Reader, orgId: string, ids: readonly str
 }
 
 /** Whoever has this address verified in the organization of this system, deleted or not. Rule: ADDRESS-15. */
-export function selectPeopleByEmail(read: Reader, email: string) {
+export function selectUsersByEmail(read: Reader, email: string) {
   return (
     read
       .selectFrom('users')

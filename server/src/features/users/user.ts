@@ -132,7 +132,7 @@ export function restoredUser(user: StoredUser, nowMs: number): StoredUser {
 }
 
 /** Fields of a new user. */
-interface NewPerson {
+interface NewUserFields {
   readonly id: string;
   readonly orgId: string;
   readonly slug: string;
@@ -143,19 +143,19 @@ interface NewPerson {
 }
 
 /** The row of a new user, who has never signed in. */
-export function newUserRow(person: NewPerson, nowMs: number): StoredUser {
+export function newUserRow(user: NewUserFields, nowMs: number): StoredUser {
   return {
-    id: person.id,
-    org_id: person.orgId,
-    slug: person.slug,
-    email: person.email,
-    full_name: person.fullName,
-    name_key: foldCase(person.fullName),
+    id: user.id,
+    org_id: user.orgId,
+    slug: user.slug,
+    email: user.email,
+    full_name: user.fullName,
+    name_key: foldCase(user.fullName),
     first_name: null,
     middle_name: null,
     last_name: null,
-    mobile: person.mobile ?? null,
-    designation: person.designation ?? null,
+    mobile: user.mobile ?? null,
+    designation: user.designation ?? null,
     address: null,
     recovery_email: null,
     email_verified_at: nowMs,

@@ -46,7 +46,7 @@ function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | unde
   }));
 }
 
-const people = {
+const users = {
   member: 'Any member',
   admin: 'Administrators',
   adminOrSelf: 'Administrators, and the user in question',
@@ -65,7 +65,7 @@ function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth
       'x-required-scope': policy.scope,
     };
   }
-  const who = people[policy.who];
+  const who = users[policy.who];
   if ('orService' in policy && policy.orService !== undefined) {
     return {
       security: [{ bearer: [] }, { service: [] }],

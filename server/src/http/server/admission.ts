@@ -30,7 +30,7 @@ export function countBadCredential(limits: Limits, error: unknown, network: stri
 /** Functions that authenticate the sender of a request. */
 export interface Authenticators {
   /** Users, by a session or a personal access token. */
-  readonly person: Authenticate;
+  readonly user: Authenticate;
   /** Services, by a scoped token. */
   readonly service: AuthenticateService;
 }
@@ -46,7 +46,7 @@ export type Prove = (
 /** Returns a user or, where the credential is no user's, a service. Rule: EVENT-15. */
 async function proveEither(prove: Authenticators, authorization: string | undefined) {
   try {
-    return await prove.person(authorization);
+    return await prove.user(authorization);
   } catch (error) {
     if (!(error instanceof ApiError && error.errorName === 'tokenInvalid')) throw error;
     return prove.service(authorization);
@@ -57,8 +57,8 @@ async function proveEither(prove: Authenticators, authorization: string | undefi
 export function prover(policy: Policy, prove: Authenticators): Prove {
   if (policy.who === 'anyone' || policy.who === 'holder') return async () => null;
   const isEither = 'orService' in policy && policy.orService !== undefined;
-  const person = isEither ? (header: string | undefined) => proveEither(prove, header) : prove.person;
-  const known = policy.who === 'service' ? prove.service : person;
+  const user = isEither ? (header: string | undefined) => proveEither(prove, header) : prove.user;
+  const known = policy.who === 'service' ? prove.service : user;
   return async ({ headers, params }) => {
     const caller = await known(headers.authorization);
     admit(policy, caller, params);

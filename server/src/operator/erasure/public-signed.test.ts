@@ -8,7 +8,7 @@ import { type AuditHead, verifyAudit } from '../../audit-log/verify-audit.ts';
 import { selectRemainingUsers } from '../../db/members/erasure-traces.ts';
 import { encryptionKeyFile, encryptionWith, makeEncryptionKey, readEncryptionKey } from '../../keys/encryption.ts';
 import { encryptAnew } from '../../keys/rotate-encryption.ts';
-import { erasePerson, findUnsignedErasures, signErasures } from './public.ts';
+import { eraseUser, findUnsignedErasures, signErasures } from './public.ts';
 
 const origin = { requestId: 'operator', network: 'local' };
 const blank = "UPDATE audit_log SET network = '', details = '{}', changes = '{}', salt = NULL";
@@ -44,7 +44,7 @@ describe('the signature of an erasure (AUDIT-20)', () => {
   describe('that the operator ran', () => {
     let sequence: number;
     beforeAll(async () => {
-      const done = await erasePerson(app.services, { userId: erasedId, origin });
+      const done = await eraseUser(app.services, { userId: erasedId, origin });
       if (typeof done === 'string') throw new Error(done);
       const erasure = last();
       sequence = erasure.sequence;

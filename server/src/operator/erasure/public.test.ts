@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { secondConnection, storedRows } from '../../../test/support/second-connection.ts';
 import { type Client, type Json, password, TestApp } from '../../../test/support/test-app.ts';
 import { verifyAudit } from '../../audit-log/verify-audit.ts';
-import { erasePerson, findErasable } from './public.ts';
+import { eraseUser, findErasable } from './public.ts';
 
 const origin = { requestId: 'operator', network: 'local' };
 const email = 'grace-4711@example.com';
@@ -35,7 +35,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     await app.services.background.close();
   });
   afterAll(() => app.close());
-  const erase = (userId: string) => erasePerson(app.services, { userId, origin });
+  const erase = (userId: string) => eraseUser(app.services, { userId, origin });
   const verdict = () => verifyAudit(app.services.db, { expected: noted });
   const stored = () => JSON.stringify(storedRows(app));
 

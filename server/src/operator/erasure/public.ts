@@ -55,7 +55,7 @@ export async function findErasable(
  * Erases the data of a deleted person, for good: what is left is an id. The audit log stays verifiable, events keep their
  * types and ids, and the person can't be restored any more. The record of it is signed. Rules: AUDIT-14, AUDIT-20.
  */
-export function erasePerson(
+export function eraseUser(
   services: OperatorServices,
   { userId, origin }: { readonly userId: string; readonly origin: Origin },
 ): Promise<Erasure | ErasureError> {

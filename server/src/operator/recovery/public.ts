@@ -4,7 +4,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { type Person, selectActivePersonByEmail } from '../../db/members/people.ts';
+import { selectUserByEmail, type User } from '../../db/members/people.ts';
 import { findFirstAdministrator, isInDefaultGroup } from '../../features/groups/public.ts';
 import { issueLinks } from '../../features/links/public.ts';
 import { resetSignInSteps, signsInBy } from '../../features/sign-in/public.ts';
@@ -26,11 +26,11 @@ export interface Recovery {
   readonly expiresAt: string | null;
 }
 
-async function findAdministrator(tx: Tx, orgId: string, email: string | null): Promise<Person | undefined> {
+async function findAdministrator(tx: Tx, orgId: string, email: string | null): Promise<User | undefined> {
   if (email === null) return findFirstAdministrator(tx, orgId);
-  const person = await selectActivePersonByEmail(tx, orgId, email);
-  if (!person) return undefined;
-  return (await isInDefaultGroup(tx, { orgId, userId: person.id, type: 'admin' })) ? person : undefined;
+  const user = await selectUserByEmail(tx, orgId, email);
+  if (!user) return undefined;
+  return (await isInDefaultGroup(tx, { orgId, userId: user.id, type: 'admin' })) ? user : undefined;
 }
 
 /**
@@ -51,18 +51,18 @@ export function recoverAdministrator(
     const organization = await selectActiveOrganization(tx);
     if (!organization) return 'noOrganization';
     const { id: orgId } = organization;
-    const person = await findAdministrator(tx, orgId, email);
-    if (!person) return 'noSuchAdministrator';
+    const user = await findAdministrator(tx, orgId, email);
+    if (!user) return 'noSuchAdministrator';
     if (!resetSignIn && !(await signsInBy(tx, orgId, 'password'))) return 'passwordsOff';
     const steps = resetSignIn ? await resetSignInSteps(tx, orgId, services.clock.now()) : null;
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'shown' } as const;
-    const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: person.id }] });
+    const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: user.id }] });
     if (!link) throw new Error('no link was created');
-    const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: person.id, origin } as const;
+    const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: user.id, origin } as const;
     const changes = changesBetween({ steps: steps?.before }, { steps: steps?.after });
     await appendAudit(tx, services, { ...record, details: { resetSignIn }, changes });
     const { address, expiresAtMs } = link;
     const expiresAt = expiresAtMs === null ? null : toTimestamp(expiresAtMs);
-    return { email: person.email, link: address.expose(), expiresAt };
+    return { email: user.email, link: address.expose(), expiresAt };
   });
 }

@@ -49,7 +49,7 @@ const isFree = sql`NOT EXISTS (SELECT 1 FROM main.users o
  * Deletes or erases users again who were since the back-up, and keeps addresses that changed since: recovery mail goes
  * there.
  */
-export function updatePeople(tx: Tx): Promise<void> {
+export function updateUsers(tx: Tx): Promise<void> {
   return runAll(tx, [
     sql`DELETE FROM main.pictures WHERE owner_id IN ${erased}`,
     sql`CREATE TEMP TABLE erased_here AS SELECT id FROM main.users WHERE id IN ${erased}`,

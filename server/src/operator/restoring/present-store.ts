@@ -105,7 +105,7 @@ export async function selectIsAlike(tx: Tx, tables: readonly string[]): Promise<
 }
 
 /** A user of whom consumers know other data than the restored store has. */
-export interface PublishedPerson {
+export interface PublishedUser {
   readonly userId: string;
   readonly orgId: string;
   readonly email: string;
@@ -128,14 +128,13 @@ const published = (alias: 'm' | 'p') => {
  * changed.
  */
 export async function selectDifferences(tx: Tx) {
-  const gone = await sql<PublishedPerson>`SELECT ${published('p')} FROM present.users p
+  const gone = await sql<PublishedUser>`SELECT ${published('p')} FROM present.users p
     LEFT JOIN main.users m ON m.id = p.id AND m.is_deleted = 0
     WHERE p.is_deleted = 0 AND m.id IS NULL ORDER BY p.id`.execute(tx);
-  const back = await sql<PublishedPerson>`SELECT ${published('m')} FROM main.users m
+  const back = await sql<PublishedUser>`SELECT ${published('m')} FROM main.users m
     LEFT JOIN present.users p ON p.id = m.id AND p.is_deleted = 0
     WHERE m.is_deleted = 0 AND p.id IS NULL ORDER BY m.id`.execute(tx);
-  const other =
-    await sql<PublishedPerson>`SELECT ${published('m')} FROM main.users m JOIN present.users p ON p.id = m.id
+  const other = await sql<PublishedUser>`SELECT ${published('m')} FROM main.users m JOIN present.users p ON p.id = m.id
     WHERE m.is_deleted = 0 AND p.is_deleted = 0 AND (m.email <> p.email OR m.full_name <> p.full_name
       OR m.first_name IS NOT p.first_name OR m.middle_name IS NOT p.middle_name
       OR m.last_name IS NOT p.last_name OR m.designation IS NOT p.designation) ORDER BY m.id`.execute(tx);
@@ -152,8 +151,8 @@ export async function selectRenamed(tx: Tx): Promise<{ orgId: string; registered
 
 /** Returns the number of active administrators of the restored store; `null` where it has no active organization. */
 export async function selectAdministrators(tx: Tx): Promise<number | null> {
-  const { rows } = await sql<{ organizations: number; people: number }>`SELECT
+  const { rows } = await sql<{ organizations: number; users: number }>`SELECT
     (SELECT count(*) FROM main.organizations WHERE is_deleted = 0) AS organizations,
     (SELECT count(*) FROM main.users WHERE is_deleted = 0 AND id IN (${administrators('main')})) AS people`.execute(tx);
-  return rows[0]?.organizations === 1 ? rows[0].people : null;
+  return rows[0]?.organizations === 1 ? rows[0].users : null;
 }

@@ -15,15 +15,15 @@ import {
   selectOrganizationId,
   updateEventCounter,
   updateMemberships,
-  updatePeople,
   updateServicesEnded,
   updateSignIns,
   updateTokens,
+  updateUsers,
 } from './carry-over-store.ts';
 import {
   type CarriedOver,
   type LeftBehind,
-  type PublishedPerson,
+  type PublishedUser,
   selectAdministrators,
   selectCarriedOver,
   selectDifferences,
@@ -59,7 +59,7 @@ function orgRenamed({ orgId, registeredName }: { orgId: string; registeredName: 
   return { eventType: 'orgUpdated', payload: { orgId, ...name } };
 }
 
-function userUpdated({ orgId, userId, email, fullName, ...rest }: PublishedPerson): DomainEvent {
+function userUpdated({ orgId, userId, email, fullName, ...rest }: PublishedUser): DomainEvent {
   const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
   return { eventType: 'userUpdated', payload: { orgId, userId, email, fullName, ...set } };
 }
@@ -110,7 +110,7 @@ export async function carryOver(tx: Tx, services: WritingServices, schema: numbe
   if (fault) return fault;
   const ended = await selectCarriedOver(tx);
   const leftBehind = await selectLeftBehind(tx);
-  await updatePeople(tx);
+  await updateUsers(tx);
   await updateMemberships(tx);
   if ((await selectAdministrators(tx)) === 0) return 'noAdministrator';
   await updateSignIns(tx);
