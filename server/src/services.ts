@@ -4,7 +4,7 @@ import type { LastUsed } from './access/last-used.ts';
 import type { PasswordHasher } from './access/passwords.ts';
 import type { AuditRecord } from './audit-log/audit-log.ts';
 import type { RejectionCounter } from './audit-log/counted-refusals.ts';
-import type { Background } from './base/background.ts';
+import type { AfterResponse } from './base/background.ts';
 import type { Clock } from './base/clock.ts';
 import type { NewId } from './base/ids.ts';
 import type { Config } from './config/config.ts';
@@ -55,7 +55,7 @@ export interface Services {
   readonly relays: Relays;
   readonly webhooks: WebhookSender;
   readonly mcp: McpService;
-  readonly background: Background;
+  readonly afterResponse: AfterResponse;
   readonly rejectionCounter: RejectionCounter;
   readonly pictures: PictureCompressor;
   readonly limits: Limits & SignInLimits;

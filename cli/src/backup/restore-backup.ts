@@ -5,7 +5,7 @@ import { systemClock } from '../../../server/src/base/clock.ts';
 import { idGenerator } from '../../../server/src/base/ids.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import { type BackupFacts, type UnpackedBackup, unpackBackup } from '../../../server/src/db/files/backup-file.ts';
-import { writeBeside } from '../../../server/src/db/files/beside.ts';
+import { withAttachedStore } from '../../../server/src/db/files/beside.ts';
 import { holdDataDir, prepareDataDir, storeFile } from '../../../server/src/db/files/data-dir.ts';
 import type { Progress } from '../../../server/src/db/files/store-copy.ts';
 import { migrate, schemaVersion } from '../../../server/src/db/schema/migrate.ts';
@@ -76,7 +76,7 @@ interface Parts {
 
 /** Prepares the store of the back-up for its new place, in one transaction. */
 function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreWish) {
-  return writeBeside(join(staging, storeFile), journal, async (tx) => {
+  return withAttachedStore(join(staging, storeFile), journal, async (tx) => {
     const carried = journal === null ? null : await carryOver(tx, services, facts.schema);
     if (typeof carried === 'string') throw refuseCarrying(carried);
     if (carried === null) await goOnAlone(tx);

@@ -1,4 +1,4 @@
-import { type KeptRecord, openScratch } from '../../../server/src/db/files/scratch.ts';
+import { openSpool, type SpooledRecord } from '../../../server/src/db/files/scratch.ts';
 import type { addImportedGroup } from '../../../server/src/features/groups/public.ts';
 import type { createImportedOrganization } from '../../../server/src/features/org/public.ts';
 import type { planUsers } from '../../../server/src/features/users/public.ts';
@@ -49,7 +49,7 @@ const isImported = (kind: Kind): kind is Imported => (imported as readonly strin
 
 /** The records of one file between reading and writing: on disk, so that there may be millions. */
 export class Staging {
-  readonly #scratch = openScratch();
+  readonly #spool = openSpool();
   readonly report: Report;
 
   constructor(report: Report) {
@@ -59,7 +59,7 @@ export class Staging {
   /** Keeps a record; one that has id or key of another is a problem. */
   put<K extends Kind>(kind: K, record: Omit<Staged<K>, 'number'> & { readonly key: string | null }): void {
     const { place, id, key, content } = record;
-    const earlier = this.#scratch.add({ kind, place, id, key, content: JSON.stringify(content) });
+    const earlier = this.#spool.add({ kind, place, id, key, content: JSON.stringify(content) });
     if (earlier === null) return;
     this.refuse(kind, {
       place,
@@ -76,22 +76,22 @@ export class Staging {
 
   /** Reports a problem of a staged record, and drops it. */
   reject(kind: Kind, { number, place }: Staged<Kind>, problem: Omit<Problem, 'place'>): void {
-    this.#scratch.drop(number);
+    this.#spool.drop(number);
     this.refuse(kind, { place, ...problem });
   }
 
   drop({ number }: Staged<Kind>): void {
-    this.#scratch.drop(number);
+    this.#spool.drop(number);
   }
 
   count(kind: Kind): number {
-    return this.#scratch.count(kind);
+    return this.#spool.count(kind);
   }
 
   /** The records of a kind in the order of the file, in batches, none of them empty. */
   *rows<K extends Kind>(kind: K, size: number): Generator<readonly Staged<K>[]> {
     for (let last = 0; ; ) {
-      const found = this.#scratch.after(kind, last, size);
+      const found = this.#spool.after(kind, last, size);
       last = found.at(-1)?.number ?? 0;
       if (found.length === 0) return;
       yield found.map((record) => this.#toStaged<K>(record));
@@ -100,14 +100,14 @@ export class Staging {
 
   /** Returns the records of a kind that have one of some ids. */
   withIds<K extends Kind>(kind: K, ids: readonly string[]): readonly Staged<K>[] {
-    return this.#scratch.withIds(kind, ids).map((record) => this.#toStaged<K>(record));
+    return this.#spool.withIds(kind, ids).map((record) => this.#toStaged<K>(record));
   }
 
   close(): void {
-    this.#scratch.close();
+    this.#spool.close();
   }
 
-  #toStaged<K extends Kind>(record: KeptRecord): Staged<K> {
+  #toStaged<K extends Kind>(record: SpooledRecord): Staged<K> {
     const { number, place, id } = record;
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `put` kept under this very kind
     return { number, place, id, content: JSON.parse(record.content) as Contents[K] };

@@ -4,7 +4,7 @@ import type { Secret } from '../../../server/src/base/secret.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database, Tx } from '../../../server/src/db/database.ts';
 import { requireStore } from '../../../server/src/db/files/data-dir.ts';
-import { copyTable, digestTable, type TableDigest } from '../../../server/src/db/move/move-rows.ts';
+import { checksumOfTable, copyTable, type TableChecksum } from '../../../server/src/db/move/move-rows.ts';
 import {
   addressWords,
   analyzeTables,
@@ -76,9 +76,9 @@ async function resume(target: Database, mark: MovedMark): Promise<Moved> {
   return { mark, isResumed: true };
 }
 
-function requireSame({ name }: MovedTable, here: TableDigest, there: TableDigest): void {
+function requireSame({ name }: MovedTable, here: TableChecksum, there: TableChecksum): void {
   if (here.rows === there.rows && here.digest === there.digest) return;
-  const told = ({ rows, digest }: TableDigest) => `${rows} rows, digest ${digest}`;
+  const told = ({ rows, digest }: TableChecksum) => `${rows} rows, digest ${digest}`;
   throw new CommandError(
     'failed',
     `The table ${name} is not the same in the database: here ${told(here)}; there ${told(there)}. Nothing was moved`,
@@ -93,10 +93,10 @@ async function copyTables({ wish, target }: Move, source: Tx, tables: readonly M
     done += rows;
     wish.progress(done, total);
   };
-  const copied: { readonly table: MovedTable; readonly read: TableDigest }[] = [];
+  const copied: { readonly table: MovedTable; readonly read: TableChecksum }[] = [];
   for (const table of tables) copied.push({ table, read: await copyTable({ source, target, advance }, table) });
   await analyzeTables(target, tables);
-  for (const { table, read } of copied) requireSame(table, read, await digestTable(target.read, table, advance));
+  for (const { table, read } of copied) requireSame(table, read, await checksumOfTable(target.read, table, advance));
   return copied.map(({ table, read }) => ({ table: table.name, ...read }));
 }
 

@@ -1,4 +1,4 @@
-import type { Background } from '../base/background.ts';
+import type { AfterResponse } from '../base/background.ts';
 import { minute, toTimestamp } from '../base/clock.ts';
 import type { Database } from '../db/database.ts';
 import { type AuditParts, appendAudit } from './audit-log.ts';
@@ -9,7 +9,7 @@ const severalNetworks = 'several';
 
 interface Parts extends AuditParts {
   readonly db: Database;
-  readonly background: Background;
+  readonly afterResponse: AfterResponse;
 }
 
 interface Refusals {
@@ -64,14 +64,14 @@ export function rejectionCounter(services: () => Parts): RejectionCounter {
   return {
     write,
     add({ orgId, network, requestId }) {
-      const { clock, background } = services();
+      const { clock, afterResponse } = services();
       const name = counted.has(network) || counted.size < networksMax ? network : severalNetworks;
       const fresh = { orgId, network: name, requestId, count: 0, sinceMs: clock.now() };
       const known = counted.get(name) ?? fresh;
       counted.set(name, { ...known, count: known.count + 1 });
       timer ??= setTimeout(() => {
         timer = null;
-        background.run('record of counted rejected sign-ins', write);
+        afterResponse.run('record of counted rejected sign-ins', write);
       }, minute).unref();
     },
   };

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Json } from '../../test/support/test-app.ts';
-import { type Background, background } from './background.ts';
+import { type AfterResponse, afterResponse } from './background.ts';
 
 /** Work that ends on request. */
 class Held {
@@ -26,10 +26,10 @@ class Held {
 
 describe('what is done behind requests', () => {
   let lines: Json[];
-  let behind: Background;
+  let behind: AfterResponse;
   beforeEach(() => {
     lines = [];
-    behind = background(pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) }));
+    behind = afterResponse(pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) }));
   });
   afterEach(() => vi.useRealTimers());
 

@@ -10,7 +10,7 @@ const waitingMax = 1_000;
 const closeMsUsual = 5 * second;
 
 /** Work that runs after the response: no request waits for it, and response times reveal nothing about it. */
-export interface Background {
+export interface AfterResponse {
   /**
    * Runs work soon, and not before the responses of this turn are sent. A failure is logged once; so is work that is
    * rejected because too much is waiting.
@@ -30,7 +30,7 @@ async function responsesSent(): Promise<void> {
 }
 
 /** Makes the background of this process. */
-export function background(log: Logger): Background {
+export function afterResponse(log: Logger): AfterResponse {
   const limit = pLimit(concurrent);
   const underWay = new Set<Promise<void>>();
 

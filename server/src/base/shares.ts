@@ -1,23 +1,23 @@
 import type { Scope } from './scope.ts';
 
-const allHeld = new Map<string, number>();
+const allCounts = new Map<string, number>();
 
 function countAll(what: string, amount: number): void {
-  allHeld.set(what, (allHeld.get(what) ?? 0) + amount);
+  allCounts.set(what, (allCounts.get(what) ?? 0) + amount);
 }
 
 /** Returns the amounts that this process has in use, by kind; a kind that was never used is absent. */
-export function heldNow(): ReadonlyMap<string, number> {
-  return allHeld;
+export function currentCounts(): ReadonlyMap<string, number> {
+  return allCounts;
 }
 
 /** Counter of a resource in use, by key and in total. A key with nothing in use is forgotten. */
-export class Shares {
+export class KeyedCounter {
   readonly #what: string;
   readonly #byHolder = new Map<string, number>();
   #all = 0;
 
-  /** @param what the name by which `heldNow` counts it */
+  /** @param what the name by which `currentCounts` counts it */
   constructor(what: string) {
     this.#what = what;
   }

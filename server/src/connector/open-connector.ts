@@ -3,7 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { type Clock, second } from '../base/clock.ts';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { Scope } from '../base/scope.ts';
-import { Shares } from '../base/shares.ts';
+import { KeyedCounter } from '../base/shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorRequest, ConnectorResponse } from './connector.ts';
@@ -129,7 +129,7 @@ export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: Connect
   const basePath = pathname.replace(/\/+$/, '');
   const pool = new LastingPool(() => openPool(origin, timeoutMs));
   const breaker = circuitBreaker(clock);
-  const senders = new Shares('connector exchanges');
+  const senders = new KeyedCounter('connector exchanges');
 
   async function exchange(request: ConnectorRequest): Promise<ConnectorResponse> {
     const options = optionsFor(basePath, request);

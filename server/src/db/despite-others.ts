@@ -12,7 +12,7 @@ function isConflict(error: unknown): boolean {
  * growing pauses.
  * @param triesMax the number of attempts; then the last error is thrown
  */
-export async function despiteOthers<T>(triesMax: number, work: () => Promise<T>): Promise<T> {
+export async function retryOnConflict<T>(triesMax: number, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await work();

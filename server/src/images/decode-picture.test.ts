@@ -45,8 +45,8 @@ const names = new Map([
 
 /** Red and green over blue and white, twice as wide as high. */
 function quarters(): Sharp {
-  const part = (background: string, left: number, top: number) => ({
-    input: { create: { width: 16, height: 8, channels: 3 as const, background } },
+  const part = (afterResponse: string, left: number, top: number) => ({
+    input: { create: { width: 16, height: 8, channels: 3 as const, background: afterResponse } },
     left,
     top,
   });

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import sharp from 'sharp';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { inScope } from '../base/scope.ts';
-import { Shares } from '../base/shares.ts';
+import { KeyedCounter } from '../base/shares.ts';
 import { decodePicture } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
 import { isPng, type PictureHeader, readPictureHeader } from './picture-header.ts';
@@ -43,7 +43,7 @@ export function pictureCompressor(): PictureCompressor {
   const limit = pLimit(concurrent);
   // Two of those that take hundreds of megabytes never meet.
   const heavyLimit = pLimit(1);
-  const senders = new Shares('pictures');
+  const senders = new KeyedCounter('pictures');
 
   async function convert(upload: Buffer, header: PictureHeader): Promise<Buffer> {
     return encodePicture(await decodePicture(upload, header));

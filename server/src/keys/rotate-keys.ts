@@ -22,7 +22,7 @@ interface Parts {
 }
 
 /** Storage of the keys that a rotation changes. */
-interface KeyHome {
+interface KeyStorage {
   readonly name: string;
   /** `null` where there are none. */
   read(tx: Tx): Promise<string | null>;
@@ -30,7 +30,7 @@ interface KeyHome {
 }
 
 /** The keys in a data directory. */
-export function keysInFile(dataDir: string): KeyHome {
+export function keysInFile(dataDir: string): KeyStorage {
   const file = join(dataDir, signingKeyFile);
   return {
     name: `The key file ${file}`,
@@ -40,7 +40,7 @@ export function keysInFile(dataDir: string): KeyHome {
 }
 
 /** The keys in a store that several nodes share. */
-export function keysInStore(encryption: Encryption): KeyHome {
+export function keysInStore(encryption: Encryption): KeyStorage {
   return {
     name: 'The signing keys in the store',
     read: async (tx) => {
@@ -70,7 +70,11 @@ export interface Rotation {
  * keys. Rule: AUTH-59.
  * @returns the outcome; `underway`: the key of the last rotation does not even sign yet
  */
-export async function rotateSigningKeys(parts: Parts, home: KeyHome, origin: Origin): Promise<Rotation | 'underway'> {
+export async function rotateSigningKeys(
+  parts: Parts,
+  home: KeyStorage,
+  origin: Origin,
+): Promise<Rotation | 'underway'> {
   const made = await makeKey();
   return parts.db.transaction(async (tx) => {
     const content = await home.read(tx);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
 import { minute } from '../base/clock.ts';
 import type { Database } from '../db/database.ts';
-import { despiteOthers } from '../db/despite-others.ts';
+import { retryOnConflict } from '../db/despite-others.ts';
 import { StoreBusyError } from '../db/failures.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey, withAct } from './limit-counts.ts';
 import {
@@ -84,7 +84,7 @@ export function countsInStore(db: Database, allowanceOf: (what: string) => numbe
             return failures ? [toCount(name, failures)] : [];
           });
         });
-      await changes(() => despiteOthers(triesMax, changeOnce));
+      await changes(() => retryOnConflict(triesMax, changeOnce));
     },
     forgetAccount: (account) => deleteCountsBeginningWith(db, prefixOf(account)),
   };

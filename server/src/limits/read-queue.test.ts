@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../base/errors.ts';
-import { heldNow } from '../base/shares.ts';
+import { currentCounts } from '../base/shares.ts';
 import { readQueue } from './read-queue.ts';
 
 describe('reads that cost (HTTP-38)', () => {
@@ -35,7 +35,7 @@ describe('reads that cost (HTTP-38)', () => {
     const reasons: unknown[] = tried.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
     expect(reasons.every((reason) => reason instanceof ApiError && reason.status === 429)).toBe(true);
     await run('ada', async () => {});
-    expect(heldNow().get('reads') ?? 0).toBe(0);
+    expect(currentCounts().get('reads') ?? 0).toBe(0);
   });
 
   it('give their place back when they fail', async () => {
@@ -44,6 +44,6 @@ describe('reads that cost (HTTP-38)', () => {
       await expect(run('ada', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     }
     expect(await Promise.all(Array.from({ length: 40 }, (_, place) => run('ada', async () => place)))).toHaveLength(40);
-    expect(heldNow().get('reads') ?? 0).toBe(0);
+    expect(currentCounts().get('reads') ?? 0).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
 import { inScope } from '../base/scope.ts';
-import { Shares } from '../base/shares.ts';
+import { KeyedCounter } from '../base/shares.ts';
 
 /** A store that is elsewhere is waited for by so many at once. */
 const atOnceMax = 4;
@@ -22,7 +22,7 @@ export interface ReadQueue {
 
 /** Makes the queue of a process. Rule: HTTP-38. */
 export function readQueue(): ReadQueue {
-  const counted = new Shares('reads');
+  const counted = new KeyedCounter('reads');
   /** Those that wait, by holder; whose turn is next comes first. */
   const waiting = new Map<string, (() => void)[]>();
   let running = 0;

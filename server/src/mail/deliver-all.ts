@@ -10,7 +10,7 @@ const unreachableMax = 4;
 /**
  * Decides when to stop trying a server: after several mails in a row found it unreachable, with no response in between.
  */
-class Patience {
+class Deadline {
   #inRow = 0;
   #last: MailError | null = null;
 
@@ -40,7 +40,7 @@ export async function deliverAll(
   mails: readonly Mail[],
   { msMax }: { readonly msMax: number },
 ): Promise<readonly (MailError | null)[]> {
-  const patience = new Patience();
+  const patience = new Deadline();
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), msMax);
 

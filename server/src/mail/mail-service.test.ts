@@ -2,7 +2,7 @@ import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MailServer } from '../../test/support/mail-server.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { type Background, background } from '../base/background.ts';
+import { type AfterResponse, afterResponse } from '../base/background.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { type MailService, openMailService } from './mail-service.ts';
 import type { Mailer } from './mailer.ts';
@@ -15,7 +15,7 @@ let second: MailServer;
 let present: MailSettings | null;
 let lines: string[];
 let faults: string[];
-let behind: Background;
+let behind: AfterResponse;
 let service: MailService;
 
 beforeEach(async () => {
@@ -23,10 +23,10 @@ beforeEach(async () => {
   present = settingsOf(first);
   [lines, faults] = [[], []];
   const log = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(line) });
-  behind = background(log);
+  behind = afterResponse(log);
   const metrics = { countUpstreamFault: (error: string) => void faults.push(error) };
   const settings = async () => present;
-  service = openMailService({ clock: new TestClock(), background: behind, metrics, log, settings });
+  service = openMailService({ clock: new TestClock(), afterResponse: behind, metrics, log, settings });
 });
 afterEach(async () => {
   await behind.close();

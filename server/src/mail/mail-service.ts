@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Background } from '../base/background.ts';
+import type { AfterResponse } from '../base/background.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Mail, MailSettings } from './mail.ts';
@@ -27,7 +27,7 @@ export interface MailService {
 
 interface MailParts {
   readonly clock: Clock;
-  readonly background: Background;
+  readonly afterResponse: AfterResponse;
   readonly metrics: Pick<Metrics, 'countUpstreamFault'>;
   readonly log: Logger;
   /** Returns the present settings: the same object as long as nothing changes. */
@@ -71,7 +71,7 @@ class Lease {
 }
 
 /** Opens the mail of this process. Nothing is connected before the first mail. Rules: MAIL-1, MAIL-9. */
-export function openMailService({ clock, background, metrics, log, settings }: MailParts): MailService {
+export function openMailService({ clock, afterResponse, metrics, log, settings }: MailParts): MailService {
   let present: Lease | null = null;
   /** The present one, and those that something is still being sent with. */
   const open = new Set<Lease>();
@@ -104,7 +104,7 @@ export function openMailService({ clock, background, metrics, log, settings }: M
   return {
     settings,
     use,
-    sendLater: (what, mail) => background.run(what, () => sendOrNote(what, mail)),
+    sendLater: (what, mail) => afterResponse.run(what, () => sendOrNote(what, mail)),
     close: async () => {
       present = null;
       await Promise.all([...open].map((lease) => lease.close()));

@@ -19,12 +19,12 @@ interface Notice {
  * mail nothing is done. To be called once the change is committed. Rule: SESSION-11.
  */
 export function sendNotice(
-  { db, mail, background, limits }: Pick<Services, 'db' | 'mail' | 'background' | 'limits'>,
+  { db, mail, afterResponse, limits }: Pick<Services, 'db' | 'mail' | 'afterResponse' | 'limits'>,
   kind: NoticeKind,
   { to, email }: Notice,
 ): void {
   const what = `notice: ${kind}`;
-  background.run(what, async () => {
+  afterResponse.run(what, async () => {
     if (!(await mail.settings())) return;
     const organization = (await selectActiveOrganization(db.read))?.name;
     const found = (await to(db.read)) ?? [];

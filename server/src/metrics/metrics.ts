@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { second } from '../base/clock.ts';
-import { heldNow } from '../base/shares.ts';
+import { currentCounts } from '../base/shares.ts';
 
 /** Outcomes of relayed events. */
 const relayOutcomes = ['delivered', 'refused', 'unavailable', 'dead'] as const;
@@ -33,7 +33,7 @@ function exposeHeld(registry: Registry): void {
     labelNames: ['what'],
     registers: [registry],
     collect: () => {
-      for (const [what, amount] of heldNow()) held.set({ what }, amount);
+      for (const [what, amount] of currentCounts()) held.set({ what }, amount);
     },
   });
 }

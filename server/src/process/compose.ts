@@ -6,7 +6,7 @@ import { type PasswordCost, passwordHasher } from '../access/passwords.ts';
 import { scopedTokenReader } from '../access/scoped-tokens.ts';
 import { appendAudit } from '../audit-log/audit-log.ts';
 import { rejectionCounter } from '../audit-log/counted-refusals.ts';
-import { type Background, background } from '../base/background.ts';
+import { type AfterResponse, afterResponse } from '../base/background.ts';
 import { type Clock, second } from '../base/clock.ts';
 import { ApiError, StartupError } from '../base/errors.ts';
 import { idGenerator } from '../base/ids.ts';
@@ -60,7 +60,7 @@ export interface Service {
 }
 
 interface Outgoing {
-  readonly background: Background;
+  readonly afterResponse: AfterResponse;
   readonly oidc: LiveOidc;
   readonly mail: MailService;
   readonly webhooks: WebhookSender;
@@ -71,13 +71,13 @@ function openOutgoing(
   { live, clock, log }: Surroundings,
   parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
 ): Outgoing {
-  const behind = background(log);
+  const behind = afterResponse(log);
   const reading = { config: () => live.current, ...parts };
   const settings = mailSettingsReader(reading);
   return {
-    background: behind,
+    afterResponse: behind,
     oidc: liveOidc(oidcSettingsReader(reading), clock),
-    mail: openMailService({ clock, background: behind, metrics: parts.metrics, log, settings }),
+    mail: openMailService({ clock, afterResponse: behind, metrics: parts.metrics, log, settings }),
     webhooks: openWebhookSender({ clock, networks: () => live.current.outboundNetworks }),
   };
 }
@@ -181,7 +181,7 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
       .catch((error: unknown) => log.error({ err: error }, 'rejected sign-ins were not recorded'));
     // A hanging mail server must not prevent writes after responses.
     const leftMs = () => Math.max(0, closeMsMax - (performance.now() - begunMs));
-    await Promise.all([services.background.close(leftMs()), services.tokenUses.close()]);
+    await Promise.all([services.afterResponse.close(leftMs()), services.tokenUses.close()]);
     // After everything that may still write events.
     await services.relays.close(leftMs());
   };

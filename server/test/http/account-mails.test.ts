@@ -29,7 +29,7 @@ afterEach(async () => {
 
 /** Waits until all mail that is due has gone out, or has not. */
 async function settled(): Promise<void> {
-  await app.services.background.close();
+  await app.services.afterResponse.close();
 }
 const logged = (text: string) => app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === text);
 

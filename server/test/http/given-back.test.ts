@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { heldNow } from '../../src/base/shares.ts';
+import { currentCounts } from '../../src/base/shares.ts';
 import { holdNext } from '../support/gates.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
@@ -36,13 +36,13 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
     });
     admin = await app.setUp();
     await addManyUsers(app, 2_000);
-    before = new Map(heldNow());
+    before = new Map(currentCounts());
   });
   afterAll(() => app.close());
 
   /** Returns the counters that exceed their value at the beginning, by kind. */
   function held(): Readonly<Record<string, number>> {
-    const more = [...heldNow()].map(([what, amount]) => [what, amount - (before.get(what) ?? 0)] as const);
+    const more = [...currentCounts()].map(([what, amount]) => [what, amount - (before.get(what) ?? 0)] as const);
     return Object.fromEntries(more.filter(([, amount]) => amount !== 0));
   }
 

@@ -59,7 +59,7 @@ describe('many at once, held until all are there', () => {
       expect(statuses(responses)[0]).toBeLessThan(300);
       const invited = responses.some(({ body }) => body.message === 'Invite sent successfully');
       // Whoever got the address by PATCH or PUT is told of it there, behind the request.
-      await it1.app.services.background.close();
+      await it1.app.services.afterResponse.close();
       const invitations = it1.mail.mailsTo(email).filter(({ subject }) => /invited/.test(subject));
       expect(invitations).toHaveLength(invited ? 1 : 0);
       expect(await told(email)).toHaveLength(1);

@@ -158,7 +158,7 @@ describe('links and passwords, at the same moment', () => {
     const request = async ({ email }: User, act: () => Promise<unknown>) => {
       // The answer is out before; what is held is what happens behind it.
       await overtaken(() => forget(app, email), act);
-      await app.services.background.close();
+      await app.services.afterResponse.close();
     };
     await request(one, () => admin.delete(`/users/${one.session.userId}`));
     const moved = { email: 'moved-away@example.com' };

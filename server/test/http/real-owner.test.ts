@@ -230,7 +230,7 @@ describe('an address that an account holds unverified', () => {
     await walk('owner@example.com', { sub: 'owner' });
     await admin.post('/users', { fullName: 'New', email: 'fresh@example.com' });
     await walk('fresh@example.com');
-    await app.services.background.close();
+    await app.services.afterResponse.close();
     expect([find().length, mail.mailsTo('fresh@example.com').length]).toEqual([1, 0]);
   });
 });

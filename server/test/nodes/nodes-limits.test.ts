@@ -97,9 +97,9 @@ describe('two nodes: limits', () => {
   it('what holds no one back any more is removed (NODE-4)', async () => {
     const { a } = nodes;
     await statusOf(a, wrong);
-    const { db, clock, background } = a.services;
+    const { db, clock, afterResponse } = a.services;
     // That a sign-in was refused is recorded behind the answer, and counted there.
-    await background.close();
+    await afterResponse.close();
     await pruneLimits(db, clock.now());
     const count = (await rows()).length;
     expect(count).toBeGreaterThan(0);
@@ -122,7 +122,7 @@ describe('two nodes: recovery mails', () => {
       }
       for (const node of nodes.both) {
         expect((await forget(node, email)).status).toBe(200);
-        await node.services.background.close();
+        await node.services.afterResponse.close();
       }
       expect(mails.mailsTo(email)).toHaveLength(3);
     } finally {

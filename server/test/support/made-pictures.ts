@@ -121,8 +121,8 @@ export function jpegOfScans(side: number, scans: number): Buffer {
 }
 
 /** A picture of one colour, for sharp to write in any type. */
-export function plain(width: number, height: number, background: string): Sharp {
-  return sharp({ create: { width, height, channels: 3, background } });
+export function plain(width: number, height: number, afterResponse: string): Sharp {
+  return sharp({ create: { width, height, channels: 3, background: afterResponse } });
 }
 
 /** Coloured noise around grey: the larger `sigma`, the worse it compresses. Differs from run to run. */

@@ -25,9 +25,9 @@ export class SignInDesk {
     this.app = parts.app;
     this.mail = parts.mail;
     this.admin = parts.admin;
-    const { background } = this.app.services;
-    const run = background.run.bind(background);
-    background.run = (what, work) => {
+    const { afterResponse } = this.app.services;
+    const run = afterResponse.run.bind(afterResponse);
+    afterResponse.run = (what, work) => {
       this.#underWay += 1;
       run(what, async () => {
         try {

@@ -9,7 +9,11 @@ import type { Tables } from '../schema/tables.ts';
  * leads nowhere.
  * @param present the file of the attached store; `null`: none
  */
-export async function writeBeside<T>(file: string, present: string | null, work: (tx: Tx) => Promise<T>): Promise<T> {
+export async function withAttachedStore<T>(
+  file: string,
+  present: string | null,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   const store = new Sqlite(file);
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: store }) });
   try {

@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3';
 
 /** Something that is put aside. */
-interface ScratchRecord {
+interface SpoolRecord {
   readonly kind: string;
   /** The place where it was found, for messages. */
   readonly place: string;
@@ -14,19 +14,19 @@ interface ScratchRecord {
 }
 
 /** A record with the number that it has here. Numbers count up from 1. */
-export type KeptRecord = ScratchRecord & { readonly number: number };
+export type SpooledRecord = SpoolRecord & { readonly number: number };
 
 /** Records of one process, too many for its memory. They are in a file that has no name, and gone when it is closed. */
-export interface Scratch {
+export interface Spool {
   /**
    * Adds a record; returns the place of an earlier record with its id or key, and then adds nothing. `null`: it was
    * added.
    */
-  add(record: ScratchRecord): string | null;
+  add(record: SpoolRecord): string | null;
   /** Up to `limit` records of a kind in the order in which they were added, from after a number. */
-  after(kind: string, number: number, limit: number): readonly KeptRecord[];
+  after(kind: string, number: number, limit: number): readonly SpooledRecord[];
   /** Returns the records of a kind that have one of some ids. */
-  withIds(kind: string, ids: readonly string[]): readonly KeptRecord[];
+  withIds(kind: string, ids: readonly string[]): readonly SpooledRecord[];
   drop(number: number): void;
   count(kind: string): number;
   close(): void;
@@ -50,20 +50,20 @@ function openFile(): Sqlite.Database {
 }
 
 /** Opens an empty place for records. */
-export function openScratch(): Scratch {
+export function openSpool(): Spool {
   const file = openFile();
-  const insert = file.prepare<[ScratchRecord]>(
+  const insert = file.prepare<[SpoolRecord]>(
     'INSERT INTO records (kind, place, id, key, content) VALUES (@kind, @place, @id, @key, @content) ON CONFLICT DO NOTHING',
   );
   const holder = file
-    .prepare<[ScratchRecord], string>(
+    .prepare<[SpoolRecord], string>(
       'SELECT place FROM records WHERE kind = @kind AND id = @id UNION SELECT place FROM records WHERE kind = @kind AND key = @key',
     )
     .pluck();
-  const after = file.prepare<[string, number, number], KeptRecord>(
+  const after = file.prepare<[string, number, number], SpooledRecord>(
     'SELECT * FROM records WHERE kind = ? AND number > ? ORDER BY number LIMIT ?',
   );
-  const withIds = file.prepare<[string, string], KeptRecord>(
+  const withIds = file.prepare<[string, string], SpooledRecord>(
     'SELECT * FROM records WHERE kind = ? AND id IN (SELECT value FROM json_each(?))',
   );
   const drop = file.prepare<[number]>('DELETE FROM records WHERE number = ?');

@@ -14,7 +14,7 @@ const firstPageRows = 200;
 type Row = Readonly<Record<string, unknown>>;
 
 /** Number of rows of a table and a checksum of them. */
-export interface TableDigest {
+export interface TableChecksum {
   readonly rows: number;
   /** SHA-256, in hexadecimal, of every row as a line of JSON, in the order of the primary key; the same on both engines. */
   readonly digest: string;
@@ -79,7 +79,7 @@ interface Copying {
  * Copies a table into an empty one; returns the checksum of what was read. While some rows are written, the next ones
  * are read. Throws StartupError for rows that the target rejects.
  */
-export async function copyTable({ source, target, advance }: Copying, table: MovedTable): Promise<TableDigest> {
+export async function copyTable({ source, target, advance }: Copying, table: MovedTable): Promise<TableChecksum> {
   const hash = createHash('sha256');
   let rows = 0;
   let writing: Promise<void> = Promise.resolve();
@@ -99,11 +99,11 @@ export async function copyTable({ source, target, advance }: Copying, table: Mov
 }
 
 /** Reads a table again and returns its checksum. */
-export async function digestTable(
+export async function checksumOfTable(
   read: Reader,
   table: MovedTable,
   advance: (rows: number) => void,
-): Promise<TableDigest> {
+): Promise<TableChecksum> {
   const hash = createHash('sha256');
   let rows = 0;
   for await (const page of pagesOf(read, table)) {

@@ -2,7 +2,7 @@ import type { Compilable } from 'kysely';
 import type { QueryConfig } from 'pg';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
-import { Shares } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/shares.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
@@ -19,7 +19,7 @@ function refuseMore(): ApiError {
 /** Streams long lists: each is a cursor and sees one snapshot of the store from beginning to end. */
 export class PostgresLists {
   readonly #pool: PostgresPool;
-  readonly #running = new Shares('lists');
+  readonly #running = new KeyedCounter('lists');
 
   constructor(pool: PostgresPool) {
     this.#pool = pool;

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { second } from '../../base/clock.ts';
 import type { Database, Tx } from '../database.ts';
-import { despiteOthers } from '../despite-others.ts';
+import { retryOnConflict } from '../despite-others.ts';
 import { StoreBusyError } from '../failures.ts';
 import type { Tables } from '../schema/tables.ts';
 import { WriteHealth } from '../write-health.ts';
@@ -72,12 +72,12 @@ export function writing(read: Kysely<Tables>): Writing {
   async function transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const untilMs = performance.now() + beginMsMax;
     const run = () => inTurn(turns, untilMs - performance.now(), () => attempt(read, { work, untilMs }));
-    return health.watch(() => despiteOthers(triesMax, run));
+    return health.watch(() => retryOnConflict(triesMax, run));
   }
 
   function note<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     const run = () => sideTransactions(() => read.transaction().setIsolationLevel('read committed').execute(work));
-    return health.watch(() => despiteOthers(triesMax, run));
+    return health.watch(() => retryOnConflict(triesMax, run));
   }
   return { transaction, sideTransaction: note, health };
 }

@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 
 /** Translates queries from SQLite's syntax to PostgreSQL's. */
-class Words extends OperationNodeTransformer {
+class DialectTransformer extends OperationNodeTransformer {
   /** Text is compared and sorted by its bytes, as in SQLite, independent of the database's locale. */
   protected override transformColumnDefinition(node: ColumnDefinitionNode): ColumnDefinitionNode {
     const made = super.transformColumnDefinition(node);
@@ -28,11 +28,11 @@ class Words extends OperationNodeTransformer {
 }
 
 /** Dialect plugin for PostgreSQL, and for databases that speak its protocol. */
-export class PostgresWords implements KyselyPlugin {
-  readonly #words = new Words();
+export class PostgresDialectPlugin implements KyselyPlugin {
+  readonly #transformer = new DialectTransformer();
 
   transformQuery({ node }: PluginTransformQueryArgs) {
-    return this.#words.transformNode(node);
+    return this.#transformer.transformNode(node);
   }
 
   async transformResult({ result }: PluginTransformResultArgs) {

@@ -15,7 +15,7 @@ import { listsMax, PostgresLists } from './postgres-lists.ts';
 import { PostgresDataVersion } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
 import { writing } from './postgres-transactions.ts';
-import { PostgresWords } from './postgres-words.ts';
+import { PostgresDialectPlugin } from './postgres-words.ts';
 
 const connectionsMax = 20;
 /** A list may be read slowly, and PostgreSQL counts from its first row to its last: longer than any list takes. */
@@ -94,7 +94,7 @@ export async function openPostgres(
   const pool = new PostgresPool({ addresses, connectionsMax, log });
   const marks = new PostgresPool({ addresses, connectionsMax: 1, log });
   const lists = new PostgresPool({ addresses, connectionsMax: listsMax, cursorMs: listMsMax, log });
-  const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresWords()] });
+  const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresDialectPlugin()] });
   try {
     await prepareFor(opening, read);
   } catch (error) {

@@ -4,7 +4,7 @@ import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
-import { Shares } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
@@ -28,7 +28,7 @@ export class StreamReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
   /** Lists under way, by whom they are for. */
-  readonly #running = new Shares('lists');
+  readonly #running = new KeyedCounter('lists');
   #busySinceMs = 0;
   #isClosed = false;
 

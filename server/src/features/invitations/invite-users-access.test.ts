@@ -31,7 +31,7 @@ describe('POST /users/bulk/invite: who may', () => {
   };
   async function refused(client: Client, body: unknown): Promise<TestResponse> {
     // The notice of a new token goes out behind it; and so would mail of a refused call.
-    const settled = () => it1.app.services.background.close();
+    const settled = () => it1.app.services.afterResponse.close();
     await settled();
     const before = untouched();
     const response = await client.post(path, body);

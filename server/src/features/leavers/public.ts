@@ -105,5 +105,5 @@ async function notify(services: Services, departure: Departure): Promise<void> {
 export function notifyAdministrators(services: Services, departure: Departure): void {
   const { kind, userIds, review } = departure;
   if (userIds.length === 0 || (kind === 'deleted' && isEmpty(review))) return;
-  services.background.run('notices of an administrator who left', () => notify(services, departure));
+  services.afterResponse.run('notices of an administrator who left', () => notify(services, departure));
 }

@@ -77,13 +77,13 @@ const spreadMs = 300;
  * Runs work that depends on the owner of an address after the response, so that all addresses get the same response in
  * the same time. Throws `tooManyRequests` for a network that asks too often. Rules: AUTH-41, PASSWORD-7.
  */
-export async function behindAnswer(
-  { limits, background }: Services,
+export async function runAfterResponse(
+  { limits, afterResponse }: Services,
   { requestId, network }: Origin,
   { what, work }: { readonly what: string; readonly work: (origin: Origin) => Promise<void> },
 ): Promise<void> {
   await limits.count('recovery', networkOf(network));
-  background.run(what, () => work({ requestId, network }), spreadMs);
+  afterResponse.run(what, () => work({ requestId, network }), spreadMs);
 }
 
 /** Returns the organization whose users may get a proof of this method by mail; `null` where mail cannot be sent. */

@@ -188,7 +188,7 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
       await app.setUp();
       const later = await app.nobody.post(path, { email: 'ada@example.com' });
       for (const response of [early, later]) expect(response).toMatchObject({ status: 200, body: { message } });
-      await app.services.background.close();
+      await app.services.afterResponse.close();
       expect(await app.services.db.read.selectFrom('mailed_codes').selectAll().execute()).toEqual([]);
     } finally {
       await app.close();

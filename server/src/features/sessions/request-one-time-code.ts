@@ -11,7 +11,7 @@ import { emailAddress } from '../../text/email-address.ts';
 import { areCodesOff, issueCode } from '../codes/public.ts';
 import { countedNetwork } from '../known-networks/public.ts';
 import { readSignInSecret } from '../sign-in/public.ts';
-import { behindAnswer, mailingOrganization } from './public.ts';
+import { mailingOrganization, runAfterResponse } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
 interface Wish {
@@ -70,7 +70,7 @@ export const requestOneTimeCode = endpoint({
   async handle(services, { headers, body: { email }, origin: asked }) {
     const signIn = await readSignInSecret(services, headers['x-session-token'], email);
     const work = (origin: Origin) => sendCode(services, { email, signIn, origin });
-    await behindAnswer(services, asked, { what: 'one-time code', work });
+    await runAfterResponse(services, asked, { what: 'one-time code', work });
     return { message: 'If this e-mail address has an account, a mail with a code is on its way' };
   },
 });

@@ -44,7 +44,7 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
 
   /** Waits until all that was asked for before is done: work is begun in its order. */
   async function settled(): Promise<void> {
-    await app.services.background.close();
+    await app.services.afterResponse.close();
   }
 
   /** All of an answer but what differs from request to request. */

@@ -36,7 +36,7 @@ describe('POST /userAccount/password/forgot', () => {
 
   /** Waits until all that was asked for before is done: work is begun in its order. */
   async function settled(): Promise<void> {
-    await app.services.background.close();
+    await app.services.afterResponse.close();
   }
 
   it('200: mails a link to the page for a new password, valid for 20 minutes and one use (MAIL-5, PASSWORD-7, PASSWORD-8)', async () => {

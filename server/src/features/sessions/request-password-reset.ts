@@ -9,7 +9,7 @@ import type { AllServices } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { countedNetwork } from '../known-networks/public.ts';
 import { issueLinks } from '../links/public.ts';
-import { behindAnswer, mailingOrganization } from './public.ts';
+import { mailingOrganization, runAfterResponse } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
 interface Wish {
@@ -63,7 +63,7 @@ export const requestPasswordReset = endpoint({
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageResponse },
   async handle(services, { body: { email }, origin }) {
-    await behindAnswer(services, origin, {
+    await runAfterResponse(services, origin, {
       what: 'recovery of a password',
       work: (from) => recover(services, email, from),
     });

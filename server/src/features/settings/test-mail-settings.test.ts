@@ -153,7 +153,7 @@ describe('POST /settings/smtp/test', () => {
     const narrow = await admin.token({ scopes: ['org:write', 'user:invite'] });
     const tokens = [await member.token(), narrow];
     // The notices of new tokens go out behind them; and so would mail of a refused call.
-    const settled = () => app.services.background.close();
+    const settled = () => app.services.afterResponse.close();
     await settled();
     const { connections, asked } = server;
     const before = { connections, asked: [...asked] };

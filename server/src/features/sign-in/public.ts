@@ -161,14 +161,14 @@ function reasonOf({ userId, method, isLate = false }: RejectedSignIn): string {
  * AUTH-9.
  */
 export function recordRejection(services: Services, error: RejectedSignIn): ApiError {
-  const { limits, background, rejectionCounter } = services;
+  const { limits, afterResponse, rejectionCounter } = services;
   const { orgId, userId: subjectId, method } = error;
   const { requestId, network } = error.origin;
   if (orgId === null) return refuseSignIn();
   const what = { action: 'sign-in.refused', outcome: 'failure', orgId, actor: null, subjectId } as const;
   const details = { method: method === 'none' ? null : method, reason: reasonOf(error) };
   const record = { ...what, origin: { requestId, network }, details };
-  background.run('record of a rejected sign-in', async () => {
+  afterResponse.run('record of a rejected sign-in', async () => {
     const ofNetwork = networkOf(network);
     const isOne =
       (await limits.tryCount('refusedSignIn', ofNetwork)) && (await limits.tryCount('refusedSignInOfAll', 'all'));

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
 import type { Scope } from '../../base/scope.ts';
-import { Shares } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/shares.ts';
 
 /** A body of this size may always arrive: a connection itself needs as much. */
 const freeBytes = 16_384;
@@ -28,7 +28,7 @@ interface AnnouncedBody {
  */
 class BodyBudget {
   readonly #bytesMax: number;
-  readonly #held = new Shares('body bytes');
+  readonly #held = new KeyedCounter('body bytes');
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
-import { Shares } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/shares.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { clientAddress } from '../client-address.ts';
 import { scopeOf } from './request-scope.ts';
@@ -21,7 +21,7 @@ const retryAfterSeconds = 5;
 class ResponseBudget {
   readonly #bytesMax: number;
   readonly #ofOneBytesMax: number;
-  readonly #held = new Shares('answer bytes');
+  readonly #held = new KeyedCounter('answer bytes');
 
   constructor(bytesMax: number, ofOneMax: number) {
     this.#bytesMax = bytesMax;
@@ -29,7 +29,7 @@ class ResponseBudget {
   }
 
   /** Throws `tooManyRequests` where this reader has too much waiting, and `overloaded` where all together have. */
-  admit(bytes: number, reader: string): Shares {
+  admit(bytes: number, reader: string): KeyedCounter {
     if (this.#held.of(reader) + bytes > this.#ofOneBytesMax)
       throw refuseTooMany(this.#ofOneBytesMax, retryAfterSeconds);
     if (this.#held.all + bytes > this.#bytesMax) {

@@ -21,12 +21,12 @@ import { responseBudgets } from './answer-budget.ts';
 import { respondToBrokenRequest, sendError } from './answers.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
-import { loadGate } from './load-gate.ts';
+import { loadShedder } from './load-gate.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
-import { turnEnd } from './turn-end.ts';
+import { flushPerTick } from './turn-end.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -120,7 +120,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 
 interface FirstRules {
   readonly corsOrigins: () => readonly string[];
-  readonly isTooLate: ReturnType<typeof loadGate>;
+  readonly isTooLate: ReturnType<typeof loadShedder>;
   readonly noRoute: NoRoute;
   readonly warnOfProxy: ReturnType<typeof untrustedProxyWarning>;
 }
@@ -195,7 +195,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
   app.decorateRequest('scope', null);
-  const isTooLate = loadGate(app.server, log, parts.waitMsMax);
+  const isTooLate = loadShedder(app.server, log, parts.waitMsMax);
   let noRoute: NoRoute = () => new ApiError('notFound');
   app.addHook(
     'onRequest',
@@ -206,12 +206,12 @@ export async function createApp(parts: AppParts): Promise<App> {
       warnOfProxy: untrustedProxyWarning(log, isTrusted),
     }),
   );
-  const atTurnEnd = turnEnd();
+  const atTickEnd = flushPerTick();
   const holdResponse = responseBudgets();
   app.addHook('onSend', (request, reply, payload) => {
     holdResponse(payload, request, reply);
     logRequest(log, request, reply);
-    return atTurnEnd();
+    return atTickEnd();
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', parseBody);

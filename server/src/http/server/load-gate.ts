@@ -39,7 +39,7 @@ function waitingSince(server: Server): () => number | null {
  * @param waitMsMax milliseconds that requests may wait
  * @returns whether a request whose headers had arrived at `nowMs`, by the monotonic clock, is to be rejected
  */
-export function loadGate(server: Server, log: Logger, waitMsMax = usualWaitMsMax): (nowMs: number) => boolean {
+export function loadShedder(server: Server, log: Logger, waitMsMax = usualWaitMsMax): (nowMs: number) => boolean {
   const waiting = waitingSince(server);
   let begunMs: number | null = null;
   let turnedAway = 0;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
-import { Shares } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/shares.ts';
 import type { StreamedText } from '../media.ts';
 import { scopeOf } from './request-scope.ts';
 
@@ -37,7 +37,7 @@ function readerOf({ caller, id }: FastifyRequest): string {
 /** Makes the place where streams are kept. */
 export function streams(log: Logger): Streams {
   const open = new Set<AbortController>();
-  const readers = new Shares('streams');
+  const readers = new KeyedCounter('streams');
   let isEnding = false;
 
   function admitReader(reader: string): void {

@@ -3,7 +3,7 @@
  * one turn are written in one go. Each write alone may wake up the process at the other end, in the middle of our work;
  * written together, the first one wakes it and the others find it awake.
  */
-export function turnEnd(): () => Promise<void> {
+export function flushPerTick(): () => Promise<void> {
   let end: Promise<void> | undefined;
   return () => {
     end ??= new Promise((resolve) => {

@@ -32,7 +32,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     await grace.token({ name: 'Scripts4711 again' });
     await app.signInTokens(email, 'Wrong-Horse-1');
     await app.nobody.post('/userAccount/password/forgot', { email });
-    await app.services.background.close();
+    await app.services.afterResponse.close();
   });
   afterAll(() => app.close());
   const erase = (userId: string) => eraseUser(app.services, { userId, origin });

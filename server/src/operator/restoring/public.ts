@@ -100,7 +100,7 @@ async function faultOf(tx: Tx, schema: number): Promise<JournalFault | null> {
 
 /**
  * Ends in a restored store what ended since its back-up, as recorded in the present store (the schema `present`, see
- * `writeBeside`): credentials and roles are as they are now; what was created since is left out. Both logs continue
+ * `withAttachedStore`): credentials and roles are as they are now; what was created since is left out. Both logs continue
  * from those of the present store, and consumers get events about the differences. Nothing that ended becomes valid
  * again. Rules: CLI-27, CLI-28.
  * @param schema the version that the back-up was made with, before it was migrated

@@ -32,7 +32,7 @@ export interface Connecting<C> {
 }
 
 /** Shared connection to a broker: opened when it is needed, and again after it was lost. */
-export interface BrokerLine<C> {
+export interface BrokerConnection<C> {
   /** The connection, made if there is none. Throws why there cannot be one. */
   take(): Promise<C>;
   /** Ends a connection that is not worth keeping; the next who takes one gets another. */
@@ -44,7 +44,7 @@ export interface BrokerLine<C> {
  * Keeps one connection. Losses are not hidden from its users: they see each, and know that operations in flight may
  * have arrived or not.
  */
-export function brokerLine<C>({ connect, isAlive, end }: Connecting<C>): BrokerLine<C> {
+export function brokerConnection<C>({ connect, isAlive, end }: Connecting<C>): BrokerConnection<C> {
   let kept: { readonly made: Promise<C>; connection: C | null } | null = null;
   let isClosed = false;
 

@@ -3,11 +3,11 @@ import type { Secret } from '../../base/secret.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, Sink } from '../relay/sink.ts';
 import { type BrokerAddress, readBrokerAddress } from './broker-address.ts';
-import { type BrokerLine, tellable, textOf } from './broker-line.ts';
+import { type BrokerConnection, tellable, textOf } from './broker-line.ts';
 import type { MessageForm } from './broker-message.ts';
-import { natsLine } from './nats-line.ts';
+import { natsConnection } from './nats-line.ts';
 import { NatsPublisher, natsBatchMax } from './nats-sink.ts';
-import { RedisPublisher, redisBatchMax, redisLine } from './redis-sink.ts';
+import { RedisPublisher, redisBatchMax, redisConnection } from './redis-sink.ts';
 
 /** Options for opening a broker. */
 export interface BrokerParts {
@@ -35,18 +35,26 @@ interface Publisher {
 }
 
 interface Opened {
-  readonly line: Pick<BrokerLine<unknown>, 'close'>;
+  readonly connection: Pick<BrokerConnection<unknown>, 'close'>;
   readonly batchMax: number;
   publisherTo(stream: StreamName): Publisher;
 }
 
 function open(address: BrokerAddress, parts: BrokerParts): Opened {
   if (address.kind === 'nats') {
-    const line = natsLine(address, parts.ca);
-    return { line, batchMax: natsBatchMax, publisherTo: (stream) => new NatsPublisher({ ...parts, line, stream }) };
+    const connection = natsConnection(address, parts.ca);
+    return {
+      connection,
+      batchMax: natsBatchMax,
+      publisherTo: (stream) => new NatsPublisher({ ...parts, connection, stream }),
+    };
   }
-  const line = redisLine(address, parts.ca);
-  return { line, batchMax: redisBatchMax, publisherTo: (stream) => new RedisPublisher({ ...parts, line, stream }) };
+  const connection = redisConnection(address, parts.ca);
+  return {
+    connection,
+    batchMax: redisBatchMax,
+    publisherTo: (stream) => new RedisPublisher({ ...parts, connection, stream }),
+  };
 }
 
 /**
@@ -56,15 +64,15 @@ function open(address: BrokerAddress, parts: BrokerParts): Opened {
 export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>): Promise<void> {
   const address = readBrokerAddress(url.expose());
   if (!address) throw new TypeError('this is no address of a broker');
-  const line = address.kind === 'nats' ? natsLine(address, ca) : redisLine(address, ca);
+  const connection = address.kind === 'nats' ? natsConnection(address, ca) : redisConnection(address, ca);
   try {
-    await line.take();
+    await connection.take();
   } catch (error) {
     // The driver's error may contain the address with the credentials.
     // oxlint-disable-next-line eslint/preserve-caught-error -- its text is passed on, without secrets
     throw new Error(tellable(textOf(error), secretsOf(url, address)));
   } finally {
-    line.close();
+    connection.close();
   }
 }
 
@@ -115,10 +123,10 @@ function sinkOver(
 export function openBroker(parts: BrokerParts): Broker {
   const address = readBrokerAddress(parts.url.expose());
   if (!address) throw new TypeError('this is no address of a broker');
-  const { line, batchMax, publisherTo } = open(address, parts);
+  const { connection, batchMax, publisherTo } = open(address, parts);
   const secrets = secretsOf(parts.url, address);
   return {
     sinkTo: (stream) => sinkOver(publisherTo(stream), { batchMax, secrets }),
-    close: async () => line.close(),
+    close: async () => connection.close(),
   };
 }

@@ -13,14 +13,14 @@ import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node
 import { day, minute, second } from '../../base/clock.ts';
 import type { StreamName } from '../envelope.ts';
 import type { BrokerAddress, BrokerHost } from './broker-address.ts';
-import { type BrokerLine, brokerLine, inTime, responseMsMax } from './broker-line.ts';
+import { type BrokerConnection, brokerConnection, inTime, responseMsMax } from './broker-line.ts';
 
 /** Milliseconds in which the server detects a message that is published twice. */
 const duplicateMs = 5 * minute;
 const codes = { nameInUse: 10058, headersTooLarge: 10097, messageTooLarge: 10054, wrongLastId: 10070 };
 
 /** A connection, with the clients that use it. */
-export interface NatsLink {
+export interface NatsClient {
   readonly nats: NatsConnection;
   readonly jetstream: JetStreamClient;
   /** The streams that were there when it was looked for them. */
@@ -94,7 +94,7 @@ class Transport extends NodeTransport {
 }
 
 /** Connects to one server, whose name its certificate is checked for. */
-async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsLink> {
+async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsClient> {
   // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
   const { tls = null, timeout = responseMsMax } = options;
   const judged = tls === null ? {} : { tls: { ...tls, host } };
@@ -113,7 +113,7 @@ async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions
   }
 }
 
-async function open(address: BrokerAddress, ca: string | undefined): Promise<NatsLink> {
+async function open(address: BrokerAddress, ca: string | undefined): Promise<NatsClient> {
   const hosts = await selectWell(address.hosts);
   const options: NodeConnectionOptions = {
     name: 'latchkey',
@@ -138,8 +138,8 @@ async function open(address: BrokerAddress, ca: string | undefined): Promise<Nat
  * Opens the line to a NATS server, which connects when it is taken.
  * @param ca an authority instead of those that Node.js trusts, in PEM
  */
-export function natsLine(address: BrokerAddress, ca?: string): BrokerLine<NatsLink> {
-  return brokerLine({
+export function natsConnection(address: BrokerAddress, ca?: string): BrokerConnection<NatsClient> {
+  return brokerConnection({
     connect: () => open(address, ca),
     isAlive: ({ nats }) => !nats.isClosed(),
     end: ({ nats }) => {
@@ -163,7 +163,7 @@ export function subjectOf(stream: StreamName, key: string): string {
  * @returns whether it was created
  */
 export async function ensureStream(
-  { jetstream: client }: NatsLink,
+  { jetstream: client }: NatsClient,
   stream: StreamName,
   retentionDays: number,
 ): Promise<boolean> {

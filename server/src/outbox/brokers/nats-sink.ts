@@ -3,9 +3,17 @@ import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
-import { type BrokerLine, textOf } from './broker-line.ts';
+import { type BrokerConnection, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
-import { ensureStream, isOutOfTurn, isResponse, isTooLarge, isUnheard, type NatsLink, subjectOf } from './nats-line.ts';
+import {
+  ensureStream,
+  isOutOfTurn,
+  isResponse,
+  isTooLarge,
+  isUnheard,
+  type NatsClient,
+  subjectOf,
+} from './nats-line.ts';
 
 /** The maximum number of messages in flight. */
 export const natsBatchMax = 256;
@@ -13,7 +21,7 @@ const deliveryMsMax = 10 * second;
 
 /** Dependencies of a delivery to JetStream. */
 export interface NatsParts {
-  readonly line: BrokerLine<NatsLink>;
+  readonly connection: BrokerConnection<NatsClient>;
   readonly stream: StreamName;
   readonly log: Logger;
   readonly form: () => MessageForm;
@@ -85,9 +93,9 @@ export class NatsPublisher {
   }
 
   async #run(messages: readonly BrokerMessage[]): Promise<Run> {
-    let link: NatsLink | null = null;
+    let link: NatsClient | null = null;
     try {
-      link = await this.#parts.line.take();
+      link = await this.#parts.connection.take();
       await this.#lookForStream(link);
     } catch (error) {
       if (link) this.#doubt(link, error);
@@ -99,13 +107,13 @@ export class NatsPublisher {
   }
 
   /** After a failure it looks for the stream again, and does not reuse a connection that may hang. */
-  #doubt(link: NatsLink, error: unknown): void {
+  #doubt(link: NatsClient, error: unknown): void {
     if (isOutOfTurn(error) || isTooLarge(error)) return;
     link.seen.delete(this.#parts.stream);
-    if (!isResponse(error)) this.#parts.line.drop(link);
+    if (!isResponse(error)) this.#parts.connection.drop(link);
   }
 
-  async #lookForStream(link: NatsLink): Promise<void> {
+  async #lookForStream(link: NatsClient): Promise<void> {
     const { stream, retentionDays, log } = this.#parts;
     if (link.seen.has(stream)) return;
     const isMade = await ensureStream(link, stream, retentionDays());
@@ -114,7 +122,7 @@ export class NatsPublisher {
     link.seen.add(stream);
   }
 
-  async #publish({ jetstream }: NatsLink, messages: readonly BrokerMessage[]): Promise<Run> {
+  async #publish({ jetstream }: NatsClient, messages: readonly BrokerMessage[]): Promise<Run> {
     const { stream } = this.#parts;
     const sent = messages.map((message, place) => {
       const last = messages[place - 1];

@@ -3,7 +3,7 @@ import { second } from '../../base/clock.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
 import type { BrokerAddress } from './broker-address.ts';
-import { type BrokerLine, brokerLine, inTime, responseMsMax, textOf } from './broker-line.ts';
+import { type BrokerConnection, brokerConnection, inTime, responseMsMax, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 
 /** Events added in one transaction. */
@@ -34,8 +34,8 @@ type RedisConnection = ReturnType<typeof clientFor>;
  * Opens the line to a Redis server, which connects when it is taken.
  * @param ca an authority instead of those that Node.js trusts, in PEM
  */
-export function redisLine(address: BrokerAddress, ca?: string): BrokerLine<RedisConnection> {
-  return brokerLine({
+export function redisConnection(address: BrokerAddress, ca?: string): BrokerConnection<RedisConnection> {
+  return brokerConnection({
     connect: async () => {
       const client = clientFor(address, ca);
       // Without a listener the error would be thrown; commands that fail report it.
@@ -55,7 +55,7 @@ export function redisLine(address: BrokerAddress, ca?: string): BrokerLine<Redis
 
 /** Dependencies of a delivery to Redis. */
 export interface RedisParts {
-  readonly line: BrokerLine<RedisConnection>;
+  readonly connection: BrokerConnection<RedisConnection>;
   readonly stream: StreamName;
   readonly form: () => MessageForm;
 }
@@ -116,10 +116,10 @@ export class RedisPublisher {
 
   /** Adds messages in one transaction; returns the reason why they may not have arrived, and `null` when they have. */
   async #add(messages: readonly BrokerMessage[]): Promise<unknown> {
-    const { line, stream } = this.#parts;
+    const { connection: broker, stream } = this.#parts;
     let connection: RedisConnection | null = null;
     try {
-      connection = await line.take();
+      connection = await broker.take();
       const transaction = connection.multi();
       for (const { key, value, headers } of messages) {
         const entry = { key, value, headers: JSON.stringify(headers) };
@@ -131,7 +131,7 @@ export class RedisPublisher {
       return null;
     } catch (error) {
       const reply = replyOf(error);
-      if (connection && !isResponse(reply)) line.drop(connection);
+      if (connection && !isResponse(reply)) broker.drop(connection);
       return reply;
     }
   }
