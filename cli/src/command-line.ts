@@ -2,7 +2,7 @@ import { StartupError } from '../../server/src/base/errors.ts';
 import { commands } from './commands.ts';
 import { CommandError, exitCodes, type FailureKind } from './failures.ts';
 import { runProgram } from './program.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { RuntimeContext } from './surroundings.ts';
 
 /** Output of a command line. */
 interface Output {
@@ -34,7 +34,7 @@ async function told(error: unknown, wantsJson: boolean): Promise<string> {
 /** Runs a command line, prints its output and errors, and returns the exit code. Never throws. */
 export async function runCommandLine(
   args: readonly string[],
-  surroundings: Surroundings,
+  context: RuntimeContext,
   { print, printError }: Output,
 ): Promise<number> {
   // Read from the raw words: a command line that cannot be parsed gets a JSON error, too.
@@ -42,7 +42,7 @@ export async function runCommandLine(
   try {
     const outcome = await runProgram(commands, args, {
       print,
-      run: (command, given) => command.run(given, surroundings),
+      run: (command, given) => command.run(given, context),
     });
     if (outcome !== null) print(`${wantsJson ? JSON.stringify(outcome.data) : outcome.words}\n`);
     return 0;

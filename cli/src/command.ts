@@ -1,6 +1,6 @@
 import type { Options, Values } from './options.ts';
 import { readOptions } from './options.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { RuntimeContext } from './surroundings.ts';
 
 /**
  * Result of a command: for programs (`--json` prints it as one line), and as text. Neither contains a stored secret.
@@ -24,19 +24,16 @@ interface Declaration<O extends Options> {
    * Runs it. Imports what it needs of the server at run time, so that help stays fast. Throws CommandError, or
    * StartupError for an invalid configuration or store. Returns `null` when there is nothing more to print.
    */
-  readonly run: (values: Values<O>, surroundings: Surroundings) => Promise<Outcome | null>;
+  readonly run: (values: Values<O>, context: RuntimeContext) => Promise<Outcome | null>;
 }
 
 /** A command with its options hidden inside. */
 export interface Command extends Omit<Declaration<Options>, 'run'> {
-  readonly run: (
-    given: Readonly<Record<string, string | boolean>>,
-    surroundings: Surroundings,
-  ) => Promise<Outcome | null>;
+  readonly run: (given: Readonly<Record<string, string | boolean>>, context: RuntimeContext) => Promise<Outcome | null>;
 }
 
 /** Declares a command, in one place. */
 export function command<const O extends Options>(declaration: Declaration<O>): Command {
   const { options, run } = declaration;
-  return { ...declaration, run: async (given, surroundings) => run(readOptions(options, given), surroundings) };
+  return { ...declaration, run: async (given, context) => run(readOptions(options, given), context) };
 }

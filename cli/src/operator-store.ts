@@ -8,7 +8,7 @@ import { holdDataDir, requireStore } from '../../server/src/db/files/data-dir.ts
 import { openPostgres } from '../../server/src/db/postgres/postgres.ts';
 import { migrate, requireCurrentSchema } from '../../server/src/db/schema/migrate.ts';
 import { openSqlite } from '../../server/src/db/sqlite/sqlite.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { RuntimeContext } from './surroundings.ts';
 
 /** As whose work the audit log has what commands do. */
 export const operator: Origin = { requestId: 'operator', network: 'local' };
@@ -22,18 +22,21 @@ export function operatorServices(db: Database) {
  * The configuration as the server reads it, unless `--data-dir` names the directory of an embedded store, which comes
  * before DATABASE_URL, too. Throws StartupError.
  */
-export function operatorConfig({ environment }: Surroundings, dataDir: string | null): Config {
+export function operatorConfig({ environment }: RuntimeContext, dataDir: string | null): Config {
   if (dataDir === null) return loadConfig(environment);
   return { ...loadConfig(inDirectory(environment, dataDir)), databaseUrl: null };
 }
 
-function inDirectory(environment: Surroundings['environment'], dataDir: string | null): Surroundings['environment'] {
+function inDirectory(
+  environment: RuntimeContext['environment'],
+  dataDir: string | null,
+): RuntimeContext['environment'] {
   return dataDir === null ? environment : { ...environment, DATA_DIR: dataDir, DATA_DIR_FILE: undefined };
 }
 
 /** The same for a move from an embedded store to `databaseUrl`, which is what `to` says, or else DATABASE_URL. Throws StartupError. */
 export function moveConfig(
-  { environment }: Surroundings,
+  { environment }: RuntimeContext,
   { dataDir, to }: { readonly dataDir: string | null; readonly to: string | null },
 ): Config {
   const here = inDirectory(environment, dataDir);
@@ -52,11 +55,11 @@ export async function openStore({ databaseUrl, dataDir }: Config): Promise<Datab
  * StartupError where there is no store, or one of another schema.
  */
 export async function withStore<T>(
-  surroundings: Surroundings,
+  context: RuntimeContext,
   dataDir: string | null,
   work: (services: ReturnType<typeof operatorServices>) => Promise<T>,
 ): Promise<T> {
-  return withConfiguredStore(operatorConfig(surroundings, dataDir), work);
+  return withConfiguredStore(operatorConfig(context, dataDir), work);
 }
 
 /** The same where the configuration has been read already. */
@@ -85,10 +88,10 @@ function holdEmbedded({ databaseUrl, dataDir }: Config): { release(): void } {
  * and after. Throws StartupError.
  */
 export async function migrateStore(
-  surroundings: Surroundings,
+  context: RuntimeContext,
   dataDir: string | null,
 ): Promise<{ readonly from: number; readonly to: number }> {
-  const config = operatorConfig(surroundings, dataDir);
+  const config = operatorConfig(context, dataDir);
   const hold = holdEmbedded(config);
   try {
     const db = await openStore(config);

@@ -3,7 +3,7 @@ import { type Readable, Writable } from 'node:stream';
 import { progressBar } from './progress-bar.ts';
 
 /** Environment and terminal of a command. */
-export interface Surroundings {
+export interface RuntimeContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Asks at the terminal; `null` where there is none, or no reply. */
   readonly ask: (question: string) => Promise<string | null>;
@@ -52,7 +52,7 @@ async function askSecret(question: string): Promise<string | null> {
 }
 
 /** The surroundings of this process. */
-export function processSurroundings(environment: Surroundings['environment']): Surroundings {
+export function processContext(environment: RuntimeContext['environment']): RuntimeContext {
   const { stdin, stdout, stderr } = process;
   const say = (line: string) => void stderr.write(`latchkey: ${line}\n`);
   return { environment, ask, askSecret, stdin, stdout, say, progress: progressBar(stderr) };

@@ -19,7 +19,7 @@ export interface CommandEnd {
   readonly stderr: string;
 }
 
-interface Surroundings {
+interface ProcessContext {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Program to run in place of the compiled one. */
@@ -27,8 +27,8 @@ interface Surroundings {
 }
 
 /** Runs the built command as a process of its own, without a terminal, with nothing of this process's environment. */
-async function latchkeyProcess(args: readonly string[], surroundings: Surroundings = {}): Promise<CommandEnd> {
-  const { environment = {}, cwd = tmpdir(), file } = surroundings;
+async function latchkeyProcess(args: readonly string[], context: ProcessContext = {}): Promise<CommandEnd> {
+  const { environment = {}, cwd = tmpdir(), file } = context;
   const [command, before] = file === undefined ? [process.execPath, [program]] : [file, []];
   const child = spawn(command, [...before, ...args], {
     cwd,
@@ -46,7 +46,7 @@ let running = 0;
 let mask = 0;
 
 /** Returns whether a command line needs a process: for its duration, its directory, or its defaults. */
-function needsProcess(args: readonly string[], { cwd, file, environment = {} }: Surroundings): boolean {
+function needsProcess(args: readonly string[], { cwd, file, environment = {} }: ProcessContext): boolean {
   const isToldWhere = args.includes('--data-dir') || 'DATA_DIR' in environment;
   return (
     cwd !== undefined ||
@@ -58,7 +58,7 @@ function needsProcess(args: readonly string[], { cwd, file, environment = {} }: 
 }
 
 /** Runs a command line; in this process, which a start takes a hundredth of, unless a process of its own is the matter. */
-export async function latchkey(args: readonly string[], given: Surroundings = {}): Promise<CommandEnd> {
+export async function latchkey(args: readonly string[], given: ProcessContext = {}): Promise<CommandEnd> {
   if (needsProcess(args, given)) return latchkeyProcess(args, given);
   const said = { stdout: '', stderr: '' };
   const stdout = new Writable({
@@ -67,7 +67,7 @@ export async function latchkey(args: readonly string[], given: Surroundings = {}
       done();
     },
   });
-  const surroundings = {
+  const context = {
     environment: { PATH: process.env['PATH'] ?? '', ...given.environment },
     ask: async () => null,
     askSecret: async () => null,
@@ -81,7 +81,7 @@ export async function latchkey(args: readonly string[], given: Surroundings = {}
   if (running === 0) mask = process.umask(0o077);
   running += 1;
   try {
-    const code = await runCommandLine(args, surroundings, {
+    const code = await runCommandLine(args, context, {
       print: (shown) => {
         said.stdout += shown;
       },

@@ -115,7 +115,7 @@ describe('an import that is run again', () => {
           const run = async (lines: readonly Line[]) => {
             const file = join(app.dataDir, 'import.jsonl');
             writeFileSync(file, toLines(lines));
-            const wish = {
+            const input = {
               file,
               isDry: false,
               isSkippingInvalid: true,
@@ -123,9 +123,9 @@ describe('an import that is run again', () => {
               mayCreateOrganization: true,
             };
             const progress = () => {};
-            const surroundings = { progress };
+            const context = { progress };
             const stage: Parameters<typeof runImport>[2]['stage'] = (staging) => stageDump(file, staging, progress);
-            return (await runImport(app.services.config, surroundings, { ...wish, stage })).data as Json;
+            return (await runImport(app.services.config, context, { ...input, stage })).data as Json;
           };
           await run([...newOrganization, ...before]);
           await run(after);

@@ -96,13 +96,13 @@ describe('what is wrong with a dump', () => {
   it('0: --dry-run tells what would be done, and writes nothing (CLI-18)', async () => {
     const before = tablesOf(app);
     const lines = [...newOrganization, user(2), group(30, [1, 2]), token(20, 2)];
-    const wish = await imported(app, ['dump', '--dry-run'], toLines(lines));
-    expect(wish).toMatchObject({ dryRun: true, changed: false, users: { created: 2 }, tokens: { created: 1 } });
+    const input = await imported(app, ['dump', '--dry-run'], toLines(lines));
+    expect(input).toMatchObject({ dryRun: true, changed: false, users: { created: 2 }, tokens: { created: 1 } });
     expect(tablesOf(app)).toEqual(before);
     const { dryRun: _, changed, ...done } = await imported(app, ['dump'], toLines(lines));
     expect(changed).toBe(true);
-    const { dryRun: __, changed: ___, ...wished } = wish;
-    expect({ ...wished, file: done.file }).toEqual(done);
+    const { dryRun: __, changed: ___, ...asked } = input;
+    expect({ ...asked, file: done.file }).toEqual(done);
   });
 
   it.each([

@@ -19,11 +19,11 @@ async function imported(
   const file = join(app.dataDir, 'import.txt');
   writeFileSync(file, content);
   const progress = () => {};
-  const wish = { file, isDry: false, isMakingGroups: false, mayCreateOrganization: noun === 'dump' };
+  const input = { file, isDry: false, isMakingGroups: false, mayCreateOrganization: noun === 'dump' };
   const isSkippingInvalid = options.includes('--skip-invalid');
   const stage: Parameters<typeof runImport>[2]['stage'] = (staging) =>
     noun === 'dump' ? stageDump(file, staging, progress) : readCsvUsers(file, staging, progress);
-  return (await runImport(app.services.config, { progress }, { ...wish, isSkippingInvalid, stage })).data;
+  return (await runImport(app.services.config, { progress }, { ...input, isSkippingInvalid, stage })).data;
 }
 
 const rowsOf = (app: TestApp, table: string): Json[] => [...(tablesOf(app)[table] ?? [])];

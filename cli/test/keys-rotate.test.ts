@@ -45,8 +45,8 @@ describe('latchkey keys rotate', () => {
       expect(shared.stderr).toContain('the key is JWT_SECRET');
       expect(shared.stderr).not.toContain(environment.JWT_SECRET);
       expect((await latchkey(['keys', 'rotate', '--nodes-stopped', '--data-dir', dataDir])).code).toBe(2);
-      const wish = ['keys', 'rotate', '--encryption', '--new-key-file', '/nowhere', '--data-dir', dataDir];
-      expect((await latchkey(wish)).code).toBe(2);
+      const input = ['keys', 'rotate', '--encryption', '--new-key-file', '/nowhere', '--data-dir', dataDir];
+      expect((await latchkey(input)).code).toBe(2);
       expect(kids(dataDir)).toEqual(before);
     }));
 });

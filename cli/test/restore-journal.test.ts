@@ -32,9 +32,9 @@ describe('latchkey restore over a store that goes on from the back-up', () => {
         token: admin,
         body: { userIds: [hedy.id], groupIds: [adminGroup] },
       });
-      const wish = { name: 'connector', scopes: ['EVENTS_READ'] };
-      const service = await done(server, 'POST /service-clients', { token: admin, body: wish });
-      const alive = await done(server, 'POST /service-clients', { token: admin, body: wish });
+      const input = { name: 'connector', scopes: ['EVENTS_READ'] };
+      const service = await done(server, 'POST /service-clients', { token: admin, body: input });
+      const alive = await done(server, 'POST /service-clients', { token: admin, body: input });
       const hook = await done(server, 'POST /webhooks', { token: admin, body: { url: 'https://example.com/one' } });
       await latchkeyJson('backup', '--to', file, ...at);
       const noted = (await latchkeyJson('audit', 'verify', ...at)).head;

@@ -43,8 +43,8 @@ describe('latchkey seed', () => {
   it('0: fills a new store; the administrator signs in with what is printed once, and the token works (CLI-10, EVENT-8)', () =>
     withDirectory(async (directory) => {
       const dataDir = join(directory, 'new');
-      const wish = ['--users', '2500', '--groups', '3', '--tokens', '2100', '--print-token'];
-      const { password, token, ...seeded } = await latchkeyJson('seed', '--data-dir', dataDir, ...wish);
+      const input = ['--users', '2500', '--groups', '3', '--tokens', '2100', '--print-token'];
+      const { password, token, ...seeded } = await latchkeyJson('seed', '--data-dir', dataDir, ...input);
       expect(seeded).toEqual({
         organization: 'org-1001',
         isNew: true,

@@ -37,8 +37,8 @@ describe('latchkey service', () => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();
       const at = ['--data-dir', dataDir];
-      const wish = ['--name', 'front end', '--scopes', 'fetch:config, EVENTS_READ'];
-      const { service } = await latchkeyJson('service', 'create', ...wish, ...at);
+      const input = ['--name', 'front end', '--scopes', 'fetch:config, EVENTS_READ'];
+      const { service } = await latchkeyJson('service', 'create', ...input, ...at);
       const { clientId, clientSecret, ...rest } = service;
       expect(rest).toEqual({
         name: 'front end',

@@ -11,7 +11,7 @@ import { CommandError } from '../failures.ts';
 import { readKeys } from './backup-keys.ts';
 import { sync } from './durable-files.ts';
 
-interface BackupWish {
+interface BackupInput {
   readonly to: string;
   readonly isForced: boolean;
   readonly withKeys: boolean;
@@ -39,7 +39,7 @@ function requireFree(file: string, isForced: boolean): void {
  */
 export async function makeBackup(
   config: Config,
-  { to, isForced, withKeys, progress }: BackupWish,
+  { to, isForced, withKeys, progress }: BackupInput,
 ): Promise<MadeBackup> {
   const file = resolve(to);
   requireStore(config.dataDir);

@@ -25,7 +25,7 @@ import { copyPresent, takePresentStore } from './present-store.ts';
 import { replaceStore } from './replace-store.ts';
 import { noJournal, refuseCarrying, requireSchema } from './restore-refusals.ts';
 
-interface RestoreWish {
+interface RestoreInput {
   readonly from: string;
   /** Takes nothing over from the present store. */
   readonly isAlone: boolean;
@@ -75,12 +75,12 @@ interface Parts {
 }
 
 /** Prepares the store of the back-up for its new place, in one transaction. */
-function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreWish) {
+function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreInput) {
   return withAttachedStore(join(staging, storeFile), journal, async (tx) => {
     const carried = journal === null ? null : await carryOver(tx, services, facts.schema);
     if (typeof carried === 'string') throw refuseCarrying(carried);
     if (carried === null) await goOnAlone(tx);
-    const revoked = await revokeRestored(tx, services, { wish: revoke, origin: operator });
+    const revoked = await revokeRestored(tx, services, { input: revoke, origin: operator });
     const details = {
       madeAt: facts.madeAt,
       carried: carried?.ended ?? null,
@@ -93,11 +93,11 @@ function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreWish) {
   });
 }
 
-async function restoreInto(config: Config, staging: string, wish: RestoreWish): Promise<RestoredStore> {
-  const { isAlone, mayMigrate, progress } = wish;
+async function restoreInto(config: Config, staging: string, input: RestoreInput): Promise<RestoredStore> {
+  const { isAlone, mayMigrate, progress } = input;
   const { dataDir } = config;
   const file = join(staging, storeFile);
-  const { facts, keys }: UnpackedBackup = unpackBackup(resolve(wish.from), file, progress);
+  const { facts, keys }: UnpackedBackup = unpackBackup(resolve(input.from), file, progress);
   requireSchema(facts, mayMigrate);
   if (facts.schema < schemaVersion) await bringUpToDate(staging);
   const plan = planKeys(config, keys);
@@ -106,7 +106,7 @@ async function restoreInto(config: Config, staging: string, wish: RestoreWish): 
     const copy = isAlone ? null : await copyPresent(present, staging, progress);
     if (copy && 'problem' in copy) throw noJournal(copy.problem);
     if (copy === null) requireSameEncryption(config, plan);
-    const prepared = await prepare({ facts, staging, journal: copy?.file ?? null }, wish);
+    const prepared = await prepare({ facts, staging, journal: copy?.file ?? null }, input);
     const audit = await verify(staging, progress);
     writeKeys(config, keys, plan);
     const keptAside = replaceStore(file, dataDir, present.isThere);
@@ -121,7 +121,7 @@ async function restoreInto(config: Config, staging: string, wish: RestoreWish): 
  * stays ended, as far as the present store knows it. If it is interrupted, the directory has one store or the other,
  * complete. Throws StartupError and CommandError; then nothing has changed. Rules: CLI-26 to CLI-29.
  */
-export async function restoreBackup(config: Config, wish: RestoreWish): Promise<RestoredStore> {
+export async function restoreBackup(config: Config, input: RestoreInput): Promise<RestoredStore> {
   prepareDataDir(config.dataDir);
   const hold = holdDataDir(config.dataDir);
   const staging = join(config.dataDir, 'restoring');
@@ -130,7 +130,7 @@ export async function restoreBackup(config: Config, wish: RestoreWish): Promise<
     // Left by a restore that was cut short; no other process is here.
     clear();
     mkdirSync(staging, { mode: 0o700 });
-    return await restoreInto(config, staging, wish);
+    return await restoreInto(config, staging, input);
   } finally {
     clear();
     hold.release();

@@ -14,14 +14,14 @@ export const adminRecover = command({
     email: text('address', 'of which administrator; without it the first one'),
     resetSignIn: flag('reset sign-in to a password alone, for all users'),
   },
-  async run({ dataDir, email, resetSignIn }, surroundings) {
+  async run({ dataDir, email, resetSignIn }, context) {
     const { operator, operatorConfig, withStore } = await import('../operator-store.ts');
     const { recoverAdministrator } = await import('../../../server/src/operator/recovery/public.ts');
     const { normalizeEmail } = await import('../../../server/src/text/email-address.ts');
     const { operatorError: refused, requireOrganization } = await import('../refusals.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const wanted = email === null ? null : (normalizeEmail(email) ?? email);
-    const recovery = await withStore(surroundings, dataDir, async (services) => {
+    const recovery = await withStore(context, dataDir, async (services) => {
       await requireOrganization(services.db.read);
       return recoverAdministrator({ ...services, config }, { email: wanted, resetSignIn, origin: operator });
     });

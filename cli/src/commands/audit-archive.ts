@@ -23,14 +23,14 @@ export const auditArchive = command({
     to: neededText('file', 'which must not be there yet'),
     remove: flag('remove the written records from the log'),
   },
-  async run({ dataDir, before, to, remove }, surroundings) {
+  async run({ dataDir, before, to, remove }, context) {
     const beforeMs = readDate(before);
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { writeNewFile } = await import('../new-file.ts');
     const { archiveAudit } = await import('../../../server/src/audit-log/export-audit.ts');
     const { removeAudit, selectLastBefore } = await import('../../../server/src/audit-log/remove-audit.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const encryption = presentKey(config);
     if (remove && !encryption) {
       throw new CommandError('failed', 'ENCRYPTION_KEY is missing: the checkpoint is signed with that of the servers');

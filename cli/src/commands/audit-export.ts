@@ -15,12 +15,12 @@ export const auditExport = command({
     file: neededText('file', 'which must not be there yet'),
     format: oneOf(['jsonl', 'csv'], 'jsonl', 'JSON Lines, or CSV (RFC 4180)'),
   },
-  async run({ dataDir, file, format }, surroundings) {
+  async run({ dataDir, file, format }, context) {
     const { withStore } = await import('../operator-store.ts');
     const { open } = await import('node:fs/promises');
     const { exportAudit } = await import('../../../server/src/audit-log/export-audit.ts');
     const { selectAuditEnd } = await import('../../../server/src/audit-log/audit-events.ts');
-    const records = await withStore(surroundings, dataDir, async ({ db }) => {
+    const records = await withStore(context, dataDir, async ({ db }) => {
       const out = await open(file, 'wx', 0o600).catch((error: unknown) => {
         throw new CommandError('failed', `The file ${file} cannot be created, or exists already`, { cause: error });
       });
@@ -29,7 +29,7 @@ export const auditExport = command({
         let written = 0;
         const note = (count: number) => {
           written = count;
-          surroundings.progress(Math.min(count, total), total);
+          context.progress(Math.min(count, total), total);
         };
         for await (const part of exportAudit(db.read, { filter: { orgId: null }, format }, note)) await out.write(part);
         await out.sync();

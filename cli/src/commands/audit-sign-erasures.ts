@@ -14,12 +14,12 @@ export const auditSignErasures = command({
     'asks at a terminal: sign only what you erased. One whose user is not erased is never signed. The signing is recorded. It may run beside a server.',
   examples: ['audit sign-erasures', 'audit sign-erasures --yes --json'],
   options: { ...storeOptions, yes: flag('do not ask') },
-  async run({ dataDir, yes }, surroundings) {
+  async run({ dataDir, yes }, context) {
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { findUnsignedErasures, signErasures } = await import('../../../server/src/operator/erasure/public.ts');
     const { toTimestamp } = await import('../../../server/src/base/clock.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const encryption = presentKey(config);
     if (!encryption) {
       throw new CommandError('failed', 'ENCRYPTION_KEY is missing: erasures are signed with that of the servers');
@@ -33,9 +33,7 @@ export const auditSignErasures = command({
           .slice(0, shownMax)
           .map(({ sequence, occurredAt, userId }) => `record ${sequence}, ${toTimestamp(occurredAt)}, user ${userId}`);
         const more = signable.length > shownMax ? [`and ${signable.length - shownMax} more`] : [];
-        const response = await surroundings.ask(
-          [...lines, ...more, 'Type yes if you erased all of these: '].join('\n'),
-        );
+        const response = await context.ask([...lines, ...more, 'Type yes if you erased all of these: '].join('\n'));
         if (response?.trim() !== 'yes')
           throw new CommandError('refused', 'Nothing was signed: confirm it with --yes, or at a terminal');
       }

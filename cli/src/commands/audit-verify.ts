@@ -27,14 +27,14 @@ export const auditVerify = command({
     ...storeOptions,
     expect: text('number:hash', 'of a record, as it was printed earlier'),
   },
-  async run({ dataDir, expect }, surroundings) {
+  async run({ dataDir, expect }, context) {
     const { operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { auditFaults, verifyAudit } = await import('../../../server/src/audit-log/verify-audit.ts');
     const expected = readHead(expect);
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const verdict = await withConfiguredStore(config, ({ db }) =>
-      verifyAudit(db, { expected, key: presentKey(config), progress: surroundings.progress }),
+      verifyAudit(db, { expected, key: presentKey(config), progress: context.progress }),
     );
     if (!verdict.ok) {
       const { sequence, fault } = verdict;

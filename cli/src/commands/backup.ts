@@ -24,13 +24,13 @@ export const backup = command({
     force: flag('replace the file; it stays until the new one is whole'),
     withoutKeys: flag('leave signing-keys.json and encryption-key out'),
   },
-  async run({ dataDir, to, force, withoutKeys: isWithout }, surroundings) {
+  async run({ dataDir, to, force, withoutKeys: isWithout }, context) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { makeBackup } = await import('../backup/make-backup.ts');
     const { requireEmbedded } = await import('../backup/require-embedded.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     requireEmbedded(config, dataDir, `pg_dump --format=custom --file=${to} "$DATABASE_URL"`);
-    const { progress } = surroundings;
+    const { progress } = context;
     const made = await makeBackup(config, { to, isForced: force, withKeys: !isWithout, progress });
     const { users, tokens, events, auditRecords } = made;
     const lines = [

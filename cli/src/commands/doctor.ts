@@ -29,9 +29,9 @@ export const doctor = command({
     ...storeOptions,
     deep: flag('go through the whole store and the whole audit log, however long that takes'),
   },
-  async run({ dataDir, deep }, surroundings) {
+  async run({ dataDir, deep }, context) {
     const { examineInstance } = await import('../doctor/examine.ts');
-    const checks = await examineInstance({ dataDir, isDeep: deep }, surroundings);
+    const checks = await examineInstance({ dataDir, isDeep: deep }, context);
     const words = listed(checks);
     const failures = checks.filter(({ state }) => state === 'failed').map(({ name }) => name);
     if (failures.length === 0) return { data: { checks }, words };

@@ -18,17 +18,17 @@ export const importDump = command({
     dryRun: flag('report what would be done, and write nothing'),
     skipInvalid: flag('leave out the documents that have a problem, and import the others'),
   },
-  async run({ file, dataDir, dryRun, skipInvalid }, surroundings) {
+  async run({ file, dataDir, dryRun, skipInvalid }, context) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { runImport } = await import('../import/run-import.ts');
     const { stageDump } = await import('../import/stage-dump.ts');
-    return runImport(operatorConfig(surroundings, dataDir), surroundings, {
+    return runImport(operatorConfig(context, dataDir), context, {
       file,
       isDry: dryRun,
       isSkippingInvalid: skipInvalid,
       isMakingGroups: false,
       mayCreateOrganization: true,
-      stage: (staging) => stageDump(file, staging, surroundings.progress),
+      stage: (staging) => stageDump(file, staging, context.progress),
     });
   },
 });

@@ -18,17 +18,17 @@ export const importUsers = command({
     skipInvalid: flag('leave out the lines that have a problem, and import the others'),
     createGroups: flag('create the groups that the file names and that do not exist yet'),
   },
-  async run({ file, dataDir, dryRun, skipInvalid, createGroups }, surroundings) {
+  async run({ file, dataDir, dryRun, skipInvalid, createGroups }, context) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { runImport } = await import('../import/run-import.ts');
     const { readCsvUsers } = await import('../import/csv-people.ts');
-    return runImport(operatorConfig(surroundings, dataDir), surroundings, {
+    return runImport(operatorConfig(context, dataDir), context, {
       file,
       isDry: dryRun,
       isSkippingInvalid: skipInvalid,
       isMakingGroups: createGroups,
       mayCreateOrganization: false,
-      stage: (staging) => readCsvUsers(file, staging, surroundings.progress),
+      stage: (staging) => readCsvUsers(file, staging, context.progress),
     });
   },
 });

@@ -26,13 +26,13 @@ export const keysRotate = command({
     ),
     nodesStopped: flag('with DATABASE_URL: every node is stopped, which cannot be seen from here'),
   },
-  async run({ dataDir, encryption, newKeyFile, nodesStopped }, surroundings) {
+  async run({ dataDir, encryption, newKeyFile, nodesStopped }, context) {
     if (!encryption && (newKeyFile !== null || nodesStopped)) {
       throw new CommandError('usage', '--new-key-file and --nodes-stopped are for --encryption');
     }
     const { operatorConfig } = await import('../operator-store.ts');
     const { rotateEncryption, rotateSigning } = await import('../keys/rotation.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     return encryption ? rotateEncryption(config, { newKeyFile, nodesStopped }) : rotateSigning(config);
   },
 });

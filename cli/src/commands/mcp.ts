@@ -33,17 +33,17 @@ export const mcp = command({
     token: text('token', 'the token itself, for all on this machine to see'),
     insecure: flag('send the token to another machine without encryption'),
   },
-  async run({ url, insecure, ...given }, surroundings) {
+  async run({ url, insecure, ...given }, context) {
     const { readAddress } = await import('../mcp/instance-address.ts');
     const { findToken } = await import('../mcp/find-token.ts');
     const { checkInstance } = await import('../mcp/check-instance.ts');
-    const where = url ?? (surroundings.environment['LATCHKEY_URL'] || null);
+    const where = url ?? (context.environment['LATCHKEY_URL'] || null);
     if (where === null) throw new CommandError('usage', 'There is no address: give --url, or set LATCHKEY_URL');
     const address = readAddress(where, insecure);
-    const token = await findToken(given, surroundings);
+    const token = await findToken(given, context);
     await checkInstance(address, token);
     const { runBridge } = await import('../mcp/bridge.ts');
-    const { stdin, stdout, say } = surroundings;
+    const { stdin, stdout, say } = context;
     await runBridge({ address, token, stdin, stdout, say });
     return null;
   },

@@ -10,9 +10,9 @@ export const migrate = command({
     'kept whole or not at all; there is no way back but a backup.',
   examples: ['migrate', 'migrate --data-dir /var/lib/latchkey --json'],
   options: storeOptions,
-  async run({ dataDir }, surroundings) {
+  async run({ dataDir }, context) {
     const { migrateStore } = await import('../operator-store.ts');
-    const { from, to } = await migrateStore(surroundings, dataDir);
+    const { from, to } = await migrateStore(context, dataDir);
     const words =
       from === to ? `The store has schema ${to} already` : `The store was brought from schema ${from} to ${to}`;
     return { data: { schema: { from, to } }, words };

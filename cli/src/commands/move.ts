@@ -4,7 +4,7 @@ import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import type { Moved } from '../move/move-store.ts';
 import { flag, storeOptions, text } from '../options.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 
 const shownDigits = 16;
 
@@ -35,7 +35,7 @@ function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly str
   return { data: { moved: { ...moved, isResumed, seconds }, next }, words: words.join('\n') };
 }
 
-async function goBack({ ask }: Surroundings, dataDir: string, yes: boolean): Promise<Outcome> {
+async function goBack({ ask }: RuntimeContext, dataDir: string, yes: boolean): Promise<Outcome> {
   const { isMoved, unmarkMoved } = await import('../../../server/src/db/move/moved.ts');
   if (!isMoved(dataDir)) throw new CommandError('refused', `The store in ${dataDir} was not moved: it is in use`);
   const warning = 'Writes since the move are not in the embedded store, revocations included';
@@ -71,16 +71,16 @@ export const move = command({
     back: flag('have the embedded store used again, as it was when it was moved'),
     yes: flag('with --back: do not ask'),
   },
-  async run({ dataDir, to, force, back, yes }, surroundings) {
+  async run({ dataDir, to, force, back, yes }, context) {
     if (back && (to !== null || force)) throw new CommandError('usage', '--back stands without --to and --force');
     if (yes && !back) throw new CommandError('usage', '--yes is for --back');
     const { moveConfig } = await import('../operator-store.ts');
-    const config = moveConfig(surroundings, { dataDir, to });
-    if (back) return goBack(surroundings, config.dataDir, yes);
+    const config = moveConfig(context, { dataDir, to });
+    if (back) return goBack(context, config.dataDir, yes);
     if (config.databaseUrl === null) throw new CommandError('usage', 'name the database: --to, or DATABASE_URL');
     const { moveStore } = await import('../move/move-store.ts');
     const startedMs = performance.now();
-    const { progress } = surroundings;
+    const { progress } = context;
     const moved = await moveStore({ config, to: config.databaseUrl, restart: force, progress });
     const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
     return outcome(moved, seconds, nextSteps(config.dataDir, config.encryptionKey !== null));

@@ -1,9 +1,9 @@
 import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { flag, storeOptions } from '../options.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 
-async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
+async function confirm({ ask }: RuntimeContext, slug: string): Promise<void> {
   const response = await ask(`Purging cannot be undone. Type ${slug} to purge it: `);
   if (response === null) {
     throw new CommandError('refused', 'Purging cannot be undone: confirm it with --yes, or at a terminal');
@@ -21,15 +21,15 @@ export const orgPurge = command({
     'backups. Asks for the slug of the organization at a terminal.',
   examples: ['org purge', 'org purge --yes --json'],
   options: { ...storeOptions, yes: flag('do not ask') },
-  async run({ dataDir, yes }, surroundings) {
+  async run({ dataDir, yes }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { purgeOrganization, readOrganizationState } = await import('../../../server/src/features/org/public.ts');
     const { operatorError: refused } = await import('../refusals.ts');
-    const purged = await withStore(surroundings, dataDir, async (services) => {
+    const purged = await withStore(context, dataDir, async (services) => {
       const organization = await readOrganizationState(services.db.read);
       if (organization === null) throw refused('noOrganization');
       if (!organization.isDeleted) throw refused('notDeleted');
-      if (!yes) await confirm(surroundings, organization.slug);
+      if (!yes) await confirm(context, organization.slug);
       return purgeOrganization(services, operator);
     });
     if (typeof purged === 'string') throw refused(purged);

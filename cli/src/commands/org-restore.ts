@@ -10,11 +10,11 @@ export const orgRestore = command({
     'stay revoked. Consumers get events about the organization and every active user as if they were new.',
   examples: ['org restore', 'org restore --data-dir /var/lib/latchkey --json'],
   options: storeOptions,
-  async run({ dataDir }, surroundings) {
+  async run({ dataDir }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { restoreOrganization } = await import('../../../server/src/features/org/public.ts');
     const { operatorError: refused } = await import('../refusals.ts');
-    const restored = await withStore(surroundings, dataDir, (services) => restoreOrganization(services, operator));
+    const restored = await withStore(context, dataDir, (services) => restoreOrganization(services, operator));
     if (typeof restored === 'string') throw refused(restored);
     const { slug, activeUsers, revokedTokens } = restored;
     const words = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. All users must sign in again`;

@@ -8,10 +8,10 @@ export const orgStatus = command({
   details: 'Changes nothing.',
   examples: ['org status', 'org status --data-dir /var/lib/latchkey --json'],
   options: storeOptions,
-  async run({ dataDir }, surroundings) {
+  async run({ dataDir }, context) {
     const { withStore } = await import('../operator-store.ts');
     const { readOrganizationState } = await import('../../../server/src/features/org/public.ts');
-    const organization = await withStore(surroundings, dataDir, ({ db }) => readOrganizationState(db.read));
+    const organization = await withStore(context, dataDir, ({ db }) => readOrganizationState(db.read));
     if (organization === null) return { data: { state: 'none', organization: null }, words: 'No organization yet' };
     const { slug, registeredName, isDeleted, deletedBy, updatedAt, activeUsers } = organization;
     const name = registeredName === null ? slug : `${slug} (${registeredName})`;

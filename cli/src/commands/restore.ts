@@ -61,11 +61,11 @@ export const restore = command({
     withoutJournal: flag('take nothing over from the present store'),
     migrate: flag("bring a back-up of an earlier release to this release's schema"),
   },
-  async run({ dataDir, from, revoke, withoutJournal, migrate }, surroundings) {
+  async run({ dataDir, from, revoke, withoutJournal, migrate }, context) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { restoreBackup } = await import('../backup/restore-backup.ts');
     const { requireEmbedded } = await import('../backup/require-embedded.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     if (withoutJournal && revoke === null) throw unsaidRevocation();
     requireEmbedded(config, dataDir, `pg_restore --clean --if-exists --dbname="$DATABASE_URL" ${from}`);
     const restored = await restoreBackup(config, {
@@ -73,7 +73,7 @@ export const restore = command({
       revoke: revoke ?? 'none',
       isAlone: withoutJournal,
       mayMigrate: migrate,
-      progress: surroundings.progress,
+      progress: context.progress,
     });
     return { data: { restored: { from, ...restored } }, words: wordsOf(restored, from) };
   },

@@ -38,13 +38,13 @@ export const seed = command({
     passwordFile: text('file', "the new administrator's password, instead of one that is printed"),
     printToken: flag('create a usable token for an administrator, valid for 30 days, and print it once'),
   },
-  async run({ dataDir, passwordFile, printToken, ...counts }, surroundings) {
+  async run({ dataDir, passwordFile, printToken, ...counts }, context) {
     const password = await readPassword(passwordFile);
     const { operatorConfig } = await import('../operator-store.ts');
     const { seedStore } = await import('../seed/seed-store.ts');
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const startedMs = performance.now();
-    const seeded = await seedStore(config, { ...counts, password, token: printToken }, surroundings.progress);
+    const seeded = await seedStore(config, { ...counts, password, token: printToken }, context.progress);
     const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
     // A password that the operator gave is not printed.
     const made = { ...seeded, password: password === null ? seeded.password : null };

@@ -18,16 +18,16 @@ export const serviceCreate = command({
     name: neededText('name', 'name of the service'),
     scopes: neededText('list', 'its scopes, separated by commas'),
   },
-  async run({ dataDir, name, scopes }, surroundings) {
+  async run({ dataDir, name, scopes }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
-    const { readClientWish, registerClient } = await import('../../../server/src/features/service-clients/public.ts');
-    const wish = readClientWish({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
-    if (!wish) throw new CommandError('usage', '--name or --scopes is not valid; see latchkey service create --help');
+    const { readClientInput, registerClient } = await import('../../../server/src/features/service-clients/public.ts');
+    const input = readClientInput({ name, scopes: scopes.split(',').map((scope) => scope.trim()) });
+    if (!input) throw new CommandError('usage', '--name or --scopes is not valid; see latchkey service create --help');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
-    const service = await withStore(surroundings, dataDir, (services) =>
+    const service = await withStore(context, dataDir, (services) =>
       services.db.transaction(async (tx) => {
         const orgId = (await selectActiveOrganization(tx))?.id ?? null;
-        return registerClient(tx, services, { ...wish, orgId, actor: null, origin: operator });
+        return registerClient(tx, services, { ...input, orgId, actor: null, origin: operator });
       }),
     );
     const words = `Registered ${service.name}.\nclient id:     ${service.clientId}\nclient secret: ${service.clientSecret}`;

@@ -8,10 +8,10 @@ export const serviceList = command({
   details: 'Without their secrets, which only the services have.',
   examples: ['service list', 'service list --json'],
   options: storeOptions,
-  async run({ dataDir }, surroundings) {
+  async run({ dataDir }, context) {
     const { withStore } = await import('../operator-store.ts');
     const { listClients } = await import('../../../server/src/features/service-clients/public.ts');
-    const clients = await withStore(surroundings, dataDir, ({ db, clock }) => listClients(db.read, clock.now()));
+    const clients = await withStore(context, dataDir, ({ db, clock }) => listClients(db.read, clock.now()));
     const lines = clients.map(({ clientId, name, scopes }) => `${clientId}  ${scopes.join(',')}  ${name}`);
     return { data: { services: clients }, words: lines.join('\n') || 'No service is registered' };
   },

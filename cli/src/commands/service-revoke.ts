@@ -8,13 +8,13 @@ export const serviceRevoke = command({
   details: 'A running server rejects its tokens from the next request on.',
   examples: ['service revoke --id 0123456789abcdef01234567'],
   options: { ...storeOptions, id: neededText('client id', 'as service list prints it') },
-  async run({ dataDir, id }, surroundings) {
+  async run({ dataDir, id }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { endClient } = await import('../../../server/src/features/service-clients/public.ts');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
     const { orThrow } = await import('../refusals.ts');
     const clientId = id.toLowerCase();
-    const end = withStore(surroundings, dataDir, (services) =>
+    const end = withStore(context, dataDir, (services) =>
       services.db.transaction(async (tx) => {
         const orgId = (await selectActiveOrganization(tx))?.id ?? null;
         await endClient(tx, services, { clientId, orgId, actor: null, origin: operator });

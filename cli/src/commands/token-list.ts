@@ -15,12 +15,12 @@ export const tokenList = command({
     search: text('text', "only those with this text in their name or in their owner's name or address"),
     limit: wholeNumber({ description: 'how many at most', min: 1, max: 10_000, otherwise: 100 }),
   },
-  async run({ dataDir, status, search, limit }, surroundings) {
+  async run({ dataDir, status, search, limit }, context) {
     const { withStore } = await import('../operator-store.ts');
     const { listTokens } = await import('../../../server/src/features/tokens/public.ts');
     const { foldCase } = await import('../../../server/src/text/plain-text.ts');
     const { requireOrganization } = await import('../refusals.ts');
-    const { total, tokens } = await withStore(surroundings, dataDir, async ({ db, clock }) => {
+    const { total, tokens } = await withStore(context, dataDir, async ({ db, clock }) => {
       const { id: orgId } = await requireOrganization(db.read);
       const folded = search === null ? undefined : foldCase(search);
       const filter = { orgId, nowMs: clock.now(), status, userId: undefined, search: folded };

@@ -13,14 +13,14 @@ export const tokenRevoke = command({
     id: neededText('token id', 'as token list prints it'),
     reason: text('text', 'why, for the audit log and the list of administrators'),
   },
-  async run({ dataDir, id, reason }, surroundings) {
+  async run({ dataDir, id, reason }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { revokeReason, revokeToken } = await import('../../../server/src/features/tokens/public.ts');
     const { orThrow, requireOrganization } = await import('../refusals.ts');
     const given = revokeReason.safeParse(reason ?? '');
     if (!given.success) throw new CommandError('usage', `--reason ${given.error.issues[0]?.message}`);
     const tokenId = id.toLowerCase();
-    const revoke = withStore(surroundings, dataDir, (services) =>
+    const revoke = withStore(context, dataDir, (services) =>
       services.db.transaction(async (tx) => {
         const { id: orgId } = await requireOrganization(tx);
         const why = { ownerId: null, reason: given.data || 'Revoked by the operator', actor: null, origin: operator };

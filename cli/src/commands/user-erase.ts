@@ -1,9 +1,9 @@
 import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { flag, neededText, storeOptions } from '../options.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 
-async function confirm({ ask }: Surroundings, slug: string): Promise<void> {
+async function confirm({ ask }: RuntimeContext, slug: string): Promise<void> {
   const response = await ask(`Erasing cannot be undone. Type ${slug} to erase the data of this user: `);
   if (response === null) {
     throw new CommandError('refused', 'Erasing cannot be undone: confirm it with --yes, or at a terminal');
@@ -25,13 +25,13 @@ export const userErase = command({
     user: neededText('user id', 'of the deleted user'),
     yes: flag('do not ask'),
   },
-  async run({ dataDir, user, yes }, surroundings) {
+  async run({ dataDir, user, yes }, context) {
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { eraseUser, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
     const { operatorError: refused } = await import('../refusals.ts');
     const userId = user.toLowerCase();
-    const config = operatorConfig(surroundings, dataDir);
+    const config = operatorConfig(context, dataDir);
     const encryption = presentKey(config);
     if (!encryption) {
       throw new CommandError('failed', 'ENCRYPTION_KEY is missing: the erasure is signed with that of the servers');
@@ -39,7 +39,7 @@ export const userErase = command({
     const erased = await withConfiguredStore(config, async (services) => {
       const found = await findErasable(services.db.read, userId);
       if (typeof found === 'string') throw refused(found);
-      if (!yes) await confirm(surroundings, found.slug);
+      if (!yes) await confirm(context, found.slug);
       return eraseUser({ ...services, encryption }, { userId, origin: operator });
     });
     if (typeof erased === 'string') throw refused(erased);

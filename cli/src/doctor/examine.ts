@@ -4,7 +4,7 @@ import type { Database } from '../../../server/src/db/database.ts';
 import { selectLatest } from '../../../server/src/db/files/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
 import { presentKey } from '../present-key.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
 import { checkClock, checkDisk, checkFiles, checkUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
@@ -22,7 +22,7 @@ import {
 /** Longer than each step of a check may take alone. */
 const waitMsMax = 30 * second;
 
-interface Wish {
+interface Input {
   readonly dataDir: string | null;
   /** Check everything, however long it takes. */
   readonly isDeep: boolean;
@@ -63,8 +63,8 @@ async function examine(name: string, check: () => Finding | Promise<Finding>, wa
 /** Checks that need the store. */
 async function examineStore(
   db: Database | null,
-  { isDeep, config }: Wish & { readonly config: Config },
-  { progress }: Surroundings,
+  { isDeep, config }: Input & { readonly config: Config },
+  { progress }: RuntimeContext,
 ): Promise<readonly Check[]> {
   const withStore = (check: (store: Database) => Promise<Finding>) => async () =>
     db ? check(db) : skipped('There is no store to check');
@@ -106,13 +106,13 @@ async function examineMachine(config: Config, db: Database | null): Promise<read
   return [user, files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
 }
 
-async function examineAll(config: Config, wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {
+async function examineAll(config: Config, input: Input, context: RuntimeContext): Promise<readonly Check[]> {
   const { check: store, value: db } = await attempt('store', () => checkStore(config));
   try {
-    const integrity = await examine('integrity', () => checkIntegrity(config, db, wish.isDeep));
+    const integrity = await examine('integrity', () => checkIntegrity(config, db, input.isDeep));
     const machine = await examineMachine(config, db);
     const outside = await examineOutside(config, db);
-    return [store, integrity, ...machine, ...outside, ...(await examineStore(db, { ...wish, config }, surroundings))];
+    return [store, integrity, ...machine, ...outside, ...(await examineStore(db, { ...input, config }, context))];
   } finally {
     await db?.close();
   }
@@ -122,13 +122,13 @@ async function examineAll(config: Config, wish: Wish, surroundings: Surroundings
  * Checks everything that an instance needs, and returns the findings. It changes and sends nothing. Rules: CLI-21,
  * CLI-22.
  */
-export async function examineInstance(wish: Wish, surroundings: Surroundings): Promise<readonly Check[]> {
+export async function examineInstance(input: Input, context: RuntimeContext): Promise<readonly Check[]> {
   let config: Config;
   try {
-    config = operatorConfig(surroundings, wish.dataDir);
+    config = operatorConfig(context, input.dataDir);
   } catch (error) {
     return [{ name: 'configuration', ...failed(messageOf(error), 'Correct it; nothing else was checked') }];
   }
   const read = fine(`Every variable has an allowed value; the public address is ${config.baseUrl}`);
-  return [{ name: 'configuration', ...read }, ...(await examineAll(config, wish, surroundings))];
+  return [{ name: 'configuration', ...read }, ...(await examineAll(config, input, context))];
 }

@@ -136,8 +136,8 @@ export async function checkErasures({ read }: Database): Promise<Finding> {
 }
 
 /** Verifies the audit log. Rules: AUDIT-11, CLI-21. */
-export async function checkAudit(db: Database, wish: Parameters<typeof verifyAudit>[1]): Promise<Finding> {
-  const verdict = await verifyAudit(db, wish);
+export async function checkAudit(db: Database, input: Parameters<typeof verifyAudit>[1]): Promise<Finding> {
+  const verdict = await verifyAudit(db, input);
   if (verdict.ok) return fine(`The audit log is sound: ${verdict.records} records`);
   const { sequence, fault } = verdict;
   const cure = 'Find out who could write to the store; compare a backup: latchkey audit verify --help';

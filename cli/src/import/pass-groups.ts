@@ -54,8 +54,8 @@ async function checkMembers(pass: Pass, record: Staged<'groups'>, groupId: strin
 async function writeMembers(pass: Pass, record: Staged<'groups'>, groupId: string): Promise<boolean> {
   const { services, orgId, tally } = pass;
   for (const userIds of chunks(record.content.userIds)) {
-    const wish = { orgId, groupId, userIds, origin: operator };
-    const joined = await step(pass, async (_, tx) => (tx ? joinImportedGroup(tx, services, wish) : null));
+    const input = { orgId, groupId, userIds, origin: operator };
+    const joined = await step(pass, async (_, tx) => (tx ? joinImportedGroup(tx, services, input) : null));
     if (joined) tally.join(joined);
   }
   return true;

@@ -65,8 +65,8 @@ async function write(pass: Pass, tx: Tx, planned: readonly Planned[]): Promise<R
   // A user who holds one of the addresses unverified loses it. Rule: ADDRESS-6.
   const emails = [...added.map(({ user }) => user.email), ...moved.map(({ email }) => email)];
   if (emails.length > 0) await giveBackAddresses(tx, services, { orgId, emails, by: null, origin: operator });
-  const wish = { orgId, users: added.map(({ user }) => user), origin: operator, syncAction: 'immediate' as const };
-  const ids = added.length > 0 ? await addImportedUsers(tx, services, wish) : [];
+  const input = { orgId, users: added.map(({ user }) => user), origin: operator, syncAction: 'immediate' as const };
+  const ids = added.length > 0 ? await addImportedUsers(tx, services, input) : [];
   const userIds = new Map(added.map(({ record }, place) => [record.number, ids[place] ?? '']));
   for (const { plan } of planned) {
     if (plan.what !== 'change') continue;
@@ -88,32 +88,32 @@ function presentIds(planned: readonly Planned[]): ReadonlyMap<number, string> {
 }
 
 /** Returns the wanted members of each group, by its folded name: ids, and the number of users without an id yet. */
-function wishesOf(planned: readonly Planned[], ids: ReadonlyMap<number, string>) {
-  const wishes = new Map<string, { readonly userIds: string[]; newUsers: number }>();
+function inputsOf(planned: readonly Planned[], ids: ReadonlyMap<number, string>) {
+  const inputs = new Map<string, { readonly userIds: string[]; newUsers: number }>();
   for (const { record, plan } of planned) {
     if (plan.what === 'leave' || plan.what === 'refuse') continue;
     for (const name of record.content.groups.map(foldCase)) {
-      const wish = wishes.get(name) ?? { userIds: [], newUsers: 0 };
+      const input = inputs.get(name) ?? { userIds: [], newUsers: 0 };
       const userId = ids.get(record.number);
-      if (userId === undefined) wish.newUsers += 1;
-      else wish.userIds.push(userId);
-      wishes.set(name, wish);
+      if (userId === undefined) input.newUsers += 1;
+      else input.userIds.push(userId);
+      inputs.set(name, input);
     }
   }
-  return wishes;
+  return inputs;
 }
 
 async function joinGroups(
   pass: Pass,
   { read, tx, groups }: { readonly read: Reader; readonly tx: Tx | null; readonly groups: GroupsByName },
-  wishes: ReturnType<typeof wishesOf>,
+  inputs: ReturnType<typeof inputsOf>,
 ): Promise<void> {
   const { services, orgId, tally } = pass;
-  for (const [name, { userIds, newUsers }] of wishes) {
+  for (const [name, { userIds, newUsers }] of inputs) {
     const group = groups.get(name);
     if (!group || group.type === 'everyone') continue;
-    const wish = { orgId, groupId: group.id, userIds, origin: operator };
-    tally.join(tx ? await joinImportedGroup(tx, services, wish) : await findJoining(read, wish));
+    const input = { orgId, groupId: group.id, userIds, origin: operator };
+    tally.join(tx ? await joinImportedGroup(tx, services, input) : await findJoining(read, input));
     tally.memberships += newUsers;
   }
 }
@@ -136,7 +136,7 @@ export async function passUsers(pass: Pass, groups: GroupsByName): Promise<void>
           return user && plan ? [{ record, user, plan }] : [];
         });
         const added = tx ? await write(pass, tx, all) : new Map<number, string>();
-        await joinGroups(pass, { read, tx, groups }, wishesOf(all, new Map([...presentIds(all), ...added])));
+        await joinGroups(pass, { read, tx, groups }, inputsOf(all, new Map([...presentIds(all), ...added])));
         return all;
       });
       for (const one of planned) count(pass, one);

@@ -6,7 +6,7 @@ import type { Outcome } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { withConfiguredStore } from '../operator-store.ts';
 import { operatorError } from '../refusals.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 import { createOrganizationFor, findNewOrganization, type NewOrganization } from './found-organization.ts';
 import type { Pass, Store } from './pass.ts';
 import { passGroupNames } from './pass-group-names.ts';
@@ -17,7 +17,7 @@ import { Report, Tally } from './report.ts';
 import { Staging } from './staging.ts';
 
 /** Input of an import. */
-export interface ImportWish {
+export interface ImportInput {
   readonly file: string;
   /** Only report what would be done. */
   readonly isDry: boolean;
@@ -32,7 +32,7 @@ export interface ImportWish {
 
 /** An import under way. */
 interface Import {
-  readonly wish: ImportWish;
+  readonly input: ImportInput;
   readonly services: Store;
   readonly staging: Staging;
   readonly newOrganization: NewOrganization | null;
@@ -40,11 +40,11 @@ interface Import {
 }
 
 /** Goes through all records once. */
-async function go({ wish, services, staging, newOrganization, rules }: Import, isWriting: boolean): Promise<Tally> {
+async function go({ input, services, staging, newOrganization, rules }: Import, isWriting: boolean): Promise<Tally> {
   const tally = new Tally();
   if (isWriting && newOrganization) await createOrganizationFor(services, newOrganization, { staging, tally });
   const pass = { ...rules, isWriting, services, staging, tally };
-  await passUsers(pass, await passGroupNames(pass, wish.isMakingGroups));
+  await passUsers(pass, await passGroupNames(pass, input.isMakingGroups));
   await passGroups(pass);
   await passTokens(pass);
   return tally;
@@ -63,11 +63,11 @@ async function check(all: Import): Promise<Tally> {
   }
 }
 
-function outcome(wish: ImportWish, report: Report, tally: Tally): Outcome {
-  const changed = wish.isDry ? 'This would be done, and nothing was written' : 'Imported';
-  const unchanged = wish.isDry ? 'Nothing would be changed' : 'Nothing was changed: all of it is here already';
+function outcome(input: ImportInput, report: Report, tally: Tally): Outcome {
+  const changed = input.isDry ? 'This would be done, and nothing was written' : 'Imported';
+  const unchanged = input.isDry ? 'Nothing would be changed' : 'Nothing was changed: all of it is here already';
   const { isChange } = tally;
-  const data = { file: wish.file, dryRun: wish.isDry, changed: isChange && !wish.isDry, ...report.toData(tally) };
+  const data = { file: input.file, dryRun: input.isDry, changed: isChange && !input.isDry, ...report.toData(tally) };
   return { data, words: `${isChange ? changed : unchanged}\n${report.toWords(tally)}`.trim() };
 }
 
@@ -78,36 +78,36 @@ function problems(kind: 'refused' | 'failed', message: string, { data, words }: 
 }
 
 /** Ends the command where there are problems and no leave to skip them. Rule: CLI-18. */
-function requireNoProblem(wish: ImportWish, report: Report, tally: Tally): void {
-  if (report.problemCount === 0 || wish.isSkippingInvalid) return;
-  const message = `There are problems with ${wish.file}: nothing was written. --skip-invalid leaves out the records that have one`;
-  throw problems('refused', message, outcome({ ...wish, isDry: true }, report, tally));
+function requireNoProblem(input: ImportInput, report: Report, tally: Tally): void {
+  if (report.problemCount === 0 || input.isSkippingInvalid) return;
+  const message = `There are problems with ${input.file}: nothing was written. --skip-invalid leaves out the records that have one`;
+  throw problems('refused', message, outcome({ ...input, isDry: true }, report, tally));
 }
 
 async function checkAndWrite(all: Import): Promise<Outcome> {
-  const { wish, staging } = all;
+  const { input, staging } = all;
   const { report } = staging;
   const checked = await check(all);
-  requireNoProblem(wish, report, checked);
+  requireNoProblem(input, report, checked);
   const told = report.problemCount;
-  if (wish.isDry) return outcome(wish, report, checked);
-  const done = outcome(wish, report, await go(all, true));
+  if (input.isDry) return outcome(input, report, checked);
+  const done = outcome(input, report, await go(all, true));
   if (report.problemCount === told) return done;
   throw problems('failed', 'Some records were not written, since others changed the store meanwhile', done);
 }
 
 /** The organization that is here, or what to make it of. */
-async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging) {
+async function organizationFor({ db }: Store, input: ImportInput, staging: Staging) {
   const here = await selectActiveOrganization(db.read);
   if (here) return { orgId: here.id, newOrganization: null };
   if (await readOrganizationState(db.read)) throw operatorError('organizationDeleted');
-  if (!wish.mayCreateOrganization) throw operatorError('noOrganization');
+  if (!input.mayCreateOrganization) throw operatorError('noOrganization');
   try {
     const newOrganization = findNewOrganization(staging);
     return { orgId: newOrganization.organization.id, newOrganization };
   } catch (error) {
     // A missing record may be one that has a problem.
-    requireNoProblem(wish, staging.report, new Tally());
+    requireNoProblem(input, staging.report, new Tally());
     throw error;
   }
 }
@@ -118,16 +118,16 @@ async function organizationFor({ db }: Store, wish: ImportWish, staging: Staging
  */
 export async function runImport(
   config: Config,
-  { progress }: Pick<Surroundings, 'progress'>,
-  wish: ImportWish,
+  { progress }: Pick<RuntimeContext, 'progress'>,
+  input: ImportInput,
 ): Promise<Outcome> {
   const staging = new Staging(new Report());
   try {
     return await withConfiguredStore(config, async (services) => {
-      await wish.stage(staging);
-      const { orgId, newOrganization } = await organizationFor(services, wish, staging);
+      await input.stage(staging);
+      const { orgId, newOrganization } = await organizationFor(services, input, staging);
       const records = staging.count('users') + staging.count('groups') + staging.count('tokens');
-      const total = wish.isDry ? records : records * 2;
+      const total = input.isDry ? records : records * 2;
       let done = 0;
       const advance = (count: number) => {
         done += count;
@@ -136,7 +136,7 @@ export async function runImport(
       const nowMs = services.clock.now();
       const keptSinceMs = nowMs - config.tokenRetentionDays * day;
       const rules = { orgId, nowMs, keptSinceMs, advance };
-      return checkAndWrite({ wish, services, staging, newOrganization, rules });
+      return checkAndWrite({ input, services, staging, newOrganization, rules });
     });
   } finally {
     staging.close();

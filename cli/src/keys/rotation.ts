@@ -53,7 +53,7 @@ function readNewKey(file: string): Secret {
   throw new CommandError('failed', `The key in ${file} ${parsed.error?.issues[0]?.message ?? 'must be given'}`);
 }
 
-interface Wish {
+interface Input {
   readonly newKeyFile: string | null;
   readonly nodesStopped: boolean;
 }
@@ -76,7 +76,7 @@ async function encryptWith(config: Config, newKeyFile: string | null): Promise<R
 }
 
 /** Rule: AUDIT-15. */
-export async function rotateEncryption(config: Config, { newKeyFile, nodesStopped }: Wish): Promise<Outcome> {
+export async function rotateEncryption(config: Config, { newKeyFile, nodesStopped }: Input): Promise<Outcome> {
   if (config.databaseUrl && !nodesStopped) {
     throw new CommandError(
       'refused',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Secret } from '../../../server/src/base/secret.ts';
 import { CommandError } from '../failures.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { RuntimeContext } from '../surroundings.ts';
 
 /** Token options of the command line; `null`: absent. */
 interface Given {
@@ -47,7 +47,7 @@ function readToken({ text, source }: { readonly text: string; readonly source: s
  */
 export async function findToken(
   { token, tokenFile }: Given,
-  { environment, askSecret }: Surroundings,
+  { environment, askSecret }: RuntimeContext,
 ): Promise<Secret> {
   const variable = (name: string) => environment[name] || null;
   const found =

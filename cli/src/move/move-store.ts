@@ -28,7 +28,7 @@ type Progress = (done: number, total: number) => void;
 const moveMax = 2 ** 48 - 1;
 
 /** Input of a move. */
-export interface MoveWish {
+export interface MoveInput {
   readonly config: Config;
   readonly to: Secret;
   /** An unfinished move into the same database may be started over. */
@@ -44,7 +44,7 @@ export interface Moved {
 }
 
 interface Move {
-  readonly wish: MoveWish;
+  readonly input: MoveInput;
   readonly target: Database;
   /** Number of the move. */
   readonly move: number;
@@ -86,12 +86,12 @@ function requireSame({ name }: MovedTable, here: TableChecksum, there: TableChec
 }
 
 /** Copies every table and reads it again; returns the checksums, which are the same on both sides. */
-async function copyTables({ wish, target }: Move, source: Tx, tables: readonly MovedTable[]) {
+async function copyTables({ input, target }: Move, source: Tx, tables: readonly MovedTable[]) {
   const total = 2 * tables.reduce((sum, { rows }) => sum + rows, 0);
   let done = 0;
   const advance = (rows: number) => {
     done += rows;
-    wish.progress(done, total);
+    input.progress(done, total);
   };
   const copied: { readonly table: MovedTable; readonly read: TableChecksum }[] = [];
   for (const table of tables) copied.push({ table, read: await copyTable({ source, target, advance }, table) });
@@ -101,12 +101,12 @@ async function copyTables({ wish, target }: Move, source: Tx, tables: readonly M
 }
 
 /** Copies everything under a lock: the transaction writes nothing, but no other can write while it lasts. */
-async function moveFrozen(source: Tx, { wish, target, move }: Move): Promise<MovedMark> {
-  const { config, to } = wish;
+async function moveFrozen(source: Tx, { input, target, move }: Move): Promise<MovedMark> {
+  const { config, to } = input;
   const keys = await readMovedKeys(config, source);
   const tables = await describeTables(source);
   await emptyTables(target, tables);
-  const digests = await copyTables({ wish, target, move }, source, tables);
+  const digests = await copyTables({ input, target, move }, source, tables);
   if (keys !== null) await insertSharedKeys(target, keys.content, systemClock.now());
   await requireOwnMove(target, move);
   const mark = {
@@ -122,8 +122,8 @@ async function moveFrozen(source: Tx, { wish, target, move }: Move): Promise<Mov
   return mark;
 }
 
-async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
-  const { config, restart } = wish;
+async function moveAll(input: MoveInput, target: Database): Promise<Moved> {
+  const { config, restart } = input;
   const move = 1 + randomInt(moveMax);
   const source = openSqlite(config.dataDir);
   try {
@@ -132,7 +132,7 @@ async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
     await readMovedKeys(config, source.read);
     await claimTarget(target, { move, restart });
     await migrate(target, systemClock);
-    const mark = await source.transaction((tx) => moveFrozen(tx, { wish, target, move }));
+    const mark = await source.transaction((tx) => moveFrozen(tx, { input, target, move }));
     return { mark, isResumed: false };
   } finally {
     await source.close();
@@ -144,13 +144,13 @@ async function moveAll(wish: MoveWish, target: Database): Promise<Moved> {
  * of the two is in use, or neither until it is run again. Ends the command, or throws StartupError, where it cannot be
  * done; the embedded store stays in use then. Rules: CLI-30, CLI-31, CLI-32.
  */
-export async function moveStore(wish: MoveWish): Promise<Moved> {
-  const { dataDir } = wish.config;
+export async function moveStore(input: MoveInput): Promise<Moved> {
+  const { dataDir } = input.config;
   requireStore(dataDir);
   const mark = readMoved(dataDir);
-  const target = await openPostgres(wish.to, null, 'move');
+  const target = await openPostgres(input.to, null, 'move');
   try {
-    return mark === null ? await moveAll(wish, target) : await resume(target, mark);
+    return mark === null ? await moveAll(input, target) : await resume(target, mark);
   } finally {
     await target.close();
   }

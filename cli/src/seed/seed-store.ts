@@ -27,7 +27,7 @@ const words = ['Aurora', 'Σειρά', 'Полюс', '青空', 'Über', 'نجم'
 type Store = ReturnType<typeof operatorServices>;
 
 /** Input of seeding. */
-export interface SeedWish {
+export interface SeedInput {
   readonly users: number;
   readonly groups: number;
   readonly tokens: number;
@@ -82,7 +82,7 @@ interface Filling {
   readonly services: Store;
   readonly orgId: string;
   readonly domain: string;
-  readonly wish: SeedWish;
+  readonly input: SeedInput;
   /** Counts finished work. */
   readonly advance: (count: number) => void;
 }
@@ -98,15 +98,15 @@ function inTransaction<T>({ services, orgId }: Filling, work: (tx: Tx) => Promis
 
 /** Adds the users; returns their ids, and the number of the first. */
 async function fillUsers(filling: Filling) {
-  const { services, orgId, domain, wish, advance } = filling;
+  const { services, orgId, domain, input, advance } = filling;
   const userIds: string[] = [];
   let first: number | null = null;
   const newUser = (number: number) => {
     first ??= number;
-    return userOf({ seed: wish.seed, number, domain });
+    return userOf({ seed: input.seed, number, domain });
   };
-  while (userIds.length < wish.users) {
-    const count = Math.min(atOnce, wish.users - userIds.length);
+  while (userIds.length < input.users) {
+    const count = Math.min(atOnce, input.users - userIds.length);
     userIds.push(...(await inTransaction(filling, (tx) => addUsers(tx, services, { orgId, count, newUser }))));
     advance(count);
     await setTimeout(pauseMs);
@@ -115,9 +115,9 @@ async function fillUsers(filling: Filling) {
 }
 
 async function fillGroups(filling: Filling, userIds: readonly string[], first: number | null) {
-  const { services, orgId, wish } = filling;
-  for (let place = 0; place < wish.groups; place += 1) {
-    const random = randomOf(wish.seed, place);
+  const { services, orgId, input } = filling;
+  for (let place = 0; place < input.groups; place += 1) {
+    const random = randomOf(input.seed, place);
     const places = Array.from({ length: 1 + random.upTo(membersMax) }, () => random.upTo(userIds.length));
     const members = [...new Set(places)].flatMap((member) => userIds[member] ?? []);
     // The number of the first new user is unique to this run.
@@ -127,9 +127,9 @@ async function fillGroups(filling: Filling, userIds: readonly string[], first: n
 }
 
 async function fillTokens(filling: Filling, userIds: readonly string[]) {
-  const { services, orgId, wish, advance } = filling;
-  for (let done = 0; done < wish.tokens; done += atOnce) {
-    const count = Math.min(atOnce, wish.tokens - done);
+  const { services, orgId, input, advance } = filling;
+  for (let done = 0; done < input.tokens; done += atOnce) {
+    const count = Math.min(atOnce, input.tokens - done);
     const owners = Array.from({ length: count }, (_, place) => userIds[(done + place) % userIds.length] ?? '');
     const tokens = { orgId, userIds: owners, name: 'Seeded', scopes: 'user:read' };
     await inTransaction(filling, (tx) => addTokensWithoutHolder(tx, services, tokens));
@@ -139,8 +139,8 @@ async function fillTokens(filling: Filling, userIds: readonly string[]) {
 }
 
 async function fill(filling: Filling): Promise<void> {
-  const { services, orgId, wish } = filling;
-  const { users, groups, tokens, seed } = wish;
+  const { services, orgId, input } = filling;
+  const { users, groups, tokens, seed } = input;
   const record = { action: 'store.seeded', orgId, actor: null, subjectId: orgId, origin: operator } as const;
   await inTransaction(filling, (tx) =>
     appendAudit(tx, services, { ...record, details: { users, groups, tokens, seed } }),
@@ -159,26 +159,26 @@ async function usableToken(services: Store, config: Config, orgId: string): Prom
     clock,
     sharedSecret: config.jwtSharedSecret,
   });
-  const wish = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
-  return (await issueTokenFor({ ...services, config, keys }, owner, wish)).expose();
+  const input = { name: 'Seeded', lifetimeMs: 30 * day, origin: operator };
+  return (await issueTokenFor({ ...services, config, keys }, owner, input)).expose();
 }
 
 /**
  * Fills a store with users, groups and tokens in transactions of bounded size; creates store and organization where
  * there are none. Throws StartupError for a store of another schema, CommandError for a deleted organization.
  */
-export async function seedStore(config: Config, wish: SeedWish, progress: Progress): Promise<Seeded> {
+export async function seedStore(config: Config, input: SeedInput, progress: Progress): Promise<Seeded> {
   const services = operatorServices(await openSeedStore(config));
   try {
-    const { id: orgId, slug, domain, isNew, password } = await organizationFor(services, wish.password);
-    const total = wish.users + wish.tokens;
+    const { id: orgId, slug, domain, isNew, password } = await organizationFor(services, input.password);
+    const total = input.users + input.tokens;
     let done = 0;
     const advance = (count: number) => {
       done += count;
       progress(done, total);
     };
-    await fill({ services, orgId, domain, wish, advance });
-    const token = wish.token ? await usableToken(services, config, orgId) : null;
+    await fill({ services, orgId, domain, input, advance });
+    const token = input.token ? await usableToken(services, config, orgId) : null;
     return { organization: slug, isNew, password, token };
   } finally {
     await services.db.close();

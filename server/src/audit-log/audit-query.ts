@@ -163,10 +163,10 @@ const rowsAtOnce = 500;
  * Nothing of the store is held between two, however slowly they are taken. Rule: AUDIT-13.
  */
 export async function* streamAudit(read: Reader, filter: AuditFilter): AsyncGenerator<readonly AuditLog[]> {
-  const wish = { direction: 'asc', limit: rowsAtOnce, sequenceMax: await readCounter(read, 'audit') } as const;
+  const input = { direction: 'asc', limit: rowsAtOnce, sequenceMax: await readCounter(read, 'audit') } as const;
   let place: AuditPlace | null = null;
   do {
-    const rows: readonly AuditLog[] = await search(read, filter, { ...wish, place });
+    const rows: readonly AuditLog[] = await search(read, filter, { ...input, place });
     if (rows.length > 0) yield rows;
     await setImmediate();
     const last = rows.length < rowsAtOnce ? undefined : rows.at(-1);

@@ -21,8 +21,8 @@ describe('how long records are kept (AUDIT-19)', () => {
   afterEach(() => app.close());
 
   const sequences = async () => (await app.audit()).map(({ sequence }) => sequence);
-  const verify = (wish: Parameters<typeof verifyAudit>[1] = {}) =>
-    verifyAudit(app.services.db, { key: app.services.encryption, ...wish });
+  const verify = (input: Parameters<typeof verifyAudit>[1] = {}) =>
+    verifyAudit(app.services.db, { key: app.services.encryption, ...input });
   const prune = () => pruneAudit(app.services);
 
   async function addGroups(client: Client, ...names: readonly string[]): Promise<void> {

@@ -67,7 +67,7 @@ export type AuditVerdict =
     }
   | { readonly ok: false; readonly records: number; readonly sequence: number; readonly fault: AuditFault };
 
-interface Wish {
+interface Input {
   /** The head that was noted earlier; `null`: none. */
   readonly expected?: AuditHead | null;
   /** What checkpoints and erasures are signed with; `null`: it is not at hand, and signatures are believed. */
@@ -159,7 +159,7 @@ function soundParts(
  */
 export async function verifyAudit(
   db: Pick<Database, 'read' | 'batches'>,
-  { expected = null, key = null, progress = () => {} }: Wish = {},
+  { expected = null, key = null, progress = () => {} }: Input = {},
 ): Promise<AuditVerdict> {
   const writtenBefore = await selectAuditEnd(db.read);
   const start = await selectAuditStart(db.read, key);

@@ -54,7 +54,7 @@ describe('counters', () => {
 
   it('gives each of many at once numbers of its own, without gaps (STORE-3, STORE-5)', async () => {
     const first = await db.transaction((tx) => takeNumbers(tx, 'usergroup'));
-    const wishes = Array.from({ length: 50 }, (_, place) =>
+    const inputs = Array.from({ length: 50 }, (_, place) =>
       db
         .transaction(async (tx) => {
           const number = await takeNumbers(tx, 'usergroup');
@@ -63,7 +63,7 @@ describe('counters', () => {
         })
         .catch(() => null),
     );
-    const given = (await Promise.all(wishes)).filter((number) => number !== null);
+    const given = (await Promise.all(inputs)).filter((number) => number !== null);
     expect(given).toEqual(Array.from({ length: 40 }, (_, place) => first + 1 + place));
   });
 });

@@ -64,12 +64,12 @@ function readUrl(text: string): MailServer | null {
   // An address of IPv6 stands in brackets in a URL, and nowhere else.
   const host = mailHost.safeParse(url.hostname.replace(/^\[(.*)\]$/, '$1'));
   const login = readLogin(url);
-  const wish = security.optional().safeParse(url.searchParams.get('security') ?? undefined);
-  if (!host.success || login === undefined || !wish.success) return null;
-  if (isTls && wish.data !== undefined && wish.data !== 'tls') return null;
+  const input = security.optional().safeParse(url.searchParams.get('security') ?? undefined);
+  if (!host.success || login === undefined || !input.success) return null;
+  if (isTls && input.data !== undefined && input.data !== 'tls') return null;
   const given = url.port === '' ? {} : { port: Number(url.port) };
   const usual = isTls ? 'tls' : defaultSecurity({ host: host.data, ...given, hasLogin: login !== null });
-  const chosen = wish.data ?? usual;
+  const chosen = input.data ?? usual;
   return { host: host.data, port: given.port ?? mailPort(chosen), security: chosen, login };
 }
 

@@ -41,7 +41,7 @@ import { limitCounts, openKeys, startUpkeep } from './compose-nodes.ts';
 /** Below the ten seconds after which the process gives up. */
 const closeMsMax = 9 * second;
 
-interface Surroundings {
+interface RuntimeContext {
   readonly live: LiveConfig;
   readonly clock: Clock;
   readonly log: Logger;
@@ -68,7 +68,7 @@ interface Outgoing {
 
 /** Opens the parts that contact other systems behind requests. */
 function openOutgoing(
-  { live, clock, log }: Surroundings,
+  { live, clock, log }: RuntimeContext,
   parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
 ): Outgoing {
   const behind = afterResponse(log);
@@ -83,7 +83,7 @@ function openOutgoing(
 }
 
 /** Reloads the configuration for a request over the API; problems are logged. Rule: CONFIG-27. */
-function reload({ live, log }: Surroundings): Config {
+function reload({ live, log }: RuntimeContext): Config {
   try {
     return live.reload();
   } catch (error) {
@@ -94,41 +94,41 @@ function reload({ live, log }: Surroundings): Config {
   }
 }
 
-async function openServices(surroundings: Surroundings, connector: LiveConnector): Promise<AllServices> {
-  const { live, clock, passwordCost, waitMsMax } = surroundings;
+async function openServices(context: RuntimeContext, connector: LiveConnector): Promise<AllServices> {
+  const { live, clock, passwordCost, waitMsMax } = context;
   const { dataDir, encryptionKey } = live.current;
-  const db = await openStore(live.current, surroundings.log);
+  const db = await openStore(live.current, context.log);
   try {
     await migrate(db, clock);
     if (!encryptionKey) await settleEncryptionKey(db.read, dataDir);
     const encryption = openEncryption({ dataDir, key: encryptionKey });
     const metrics = createMetrics();
     const newId = idGenerator(clock);
-    const keys = await openKeys({ ...surroundings, db, encryption });
+    const keys = await openKeys({ ...context, db, encryption });
     const passwords = await passwordHasher(passwordCost, waitMsMax === undefined ? {} : { waitMsMax });
     await levelFailureTime(db.read, passwords);
     const limitParts = { isOn: () => live.current.rateLimit, clock, counts: limitCounts(db) };
     const services: AllServices = {
-      ...openOutgoing(surroundings, { db, encryption, metrics }),
-      ...openEvents(surroundings, { db, clock, newId, metrics }, () => services),
-      mcp: openAgents({ endpoints: routes, services: () => services, log: surroundings.log }),
+      ...openOutgoing(context, { db, encryption, metrics }),
+      ...openEvents(context, { db, clock, newId, metrics }, () => services),
+      mcp: openAgents({ endpoints: routes, services: () => services, log: context.log }),
       rejectionCounter: rejectionCounter(() => services),
       encryption,
       metrics,
-      log: surroundings.log,
+      log: context.log,
       get config() {
         return live.current;
       },
       get connector() {
         return connector.current;
       },
-      reloadConfig: () => reload(surroundings),
+      reloadConfig: () => reload(context),
       clock,
       db,
       newId,
       keys,
       passwords,
-      tokenUses: lastUsed({ ...surroundings, metrics, store: (uses) => storeLastUsed(services, uses) }),
+      tokenUses: lastUsed({ ...context, metrics, store: (uses) => storeLastUsed(services, uses) }),
       pictures: openPictures(),
       limits: { ...limits(limitParts), ...signInLimits(limitParts) },
       reads: readQueue(),
@@ -152,7 +152,7 @@ function versionOf(db: Database, live: LiveConfig): Pick<Database, 'dataVersion'
   return { refreshVersion: () => db.refreshVersion(), dataVersion: () => db.dataVersion() + live.generation };
 }
 
-async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: Surroundings): Promise<Service> {
+async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: RuntimeContext): Promise<Service> {
   const user = authenticator({
     db: versionOf(services.db, live),
     clock,
@@ -192,8 +192,8 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
  * Composes a service out of its parts: opens the store, migrates it, opens the keys and builds the HTTP side. Throws
  * StartupError for a mistake of the operator.
  */
-export async function compose(surroundings: Surroundings): Promise<Service> {
-  const { live, clock } = surroundings;
+export async function compose(context: RuntimeContext): Promise<Service> {
+  const { live, clock } = context;
   const { dataDir } = live.current;
   prepareDataDir(dataDir);
   const hold = holdDataDir(dataDir);
@@ -207,8 +207,8 @@ export async function compose(surroundings: Surroundings): Promise<Service> {
     hold.release();
   };
   try {
-    services = await openServices(surroundings, connector);
-    const service = await composeOn(services, surroundings);
+    services = await openServices(context, connector);
+    const service = await composeOn(services, context);
     let closing: Promise<void> | undefined;
     const closeAll = async () => {
       try {

@@ -35,8 +35,8 @@ afterEach(async () => {
 });
 
 const set = async (port: number) => {
-  const wish = { host: '127.0.0.1', port, security: 'none', from: 'Example <hello@example.com>' };
-  expect((await admin.put(path, wish)).status).toBe(200);
+  const input = { host: '127.0.0.1', port, security: 'none', from: 'Example <hello@example.com>' };
+  expect((await admin.put(path, input)).status).toBe(200);
 };
 
 /** Begins an invitation that stands still as soon as the old server has its first four mails. */

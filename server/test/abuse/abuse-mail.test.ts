@@ -26,8 +26,8 @@ afterEach(() => server.stop());
 
 /** From now on mail goes to this port of this machine. */
 async function set(port = server.port, security = 'none'): Promise<void> {
-  const wish = { host: '127.0.0.1', port, security, from: 'Example <hello@example.com>' };
-  expect((await admin.put('/settings/smtp', wish)).status).toBe(200);
+  const input = { host: '127.0.0.1', port, security, from: 'Example <hello@example.com>' };
+  expect((await admin.put('/settings/smtp', input)).status).toBe(200);
 }
 
 /** Addresses without a user. */
@@ -225,8 +225,8 @@ describe('M2: a mail server that', () => {
     const { services } = app;
     const { org_id: orgId } = await services.db.read.selectFrom('users').select('org_id').executeTakeFirstOrThrow();
     const by = { kind: 'session', sessionId: '', userId: admin.userId, orgId, isAdmin: true } as const;
-    const wish = { invitees, by };
-    const invitations = await services.db.transaction((tx) => makeInvitations(tx, services, wish));
+    const input = { invitees, by };
+    const invitations = await services.db.transaction((tx) => makeInvitations(tx, services, input));
     const sending = sendInvitations(services, invitations, performance.now() - agoMs);
     await expect(sending).rejects.toMatchObject({
       refusal: 'inviteMailFailed',

@@ -66,13 +66,13 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
     return { ...held, scopes: new Set<string>(granted), expiresAtMs };
   }
 
-  async function create(held: Held[], by: Held, wish: Step & { kind: 'create' }): Promise<void> {
+  async function create(held: Held[], by: Held, input: Step & { kind: 'create' }): Promise<void> {
     const { status, body } = await by.client.post(path, {
       name: 'x',
-      expiryDays: wish.expiryDays,
-      ...(wish.scopes ? { scopes: wish.scopes } : {}),
+      expiryDays: input.expiryDays,
+      ...(input.scopes ? { scopes: input.scopes } : {}),
     });
-    const asked = wish.scopes ?? [...by.scopes];
+    const asked = input.scopes ?? [...by.scopes];
     const isWithin = asked.every((name) => by.scopes.has(name));
     const expected = by.scopes.has('token:write') && isWithin ? 201 : 403;
     expect(status).toBe(isDead(by) ? 401 : expected);
@@ -80,7 +80,7 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
     const made = hold(body, by);
     held.push(made);
     expect(made.scopes).toEqual(new Set(asked));
-    const wantedMs = wish.expiryDays === 'never' ? never : app.clock.now() + wish.expiryDays * day;
+    const wantedMs = input.expiryDays === 'never' ? never : app.clock.now() + input.expiryDays * day;
     expect(made.expiresAtMs).toBe(
       Math.min(by.expiresAtMs, wantedMs === never ? never : Math.floor(wantedMs / 1_000) * 1_000),
     );
@@ -137,7 +137,7 @@ describe('K1: whatever a token does, it gets nothing wider or longer', () => {
     await fc.assert(
       fc.asyncProperty(roots, sequence, async (begin, steps) => {
         const held: Held[] = [];
-        for (const wish of begin) held.push(hold((await admin.post(path, { name: 'root', ...wish })).body, null));
+        for (const input of begin) held.push(hold((await admin.post(path, { name: 'root', ...input })).body, null));
         for (const one of steps) await take(held, one);
         await check(held);
         obtained += held.length;

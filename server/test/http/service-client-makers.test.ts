@@ -123,18 +123,18 @@ describe('a service client that a personal access token made', () => {
 
   it('401, and none is made, by a token that is revoked between the proof and the writing (SERVICE-18, STORE-7)', async () => {
     const count = async () => (await admin.get('/service-clients')).body.clients.length;
-    const wish = { name: 'late', scopes: ['USER_LOOKUP'] };
+    const input = { name: 'late', scopes: ['USER_LOOKUP'] };
     const maker = await admin.token();
     // The gate itself changes nothing.
     const open = holdNext(app.services.db, 'transaction');
-    const good = maker.post('/service-clients', wish);
+    const good = maker.post('/service-clients', input);
     await open.arrived;
     open.open();
     expect((await good).status).toBe(201);
 
     const before = await count();
     const gate = holdNext(app.services.db, 'transaction');
-    const made = maker.post('/service-clients', wish);
+    const made = maker.post('/service-clients', input);
     await gate.arrived;
     expect((await admin.delete(`/personal-access-tokens/${maker.tokenId}`)).status).toBe(200);
     gate.open();

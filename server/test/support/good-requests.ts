@@ -179,7 +179,7 @@ const requests = new Map<string, Make>([
       const { orgId } = (await admin.get(`/users/${userId}`)).body;
       const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
       const [link] = await app.services.db.transaction((tx) =>
-        issueLinks(tx, app.services, { ...issuing, wishes: [{ orgId, userId, needsPassword: true }] }),
+        issueLinks(tx, app.services, { ...issuing, inputs: [{ orgId, userId, needsPassword: true }] }),
       );
       const caller = new Client(app, link?.address.expose().split('#token=')[1] ?? '', userId);
       return {

@@ -18,7 +18,7 @@ export function forget(app: TestApp, email: string): Promise<TestResponse> {
 }
 
 /** A service, and where its mail goes. */
-interface Surroundings {
+interface RecoveryTest {
   readonly app: TestApp;
   readonly mails: MailServer;
 }
@@ -27,7 +27,7 @@ interface Surroundings {
  * Has a link mailed, and answers the secret in it.
  * @param mailTo where the mail goes, if not to the address that is named
  */
-export async function mailedToken({ app, mails }: Surroundings, email: string, mailTo = email): Promise<string> {
+export async function mailedToken({ app, mails }: RecoveryTest, email: string, mailTo = email): Promise<string> {
   mails.clear();
   const { status, text } = await forget(app, email);
   if (status !== 200) throw new Error(`nothing is mailed: ${status} ${text}`);

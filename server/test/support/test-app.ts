@@ -118,8 +118,8 @@ export class Client {
   }
 
   /** Makes a personal access token and answers a client that uses it. */
-  async token(wish: { scopes?: string[]; expiryDays?: number | 'never'; name?: string } = {}): Promise<TokenClient> {
-    const { status, body, text } = await this.post('/personal-access-tokens', { name: 'test', ...wish });
+  async token(input: { scopes?: string[]; expiryDays?: number | 'never'; name?: string } = {}): Promise<TokenClient> {
+    const { status, body, text } = await this.post('/personal-access-tokens', { name: 'test', ...input });
     if (status !== 201) throw new Error(`no token: ${status} ${text}`);
     return new TokenClient(this.#app, body.token, this.userId);
   }

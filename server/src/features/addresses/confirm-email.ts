@@ -13,13 +13,13 @@ import { proveCurrentPassword } from '../passwords/public.ts';
 import { selectAddress } from './address-store.ts';
 import { issueConfirmation, requireProof, sendConfirmation, verifyAddress } from './public.ts';
 
-interface Wish extends ForCaller<SessionPrincipal> {
+interface Input extends ForCaller<SessionPrincipal> {
   readonly currentPassword: string | undefined;
   readonly origin: Origin;
 }
 
 /** Verifies the address of another user, by the word of an administrator. */
-async function confirmOther(services: Services, userId: string, { caller, write, origin }: Wish): Promise<void> {
+async function confirmOther(services: Services, userId: string, { caller, write, origin }: Input): Promise<void> {
   await write(async (tx, present) => {
     requireAdministrator(present);
     const user = await selectUserById(tx, userId);
@@ -31,7 +31,7 @@ async function confirmOther(services: Services, userId: string, { caller, write,
 /** Mails the caller a new link if their own address is unverified; returns whether it is. */
 async function sendOwnLink(
   services: Services,
-  { caller, write, currentPassword: given, origin }: Wish,
+  { caller, write, currentPassword: given, origin }: Input,
 ): Promise<boolean> {
   const { userId } = caller;
   const user = await selectAddress(services.db.read, userId);
@@ -71,14 +71,14 @@ export const confirmEmail = endpoint({
   async handle(services, { caller, write, reauthorize, body, origin }) {
     const userId = body?.userId ?? caller.userId;
     requireAdministratorOrSelf(caller, userId);
-    const wish = { caller, write, currentPassword: body?.currentPassword, origin };
+    const input = { caller, write, currentPassword: body?.currentPassword, origin };
     if (userId !== caller.userId) {
-      await confirmOther(services, userId, wish);
+      await confirmOther(services, userId, input);
       return { message: 'E-mail address confirmed' };
     }
     // Since admission a body has arrived.
     await reauthorize();
-    const isSent = await sendOwnLink(services, wish);
+    const isSent = await sendOwnLink(services, input);
     return { message: isSent ? 'A mail with a link to confirm the address is on its way' : 'E-mail address confirmed' };
   },
 });

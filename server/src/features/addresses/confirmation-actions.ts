@@ -16,14 +16,14 @@ export interface Confirmation {
 export async function issueAbout(
   tx: Tx,
   services: Services,
-  wish: Pick<Confirmation, 'purpose' | 'needsPassword'> & { readonly userId: string; readonly createdBy: string },
+  input: Pick<Confirmation, 'purpose' | 'needsPassword'> & { readonly userId: string; readonly createdBy: string },
 ): Promise<Confirmation | null> {
-  const { userId, createdBy, purpose, needsPassword } = wish;
+  const { userId, createdBy, purpose, needsPassword } = input;
   const user = await selectAddress(tx, userId);
   if (!user || user.lastVerified === null) return null;
   const { orgId, email, lastVerified } = user;
   const issuing = { purpose, setsPassword: true, createdBy, delivery: 'sending' } as const;
-  const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId, needsPassword }] });
+  const [link] = await issueLinks(tx, services, { ...issuing, inputs: [{ orgId, userId, needsPassword }] });
   return link ? { purpose, email, lastVerified, link, needsPassword } : null;
 }
 

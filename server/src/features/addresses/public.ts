@@ -46,7 +46,7 @@ export interface GivenBack {
 export async function giveBackAddresses(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly orgId: string;
     readonly emails: readonly string[];
     readonly exceptId?: string;
@@ -54,7 +54,7 @@ export async function giveBackAddresses(
     readonly origin: Origin;
   },
 ): Promise<readonly GivenBack[]> {
-  const { orgId, emails, exceptId = '', by, origin } = wish;
+  const { orgId, emails, exceptId = '', by, origin } = input;
   const holders = await selectUnverifiedHolders(tx, { orgId, emails, exceptId });
   const nowMs = services.clock.now();
   const given: GivenBack[] = [];
@@ -96,7 +96,7 @@ export async function announceGivenBack({ db, mail }: Services, given: readonly 
 export async function verifyAddress(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly userId: string;
     readonly by: Principal | { readonly userId: string };
     readonly origin: Origin;
@@ -104,7 +104,7 @@ export async function verifyAddress(
     readonly how: 'link' | 'administrator' | 'single-sign-on';
   },
 ): Promise<void> {
-  const { userId, by, origin, how } = wish;
+  const { userId, by, origin, how } = input;
   const user = await selectAddress(tx, userId);
   if (!user) return;
   const { orgId, email, lastVerified } = user;
@@ -160,7 +160,7 @@ export async function hasOwnAddress(read: Reader, userId: string): Promise<boole
  */
 export async function prepareMove(
   services: Services,
-  wish: {
+  input: {
     readonly caller: Principal;
     readonly userId: string;
     /** `undefined`: the address stays. */
@@ -169,7 +169,7 @@ export async function prepareMove(
     readonly origin: Origin;
   },
 ): Promise<{ readonly proof: Proof | null; readonly canMail: boolean }> {
-  const { caller, userId, email, currentPassword, origin } = wish;
+  const { caller, userId, email, currentPassword, origin } = input;
   const user = email === undefined ? undefined : await selectAddress(services.db.read, userId);
   if (!user || user.orgId !== caller.orgId || email === user.email) return { proof: null, canMail: false };
   const given = caller.userId === userId ? currentPassword : undefined;
@@ -193,9 +193,9 @@ export async function requireProof(tx: Tx, proof: Proof | null): Promise<void> {
 export async function issueConfirmation(
   tx: Tx,
   services: Services,
-  wish: { readonly userId: string; readonly by: Principal; readonly isProved: boolean },
+  input: { readonly userId: string; readonly by: Principal; readonly isProved: boolean },
 ): Promise<Confirmation | null> {
-  const { userId, by, isProved } = wish;
+  const { userId, by, isProved } = input;
   const canAsk = await hasPassword(tx, userId);
   if (by.kind === 'token' && !canAsk) return null;
   const issuing = { userId, createdBy: by.userId, needsPassword: canAsk && !isProved };
@@ -218,9 +218,9 @@ export async function offerAddress(
     const user = await selectAddress(tx, userId);
     const isHeld = await selectIsHeldUnverified(tx, { orgId, email, forId: userId });
     if (user?.lastVerified !== null || !isHeld || !(await hasPassword(tx, userId))) return null;
-    const wishes = [{ orgId, userId, needsPassword: true, email }];
+    const inputs = [{ orgId, userId, needsPassword: true, email }];
     const issuing = { purpose: 'confirmation', setsPassword: true, createdBy: userId, delivery: 'sending' } as const;
-    const [link] = await issueLinks(tx, services, { ...issuing, wishes });
+    const [link] = await issueLinks(tx, services, { ...issuing, inputs });
     const about = { purpose: 'confirmation', email, lastVerified: user.email } as const;
     return link ? { ...about, link, needsPassword: true } : null;
   });

@@ -22,10 +22,10 @@ export const exportAudit = endpoint({
   response: { 200: streamResponse(mediaTypes.jsonl, mediaTypes.csv) },
   async handle({ db }, { caller: { orgId }, query }) {
     const { format = 'jsonl', ...filter } = query;
-    const wish = { filter: { ...filter, orgId }, format };
+    const input = { filter: { ...filter, orgId }, format };
     return new StreamedText(mediaTypes[format], ({ stillAdmitted }) =>
       // Who may no longer read the log gets no more of it.
-      exportRecords(db.read, wish, stillAdmitted),
+      exportRecords(db.read, input, stillAdmitted),
     );
   },
 });

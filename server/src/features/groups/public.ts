@@ -229,15 +229,15 @@ interface Joining {
 export async function joinImportedGroup(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly orgId: string;
     readonly groupId: string;
     readonly userIds: readonly string[];
     readonly origin: Origin;
   },
 ): Promise<Joining> {
-  const { orgId, groupId: subjectId, origin } = wish;
-  const found = await findJoining(tx, wish);
+  const { orgId, groupId: subjectId, origin } = input;
+  const found = await findJoining(tx, input);
   const userIds = found.joining.toSorted();
   for (let start = 0; start < userIds.length; start += batchRows) {
     await insertMembers(tx, subjectId, userIds.slice(start, start + batchRows));

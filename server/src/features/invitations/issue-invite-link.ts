@@ -45,7 +45,7 @@ export const issueInviteLink = endpoint({
         setsPassword: await signsInBy(tx, orgId, 'password'),
         createdBy: userId,
         delivery: 'shown',
-        wishes: [{ orgId, userId: id, isReturning: earlier?.isReturning === 1 }],
+        inputs: [{ orgId, userId: id, isReturning: earlier?.isReturning === 1 }],
       });
       if (!made) throw new Error('no link was created');
       return made;

@@ -40,7 +40,7 @@ export interface Invitee {
 }
 
 /** Input of an invitation: addresses, groups, and the inviting user. */
-export interface InvitingWish {
+export interface InvitingInput {
   readonly caller: Principal;
   /** Normalized, each once. */
   readonly emails: readonly string[];
@@ -60,7 +60,7 @@ async function record(
     added,
     unreached,
     userIds,
-  }: InvitingWish & {
+  }: InvitingInput & {
     readonly added: readonly { readonly id: string; readonly email: string; readonly fullName: string }[];
     readonly unreached: readonly string[];
     readonly userIds: readonly string[];
@@ -99,9 +99,9 @@ async function record(
 export async function bringIn(
   tx: Tx,
   services: Services,
-  wish: InvitingWish,
+  input: InvitingInput,
 ): Promise<{ readonly invitees: readonly Invitee[]; readonly givenBack: readonly GivenBack[] }> {
-  const { caller, emails, groupIds, origin } = wish;
+  const { caller, emails, groupIds, origin } = input;
   const { orgId } = caller;
   const givenBack = await giveBackAddresses(tx, services, { orgId, emails, by: caller, origin });
   const holders = await findHoldersOfEmails(tx, orgId, emails);
@@ -128,7 +128,7 @@ export async function bringIn(
   ];
   const userIds = invitees.map(({ id }) => id);
   const joined = await joinGroups(tx, { groupIds, userIds });
-  await record(tx, services, { ...wish, joined, added, unreached: unreached.map(({ id }) => id), userIds });
+  await record(tx, services, { ...input, joined, added, unreached: unreached.map(({ id }) => id), userIds });
   return { invitees, givenBack };
 }
 
@@ -159,10 +159,10 @@ export async function makeInvitations(
   if (administrators.length > 0) throw new ApiError('administratorBySession');
   const organization = await selectActiveOrganization(tx);
   if (!organization) throw new ApiError('notFound');
-  const wishes = invitees.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
+  const inputs = invitees.map(({ id: userId, isReturning }) => ({ orgId, userId, isReturning }));
   const setsPassword = await signsInBy(tx, orgId, 'password');
   const issuing = { purpose: 'invitation', setsPassword, createdBy: by.userId, delivery: 'sending' } as const;
-  const links = await issueLinks(tx, services, { ...issuing, wishes });
+  const links = await issueLinks(tx, services, { ...issuing, inputs });
   const invitations = links.flatMap((link, place) => {
     const invitee = invitees[place];
     return invitee ? [{ invitee, link }] : [];

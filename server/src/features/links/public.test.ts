@@ -86,7 +86,7 @@ describe('pruneLinks', () => {
       setsPassword,
       createdBy: null,
       delivery: 'sending',
-      wishes: [{ orgId, userId }],
+      inputs: [{ orgId, userId }],
     } as const;
     const [link] = await services.db.transaction((tx) => issueLinks(tx, services, issuing));
     return link?.id ?? '';

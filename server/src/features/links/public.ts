@@ -29,7 +29,7 @@ import {
 
 type IssuingServices = Pick<Services, 'newId' | 'clock'> & { readonly config: Pick<Services['config'], 'frontendUrl'> };
 
-interface LinkWish {
+interface LinkInput {
   readonly orgId: string;
   readonly userId: string;
   /** For an invitation: the user had been a member before. */
@@ -60,24 +60,24 @@ interface Issuing {
   readonly delivery: 'sending' | 'shown';
 }
 
-function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Issuing & { readonly nowMs: number }) {
+function newLink({ newId, config }: IssuingServices, input: LinkInput, issuing: Issuing & { readonly nowMs: number }) {
   const { purpose, setsPassword, createdBy, delivery, nowMs } = issuing;
   const raw = setsPassword ? createRawLinkToken() : null;
   const link: IssuedLink = {
     id: newId(),
-    userId: wish.userId,
+    userId: input.userId,
     address: linkAddress(config.frontendUrl, raw, purpose),
     expiresAtMs: setsPassword ? nowMs + linkMs[purpose] : null,
   };
   const row = {
     id: link.id,
     hash: raw && linkHash(raw),
-    org_id: wish.orgId,
-    user_id: wish.userId,
+    org_id: input.orgId,
+    user_id: input.userId,
     purpose,
-    is_returning: wish.isReturning ? 1 : 0,
-    needs_password: wish.needsPassword ? 1 : 0,
-    email: wish.email ?? null,
+    is_returning: input.isReturning ? 1 : 0,
+    needs_password: input.needsPassword ? 1 : 0,
+    email: input.email ?? null,
     delivery,
     created_by: createdBy,
     created_at: nowMs,
@@ -94,12 +94,12 @@ function newLink({ newId, config }: IssuingServices, wish: LinkWish, issuing: Is
 export async function issueLinks(
   tx: Tx,
   services: IssuingServices,
-  { wishes, ...issuing }: Issuing & { readonly wishes: readonly LinkWish[] },
+  { inputs, ...issuing }: Issuing & { readonly inputs: readonly LinkInput[] },
 ): Promise<IssuedLink[]> {
   const { purpose } = issuing;
   // The same time for all, so that they don't differ by what the clock did meanwhile.
   const nowMs = services.clock.now();
-  const made = wishes.map((wish) => newLink(services, wish, { ...issuing, nowMs }));
+  const made = inputs.map((input) => newLink(services, input, { ...issuing, nowMs }));
   for (let start = 0; start < made.length; start += batchRows) {
     const some = made.slice(start, start + batchRows);
     const userIds = some.map(({ link }) => link.userId);

@@ -96,8 +96,8 @@ describe('A7: after DELETE /org', () => {
     const target = `${root ? '/' : ''}${path.replace(/:\w+/g, callers['member']?.userId ?? anId)}`;
     if (isUpload(body)) return client.upload(target, new Uint8Array(onePixel()));
     const status = { status: 'configured' };
-    const wish = { name: 'x', userIds: [anId], ...newUser, firstName: 'X', lastName: 'X', designation: 'X' };
-    return client.call(method, target, body && method !== 'GET' ? { body: { ...wish, ...status } } : {});
+    const input = { name: 'x', userIds: [anId], ...newUser, firstName: 'X', lastName: 'X', designation: 'X' };
+    return client.call(method, target, body && method !== 'GET' ? { body: { ...input, ...status } } : {});
   }
 
   const personal = routes.filter(({ policy }) => ['member', 'admin', 'adminOrSelf'].includes(policy.who));

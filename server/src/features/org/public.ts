@@ -92,13 +92,13 @@ export interface ImportedOrganization {
 export async function createImportedOrganization(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly organization: ImportedOrganization;
     readonly groupIds: Readonly<Partial<Record<'admin' | 'everyone' | 'standard', string>>>;
     readonly origin: Origin;
   },
 ): Promise<{ readonly slug: string }> {
-  const { organization: given, groupIds, origin } = wish;
+  const { organization: given, groupIds, origin } = input;
   const { id: orgId, profile, createdAt } = given;
   const row = newOrganizationRow({ id: orgId, slug: await nextSlug(tx, 'org'), profile }, createdAt);
   const organization = { ...row, onboarding_status: given.onboardingStatus };

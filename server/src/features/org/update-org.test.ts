@@ -178,11 +178,11 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
 
   it('401, 403: no one, a member, a token without org:write (ERR-16, SCOPE-16)', async () => {
     const before = await record();
-    const wish = { shortName: 'Mine' };
+    const input = { shortName: 'Mine' };
     const other = await admin.token({ scopes: ['org:read', 'org:admin'] });
     const membersToken = await member.token();
     const tries: TestResponse[] = [];
-    for (const client of [app.nobody, member, membersToken, other]) tries.push(await change(client, method, wish));
+    for (const client of [app.nobody, member, membersToken, other]) tries.push(await change(client, method, input));
     expect(tries.map(({ status, body }) => [status, body.error.code])).toEqual([
       [401, 'UNAUTHORIZED'],
       [403, 'ADMIN_REQUIRED'],
@@ -191,15 +191,15 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     ]);
     expect(await record()).toEqual(before);
     const writer = await admin.token({ scopes: ['org:write'] });
-    expect((await change(writer, method, wish)).status).toBe(200);
+    expect((await change(writer, method, input)).status).toBe(200);
     expect((await app.audit()).at(-1)).toMatchObject({ actor_token_id: writer.tokenId });
   });
 
   it('200: many changes of different fields at once lose nothing', async () => {
-    const wishes = [{ shortName: 'A' }, { registeredName: 'B Ltd' }, { permanentAddress: { city: 'C' } }];
-    const responses = await Promise.all(wishes.map((wish) => change(admin, method, wish)));
+    const inputs = [{ shortName: 'A' }, { registeredName: 'B Ltd' }, { permanentAddress: { city: 'C' } }];
+    const responses = await Promise.all(inputs.map((input) => change(admin, method, input)));
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(await record()).toMatchObject(Object.assign({}, ...wishes));
+    expect(await record()).toMatchObject(Object.assign({}, ...inputs));
   });
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
 import { registerClient } from './public.ts';
-import { clientWish } from './service-client.ts';
+import { clientInput } from './service-client.ts';
 
 /** Rules: SERVICE-7, SERVICE-8, SERVICE-18. */
 export const createClient = endpoint({
@@ -11,7 +11,7 @@ export const createClient = endpoint({
   tag: 'Services',
   summary: 'Register a service, which gets scoped tokens at oauth2/token; its secret is shown in this response only',
   policy: { who: 'admin', scope: 'org:admin' },
-  body: clientWish,
+  body: clientInput,
   response: {
     201: z.object({
       clientId: idResponse,

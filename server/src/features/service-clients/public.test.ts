@@ -3,7 +3,7 @@ import { storedRows } from '../../../test/support/second-connection.ts';
 import { issuedTo, type RegisteredService, registerService } from '../../../test/support/service-clients.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 import { hashCredential } from '../../base/secret.ts';
-import { findServiceToken, listClients, pruneServiceTokens, readClientWish } from './public.ts';
+import { findServiceToken, listClients, pruneServiceTokens, readClientInput } from './public.ts';
 
 const hourMs = 3_600_000;
 
@@ -20,8 +20,8 @@ afterAll(() => app.close());
 
 describe('readClientWish', () => {
   it('reads what a service may be, as the route does (SERVICE-8, SERVICE-13)', () => {
-    const wish = { name: ' connector ', scopes: ['user:lookup', 'USER_LOOKUP'] };
-    expect(readClientWish(wish)).toEqual({ name: 'connector', scopes: ['USER_LOOKUP'] });
+    const input = { name: ' connector ', scopes: ['user:lookup', 'USER_LOOKUP'] };
+    expect(readClientInput(input)).toEqual({ name: 'connector', scopes: ['USER_LOOKUP'] });
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe('readClientWish', () => {
     { name: '', scopes: ['USER_LOOKUP'] },
     { name: 'x', scopes: ['ADMIN'] },
     { name: undefined, scopes: undefined },
-  ])('null for %j (SERVICE-8)', (wish) => expect(readClientWish(wish)).toBeNull());
+  ])('null for %j (SERVICE-8)', (input) => expect(readClientInput(input)).toBeNull());
 });
 
 describe('findServiceToken', () => {

@@ -14,7 +14,7 @@ import type { Reader, Tx } from '../../db/database.ts';
 import { selectIsOrganizationDeleted } from '../../db/members/organization.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { readCredentials, refuseClient } from './client-credentials.ts';
-import { clientWish, createRawClientSecret, endedServiceTokenKeptMs, toClientRecord } from './service-client.ts';
+import { clientInput, createRawClientSecret, endedServiceTokenKeptMs, toClientRecord } from './service-client.ts';
 import {
   type ClientProof,
   deleteOldServiceTokens,
@@ -48,8 +48,8 @@ export async function findServiceToken(
 }
 
 /** Parses the input of a service client; `null` where it is invalid. */
-export function readClientWish(given: { readonly name: unknown; readonly scopes: unknown }) {
-  return clientWish.safeParse(given).data ?? null;
+export function readClientInput(given: { readonly name: unknown; readonly scopes: unknown }) {
+  return clientInput.safeParse(given).data ?? null;
 }
 
 /**
@@ -64,7 +64,7 @@ export async function registerClient(
     orgId,
     actor,
     origin,
-  }: z.output<typeof clientWish> & {
+  }: z.output<typeof clientInput> & {
     readonly orgId: string | null;
     /** `null`: the operator. */
     readonly actor: Principal | null;

@@ -30,7 +30,7 @@ const scope = z.preprocess(
 );
 
 /** Name and scopes of a new service client. Rules: SERVICE-7, SERVICE-8. */
-export const clientWish = z.strictObject({
+export const clientInput = z.strictObject({
   name: plainText({ max: 100 }).meta({ examples: ['connector'] }),
   scopes: z
     .array(scope)

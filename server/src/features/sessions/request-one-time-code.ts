@@ -14,7 +14,7 @@ import { readSignInSecret } from '../sign-in/public.ts';
 import { mailingOrganization, runAfterResponse } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
-interface Wish {
+interface Input {
   readonly organization: Organization;
   readonly email: string;
   /** The random part of the sign-in that the code is asked for within; `null`: of none. */
@@ -22,7 +22,7 @@ interface Wish {
   readonly origin: Origin;
 }
 
-async function makeCode(services: AllServices, { organization: { id: orgId }, email, signIn, origin }: Wish) {
+async function makeCode(services: AllServices, { organization: { id: orgId }, email, signIn, origin }: Input) {
   return services.db.transaction(async (tx) => {
     const user = await selectRecoverable(tx, orgId, email);
     if (!user) return null;
@@ -33,8 +33,8 @@ async function makeCode(services: AllServices, { organization: { id: orgId }, em
 }
 
 /** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-51, AUTH-71. */
-async function sendCode(services: AllServices, wish: Omit<Wish, 'organization'>): Promise<void> {
-  const { email, origin } = wish;
+async function sendCode(services: AllServices, input: Omit<Input, 'organization'>): Promise<void> {
+  const { email, origin } = input;
   const organization = await mailingOrganization(services, 'otp');
   if (!organization) return;
   const known = await selectRecoverable(services.db.read, organization.id, email);
@@ -43,7 +43,7 @@ async function sendCode(services: AllServices, wish: Omit<Wish, 'organization'>)
   if (await areCodesOff(services.db.read, services, asked)) return;
   const network = await countedNetwork(services.db.read, services, asked);
   if (!(await services.limits.tryCount('codeMail', network, known.id))) return;
-  const made = await makeCode(services, { ...wish, organization });
+  const made = await makeCode(services, { ...input, organization });
   if (!made) return;
   const { fullName, mailTo } = made.user;
   const names = { organization: organization.name, fullName };

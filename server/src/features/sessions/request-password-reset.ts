@@ -12,20 +12,20 @@ import { issueLinks } from '../links/public.ts';
 import { mailingOrganization, runAfterResponse } from './public.ts';
 import { selectRecoverable } from './sign-in-store.ts';
 
-interface Wish {
+interface Input {
   readonly organization: Organization;
   readonly email: string;
   readonly origin: Origin;
 }
 
 /** Creates a link for the user with the address, if there is one; returns it with its owner and recipient. */
-async function makeLink(services: AllServices, { organization: { id: orgId }, email, origin }: Wish) {
+async function makeLink(services: AllServices, { organization: { id: orgId }, email, origin }: Input) {
   return services.db.transaction(async (tx) => {
     const user = await selectRecoverable(tx, orgId, email);
     if (!user) return null;
-    const wishes = [{ orgId, userId: user.id }];
+    const inputs = [{ orgId, userId: user.id }];
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'sending' } as const;
-    const [link] = await issueLinks(tx, services, { ...issuing, wishes });
+    const [link] = await issueLinks(tx, services, { ...issuing, inputs });
     const record = { action: 'password.reset-requested', orgId, actor: null, subjectId: user.id, origin } as const;
     await appendAudit(tx, services, record);
     return link ? { user, link } : null;

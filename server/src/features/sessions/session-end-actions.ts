@@ -21,14 +21,14 @@ const linkReasons = {
  */
 export async function endEverySignIn(
   tx: Tx,
-  wish: {
+  input: {
     readonly userId: string;
     readonly nowMs: number;
     readonly reason: keyof typeof linkReasons;
     readonly open?: OpenTimes;
   },
 ): Promise<string[]> {
-  const { userId, nowMs, reason, open } = wish;
+  const { userId, nowMs, reason, open } = input;
   const ended = await endAllSessions(tx, { userId, ...(open && { open }) }, { nowMs, reason });
   await endLinks(tx, { userId, nowMs, reason: linkReasons[reason] });
   await forgetCodes(tx, userId);

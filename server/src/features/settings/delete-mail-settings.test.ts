@@ -3,7 +3,7 @@ import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/smtp';
-const wish = { host: 'mail.example.com', from: 'Example <hello@example.com>' };
+const input = { host: 'mail.example.com', from: 'Example <hello@example.com>' };
 const removed = { message: 'Mail settings removed successfully' };
 
 describe('DELETE /settings/smtp', () => {
@@ -19,7 +19,7 @@ describe('DELETE /settings/smtp', () => {
   const rows = () => app.services.db.read.selectFrom('settings').select('name').execute();
 
   it('200: forgets what is stored, at once, and records it; 404: the second time (AUDIT-4, MAIL-1, MAIL-9)', async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
     expect((await admin.post('/users/bulk/invite', { emails: [] })).body.error.code).toBe('VALIDATION_ERROR');
     const { status, body } = await admin.delete(path);
     expect([status, body]).toEqual([200, removed]);
@@ -39,7 +39,7 @@ describe('DELETE /settings/smtp', () => {
   });
 
   it('404: when another process has just removed it (MAIL-9)', async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const store = secondConnection(app);
     store.prepare('DELETE FROM settings').run();
     store.close();
@@ -47,7 +47,7 @@ describe('DELETE /settings/smtp', () => {
   });
 
   it('200: once of many at once', async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const statuses = (await Promise.all(Array.from({ length: 8 }, () => admin.delete(path)))).map(
       ({ status }) => status,
     );
@@ -58,14 +58,14 @@ describe('DELETE /settings/smtp', () => {
     const other = await TestApp.start({ SMTP_URL: 'smtp://mail.example.com' });
     const its = await other.setUp();
     expect((await its.delete(path)).status).toBe(404);
-    await its.put(path, wish);
+    await its.put(path, input);
     expect((await its.delete(path)).body).toEqual(removed);
     expect((await its.get(path)).body).toMatchObject({ configured: true, source: 'configuration', note: null });
     await other.close();
   });
 
   it('403: for members and for tokens without org:admin; 401: for no one; nothing changes (AUDIT-4)', async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:delete'] });
     const callers = [member, await member.token(), narrow, app.nobody, app.service(['FETCH_CONFIG'])];

@@ -21,7 +21,7 @@ const nothing = {
   note: null,
   ...unstored,
 };
-const wish = {
+const input = {
   host: 'mail.example.com',
   port: 2525,
   security: 'none',
@@ -74,7 +74,7 @@ describe('GET /settings/smtp', () => {
   });
 
   it('200: what an administrator stored, but for the password (AUDIT-5, AUDIT-7, MAIL-12)', async () => {
-    expect((await admin.put(path, wish)).status).toBe(200);
+    expect((await admin.put(path, input)).status).toBe(200);
     expect(await settings()).toEqual(stored);
     expect((await admin.put(path, { host: 'relay.example.com', from: 'a@example.com' })).status).toBe(200);
     expect(await settings()).toEqual({
@@ -128,7 +128,7 @@ describe('GET /settings/smtp', () => {
     expect(await settings()).toEqual({ ...configured, note });
     await admin.delete(path);
     expect(await settings()).toEqual({ ...configured, ...unstored, note: null });
-    expect((await admin.put(path, wish)).body).toEqual({ ...configured, note });
+    expect((await admin.put(path, input)).body).toEqual({ ...configured, note });
     await app.stop();
     app = await TestApp.start({ DATA_DIR: dataDir });
     admin = await app.signIn('ada@example.com');
@@ -158,11 +158,11 @@ describe('GET /settings/smtp', () => {
     expect([invited.status, invited.body.message]).toEqual([400, expect.stringContaining('SMTP_URL')]);
     expect((await admin.post(`${path}/test`)).status).toBe(400);
     expect((await app.nobody.post('/userAccount/password/forgot', { email: 'ada@example.com' })).status).toBe(200);
-    const { password: _, ...without } = wish;
+    const { password: _, ...without } = input;
     expect((await admin.put(path, without)).body.error.details).toEqual([
       { field: 'body.password', message: 'is required with this username, host and port' },
     ]);
-    expect((await admin.put(path, wish)).body).toEqual(stored);
+    expect((await admin.put(path, input)).body).toEqual(stored);
     expect(await settings()).toEqual(stored);
   });
 });

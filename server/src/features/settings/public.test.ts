@@ -4,7 +4,7 @@ import { Secret } from '../../base/secret.ts';
 import { decryptMailSettings, encryptMailSettings } from './public.ts';
 
 const path = '/settings/smtp';
-const wish = { host: 'mail.example.com', from: 'Example <hello@example.com>' };
+const input = { host: 'mail.example.com', from: 'Example <hello@example.com>' };
 
 describe('where mail goes out', () => {
   let app: TestApp;
@@ -17,11 +17,11 @@ describe('where mail goes out', () => {
   afterAll(() => app.close());
 
   it('is the same object as long as nothing changes, for many at once too: connections are kept by it (MAIL-7)', async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const { mail } = app.services;
     const all = await Promise.all(Array.from({ length: 8 }, () => mail.settings()));
     expect(new Set(all).size).toBe(1);
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const next = await mail.settings();
     expect(next).toEqual(all[0]);
     expect(next).not.toBe(all[0]);

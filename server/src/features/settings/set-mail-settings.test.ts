@@ -7,7 +7,7 @@ import { type Client, TestApp, type TestResponse } from '../../../test/support/t
 
 const path = '/settings/smtp';
 const secret = 'Geheim-4711-Wort';
-const wish = {
+const input = {
   host: 'mail.example.com',
   port: 2525,
   security: 'starttls',
@@ -15,7 +15,7 @@ const wish = {
   password: secret,
   from: 'Example <hello@example.com>',
 };
-const { password: _, ...withoutPassword } = wish;
+const { password: _, ...withoutPassword } = input;
 const missing = { field: 'body.password', message: 'is required with this username, host and port' };
 
 let app: TestApp;
@@ -41,12 +41,12 @@ const password = async () => (await app.services.mail.settings())?.login?.passwo
 
 describe('PUT /settings/smtp', () => {
   beforeEach(async () => {
-    await admin.put(path, wish);
+    await admin.put(path, input);
   });
 
   it('200: answers what is set now, but for the password (AUDIT-5, MAIL-12)', async () => {
-    const { body, text } = await admin.put(path, { ...wish, from: '  "Ann, Bob" <Hello@EXAMPLE.com> ' });
-    const { username, host, port, security } = wish;
+    const { body, text } = await admin.put(path, { ...input, from: '  "Ann, Bob" <Hello@EXAMPLE.com> ' });
+    const { username, host, port, security } = input;
     expect(body).toEqual({
       configured: true,
       source: 'stored',
@@ -67,9 +67,9 @@ describe('PUT /settings/smtp', () => {
   });
 
   it('200: is recorded without the password (AUDIT-1, AUDIT-4, AUDIT-8)', async () => {
-    const { username, host, port, security } = wish;
+    const { username, host, port, security } = input;
     await admin.delete(path);
-    await admin.put(path, wish);
+    await admin.put(path, input);
     const set = { username, host, port, security, password: '[secret]' };
     const row = (await app.audit()).at(-1);
     expect(row).toMatchObject({
@@ -80,7 +80,7 @@ describe('PUT /settings/smtp', () => {
       changes: Object.fromEntries(Object.entries(set).map(([name, after]) => [name, { before: null, after }])),
     });
     expect(row.changes.from.after.address).toBe('hello@example.com');
-    await admin.put(path, { ...wish, password: 'Anderes-Wort-4711' });
+    await admin.put(path, { ...input, password: 'Anderes-Wort-4711' });
     expect((await app.audit()).at(-1).changes).toEqual({ password: { before: '[secret]', after: '[secret]' } });
     await admin.delete(path);
     expect((await app.audit()).at(-1).changes).toMatchObject({
@@ -150,7 +150,7 @@ describe('PUT /settings/smtp', () => {
   it('400: what was stored without a user, or removed, leaves no password behind (MAIL-12)', async () => {
     expect((await admin.put(path, { ...withoutPassword, username: null })).status).toBe(200);
     expect((await admin.put(path, withoutPassword)).body.error.details).toEqual([missing]);
-    await admin.put(path, wish);
+    await admin.put(path, input);
     await admin.delete(path);
     expect((await admin.put(path, withoutPassword)).body.error.details).toEqual([missing]);
   });
@@ -217,7 +217,7 @@ describe('PUT /settings/smtp', () => {
   );
   it.each(shown)('400: %s %s, and nothing changes (MAIL-12)', async (field, _shown, value) => {
     const before = content();
-    const { status, body, text } = await admin.put(path, { ...wish, [field]: value });
+    const { status, body, text } = await admin.put(path, { ...input, [field]: value });
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     const fields = body.error.details.map((problem: { field: string }) => problem.field);
     expect(new Set(fields)).toEqual(new Set([`body.${field}`]));
@@ -227,14 +227,14 @@ describe('PUT /settings/smtp', () => {
   });
 
   it('413: more than a megabyte; 400: no object at all', async () => {
-    expect((await admin.put(path, { ...wish, from: 'x'.repeat(1_048_577) })).status).toBe(413);
+    expect((await admin.put(path, { ...input, from: 'x'.repeat(1_048_577) })).status).toBe(413);
     for (const body of [[], 'smtp://mail.example.com', null]) expect((await admin.put(path, body)).status).toBe(400);
   });
 
   it('200: a sender that is answered can be sent back, and stays the same (MAIL-12)', async () => {
     for (const from of ['""Ann"" <a@example.com>', '"A" and "B" <a@example.com>', '<a@example.com>']) {
-      const first = await admin.put(path, { ...wish, from });
-      const again = await admin.put(path, { ...wish, from: first.body.from });
+      const first = await admin.put(path, { ...input, from });
+      const again = await admin.put(path, { ...input, from: first.body.from });
       expect([first.status, again.body.from]).toEqual([200, first.body.from]);
     }
   });
@@ -249,7 +249,7 @@ describe('PUT /settings/smtp', () => {
     for (const caller of callers) responses.push(await caller.put(path, { host: 'evil.example.com' }));
     expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403, 401, 401]);
     // Mail with links to every account would go to the bearer of the token.
-    expect((await wide.put(path, wish)).body.error.code).toBe('FORBIDDEN');
+    expect((await wide.put(path, input)).body.error.code).toBe('FORBIDDEN');
     expect(content()).toBe(before);
   });
 

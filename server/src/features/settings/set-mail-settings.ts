@@ -50,23 +50,26 @@ const body = z.strictObject({
 type Body = z.output<typeof body>;
 
 /** Returns the given password, or the stored one if it goes to the same server and not in clear text. */
-function passwordFor(wish: Body & Pick<MailSettings, 'port' | 'security'>, stored: MailSettings | null): Secret | null {
-  if (wish.password !== undefined && wish.password !== '') return new Secret(wish.password);
-  const isEncrypted = wish.security === 'tls' || wish.security === 'starttls';
-  if (!isEncrypted && wish.security !== stored?.security) return null;
-  const isSame = stored?.host === wish.host && stored.port === wish.port && stored.login?.username === wish.username;
+function passwordFor(
+  input: Body & Pick<MailSettings, 'port' | 'security'>,
+  stored: MailSettings | null,
+): Secret | null {
+  if (input.password !== undefined && input.password !== '') return new Secret(input.password);
+  const isEncrypted = input.security === 'tls' || input.security === 'starttls';
+  if (!isEncrypted && input.security !== stored?.security) return null;
+  const isSame = stored?.host === input.host && stored.port === input.port && stored.login?.username === input.username;
   return isSame ? (stored?.login?.password ?? null) : null;
 }
 
 /** Returns the requested settings with their defaults. Throws `invalidInput` for a user without a password. */
-function settingsOf(wish: Body, stored: MailSettings | null): MailSettings {
-  const { host, username, from } = wish;
+function settingsOf(input: Body, stored: MailSettings | null): MailSettings {
+  const { host, username, from } = input;
   const hasLogin = Boolean(username);
-  const given = wish.port === undefined ? {} : { port: wish.port };
-  const security = wish.security ?? defaultSecurity({ host, ...given, hasLogin });
-  const port = wish.port ?? mailPort(security);
+  const given = input.port === undefined ? {} : { port: input.port };
+  const security = input.security ?? defaultSecurity({ host, ...given, hasLogin });
+  const port = input.port ?? mailPort(security);
   if (!username) return { host, port, security, from, login: null };
-  const password = passwordFor({ ...wish, port, security }, stored);
+  const password = passwordFor({ ...input, port, security }, stored);
   if (password) return { host, port, security, from, login: { username, password } };
   throw refuseInput({ field: 'body.password', message: 'is required with this username, host and port' });
 }
@@ -77,14 +80,14 @@ interface Input extends ForCaller<SessionPrincipal> {
 }
 
 async function set(services: Services, input: Input): Promise<z.output<typeof mailSettingsResponse>> {
-  const { caller, write, body: wish, origin } = input;
+  const { caller, write, body: wanted, origin } = input;
   // Mail goes to public addresses with and without TLS.
-  requireOutbound('body.host', { protocol: 'https:', hostname: wish.host }, services.config.outboundNetworks);
+  requireOutbound('body.host', { protocol: 'https:', hostname: wanted.host }, services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'smtp');
   const stored = earlier === null ? null : await decryptMailSettings(encryption, earlier);
-  const settings = settingsOf(wish, stored);
+  const settings = settingsOf(wanted, stored);
   const content = await encryptMailSettings(encryption, settings);
   const isDone = await write(async (tx) => {
     const isSecretKept = settings.login !== null && settings.login.password === stored?.login?.password;

@@ -64,17 +64,17 @@ interface Input extends ForCaller<SessionPrincipal> {
 }
 
 async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsResponse>> {
-  const { caller, write, body: wish, origin } = input;
-  requireOutbound('body.issuer', new URL(wish.issuer), services.config.outboundNetworks);
+  const { caller, write, body: wanted, origin } = input;
+  requireOutbound('body.issuer', new URL(wanted.issuer), services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'oidc');
   const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
-  const settings = { ...wish, clientSecret: secretFor(wish, stored) };
+  const settings = { ...wanted, clientSecret: secretFor(wanted, stored) };
   const content = await encryptOidcSettings(encryption, settings);
   const isDone = await write(async (tx) => {
     await requireGroups(tx, { orgId, groupIds: settings.groupIds, caller });
-    const isSecretKept = wish.clientSecret === undefined;
+    const isSecretKept = wanted.clientSecret === undefined;
     const setting = { name: 'oidc', content, by: userId, nowMs: clock.now() } as const;
     if (!(await storeSetting(tx, { ...setting, earlier, isSecretKept }))) return false;
     const changes = changesBetween(auditedOidcSettings(stored), auditedOidcSettings(settings));

@@ -11,7 +11,7 @@ import { selectSetting, selectSettingMakers, upsertSetting } from './setting-sto
  */
 export async function storeSetting(
   tx: Tx,
-  wish: {
+  input: {
     readonly name: Tables['settings']['name'];
     readonly content: string;
     readonly by: string;
@@ -20,9 +20,9 @@ export async function storeSetting(
     readonly nowMs: number;
   },
 ): Promise<boolean> {
-  const { name, content, by, isSecretKept, nowMs } = wish;
+  const { name, content, by, isSecretKept, nowMs } = input;
   // A concurrent request was faster: the kept values, and the audit record, have to refer to its settings.
-  if ((await selectSetting(tx, name)) !== wish.earlier) return false;
+  if ((await selectSetting(tx, name)) !== input.earlier) return false;
   const earlier = isSecretKept ? await selectSettingMakers(tx, name) : undefined;
   const isVouchedFor = earlier !== undefined && (earlier.confirmedBy !== null || earlier.areMakersAdministrators === 0);
   await upsertSetting(tx, {

@@ -27,8 +27,8 @@ describe('POST /settings/smtp/test', () => {
   afterEach(() => server.stop());
 
   async function set(given: Readonly<Record<string, unknown>>): Promise<void> {
-    const wish = { host: '127.0.0.1', port: server.port, security: 'none', from, ...given };
-    expect((await admin.put(path, wish)).status).toBe(200);
+    const input = { host: '127.0.0.1', port: server.port, security: 'none', from, ...given };
+    expect((await admin.put(path, input)).status).toBe(200);
   }
 
   /** Returns the message that an administrator gets of a failed mail, and checks that nothing else was disclosed. */

@@ -80,7 +80,7 @@ describe('POST /personal-access-tokens', () => {
 
   it('400: unknown keys are named, one by one, and never make it someone else’s token (PAT-8, CRED-2)', async () => {
     const before = (await member.get(path)).body;
-    const wish = { name: 'x', userId: admin.userId, ownerId: admin.userId, orgId: 'f'.repeat(24), id: 'a'.repeat(24) };
+    const input = { name: 'x', userId: admin.userId, ownerId: admin.userId, orgId: 'f'.repeat(24), id: 'a'.repeat(24) };
     const more = {
       parentId: 'b'.repeat(24),
       hash: 'h',
@@ -89,7 +89,7 @@ describe('POST /personal-access-tokens', () => {
       isAdmin: true,
       expiresAt: 'Never',
     };
-    const { name, ...others } = { ...wish, ...more };
+    const { name, ...others } = { ...input, ...more };
     for (const [key, value] of Object.entries(others)) {
       const { status, body } = await member.post(path, { name, [key]: value });
       expect([key, status, body.error.details.map(({ field }: Json) => field)]).toEqual([key, 400, [`body.${key}`]]);

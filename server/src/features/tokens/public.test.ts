@@ -109,8 +109,8 @@ describe('revokeTokensOf', () => {
     const dead = await admin.token();
     await admin.delete(`/personal-access-tokens/${dead.tokenId}`);
     const userIds = Array.from({ length: 1_201 }, () => admin.userId);
-    const wish = { orgId, userIds, name: 'many', scopes: 'org:read' };
-    await app.services.db.transaction((tx) => addTokensWithoutHolder(tx, app.services, wish));
+    const input = { orgId, userIds, name: 'many', scopes: 'org:read' };
+    await app.services.db.transaction((tx) => addTokensWithoutHolder(tx, app.services, input));
     const before = (await app.audit()).length;
     const origin = { requestId: 'r', network: 'local' };
     const end = { owner: { userId: admin.userId }, orgId, by: null, reason: 'why', origin };

@@ -136,9 +136,14 @@ export async function pruneTokens(services: AllServices): Promise<number> {
 export async function addTokensWithoutHolder(
   tx: Tx,
   { clock, newId }: Pick<Services, 'clock' | 'newId'>,
-  wish: { readonly orgId: string; readonly userIds: readonly string[]; readonly name: string; readonly scopes: string },
+  input: {
+    readonly orgId: string;
+    readonly userIds: readonly string[];
+    readonly name: string;
+    readonly scopes: string;
+  },
 ): Promise<void> {
-  const { orgId, userIds, name, scopes } = wish;
+  const { orgId, userIds, name, scopes } = input;
   const nowMs = clock.now();
   const rows = userIds.map((userId) => ({
     id: newId(),
@@ -206,7 +211,7 @@ export const revokeReason = plainText({ min: 0, max: 500 });
 export async function revokeToken(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly tokenId: string;
     readonly orgId: string;
     readonly ownerId: string | null;
@@ -215,7 +220,7 @@ export async function revokeToken(
     readonly origin: Origin;
   },
 ): Promise<number> {
-  const { tokenId, orgId, ownerId, reason, actor, origin } = wish;
+  const { tokenId, orgId, ownerId, reason, actor, origin } = input;
   const nowMs = services.clock.now();
   if (!(await selectRevocable(tx, { id: tokenId, orgId, ownerId, nowMs }))) throw new ApiError('notFound');
   const revoked = await revokeFamily(tx, { id: tokenId, revokedBy: actor?.userId ?? null, reason, nowMs });

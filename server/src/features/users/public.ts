@@ -57,13 +57,13 @@ export async function addUser(
 async function insertNewUsers(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
-  wish: {
+  input: {
     readonly orgId: string;
     readonly users: readonly StoredUser[];
     readonly syncAction: 'none' | 'immediate';
   },
 ): Promise<void> {
-  const { orgId, users, syncAction } = wish;
+  const { orgId, users, syncAction } = input;
   for (let start = 0; start < users.length; start += batchRows) {
     // There may be thousands: readers get their turn.
     if (start > 0) await setImmediate();
@@ -88,13 +88,13 @@ async function insertNewUsers(
 export async function addUsers(
   tx: Tx,
   services: Pick<Services, 'clock' | 'newId'>,
-  wish: {
+  input: {
     readonly orgId: string;
     readonly count: number;
     readonly newUser: (number: number, place: number) => Omit<NewUser, 'orgId'>;
   },
 ): Promise<string[]> {
-  const { orgId, count, newUser } = wish;
+  const { orgId, count, newUser } = input;
   const first = await takeNumbers(tx, 'user', count);
   const nowMs = services.clock.now();
   const users = Array.from({ length: count }, (_, place) => {
@@ -216,14 +216,14 @@ export async function planUsers(
 export async function addImportedUsers(
   tx: Tx,
   services: WritingServices,
-  wish: {
+  input: {
     readonly orgId: string;
     readonly users: readonly ImportedUser[];
     readonly origin: Origin;
     readonly syncAction: 'none' | 'immediate';
   },
 ): Promise<readonly string[]> {
-  const { orgId, users, origin, syncAction } = wish;
+  const { orgId, users, origin, syncAction } = input;
   const nowMs = services.clock.now();
   const first = await takeNumbers(tx, 'user', users.length);
   const rows = users.map((user, place) => {

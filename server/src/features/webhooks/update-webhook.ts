@@ -58,19 +58,19 @@ export const updateWebhook = endpoint({
   params: z.object({ webhookId: id }),
   body,
   response: { 200: webhookRecord },
-  async handle(services, { caller, write, params: { webhookId }, body: wish, origin }) {
+  async handle(services, { caller, write, params: { webhookId }, body: input, origin }) {
     const { clock } = services;
     const { orgId } = caller;
-    const url = wish.url && requireUrl(services, wish.url);
+    const url = input.url && requireUrl(services, input.url);
     const changed = await write(async (tx) => {
       const nowMs = clock.now();
       const before = await requireWebhook(tx, services, webhookId);
       const moves = url !== undefined && url !== before.url;
       if (moves) requireMaker(caller, before);
-      const columns = columnsOf(wish, { webhook: before, url, by: caller.userId, nowMs });
+      const columns = columnsOf(input, { webhook: before, url, by: caller.userId, nowMs });
       if (Object.keys(columns).length > 0) await updateRow(tx, webhookId, columns);
       // Earlier failures were at another address, or have been dealt with.
-      if (moves || wish.enabled) await updateRetryNow(tx, relayOf(webhookId));
+      if (moves || input.enabled) await updateRetryNow(tx, relayOf(webhookId));
       const changes = changesBetween(recordedOf(before), recordedOf(await requireWebhook(tx, services, webhookId)));
       if (Object.keys(changes).length === 0) return before;
       await updateRow(tx, webhookId, { updated_at: nowMs });

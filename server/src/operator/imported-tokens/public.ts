@@ -27,14 +27,14 @@ type WritingServices = Pick<Services, 'clock' | 'newId'> & {
  */
 export async function planTokens(
   read: Reader,
-  wish: {
+  input: {
     readonly tokens: readonly ImportedToken[];
     readonly nowMs: number;
     readonly keptSinceMs: number;
     readonly knows: (userIds: readonly string[]) => readonly string[];
   },
 ): Promise<readonly TokenPlan[]> {
-  const { tokens, nowMs, keptSinceMs, knows } = wish;
+  const { tokens, nowMs, keptSinceMs, knows } = input;
   const ids = tokens.map(({ id }) => id);
   const present = await selectPresentTokens(read, { ids, hashes: tokens.map(({ hash }) => hash) });
   const userIds = [...new Set(tokens.map(({ userId }) => userId))];

@@ -56,7 +56,7 @@ export function recoverAdministrator(
     if (!resetSignIn && !(await signsInBy(tx, orgId, 'password'))) return 'passwordsOff';
     const steps = resetSignIn ? await resetSignInSteps(tx, orgId, services.clock.now()) : null;
     const issuing = { purpose: 'reset', setsPassword: true, createdBy: null, delivery: 'shown' } as const;
-    const [link] = await issueLinks(tx, services, { ...issuing, wishes: [{ orgId, userId: user.id }] });
+    const [link] = await issueLinks(tx, services, { ...issuing, inputs: [{ orgId, userId: user.id }] });
     if (!link) throw new Error('no link was created');
     const record = { action: 'operator.recovery-link', orgId, actor: null, subjectId: user.id, origin } as const;
     const changes = changesBetween({ steps: steps?.before }, { steps: steps?.after });

@@ -147,20 +147,20 @@ export interface Revoked {
 export async function revokeRestored(
   tx: Tx,
   services: WritingServices,
-  { wish, origin }: { readonly wish: Revocation; readonly origin: Origin },
+  { input, origin }: { readonly input: Revocation; readonly origin: Origin },
 ): Promise<Revoked> {
   const nowMs = services.clock.now();
   const orgId = await selectOrganizationId(tx);
   const revoked = { sessions: 0, tokens: 0, services: 0, passwords: 0 };
-  if (wish === 'none') return revoked;
+  if (input === 'none') return revoked;
   revoked.sessions = await countSessions(tx);
   if (orgId !== null) await endSessionsOfOrg(tx, { orgId, nowMs });
-  if (wish === 'sessions') return revoked;
+  if (input === 'sessions') return revoked;
   if (orgId !== null) {
     revoked.tokens = await revokeTokensOf(tx, services, { owner: { orgId }, orgId, by: null, reason, origin });
   }
   revoked.services = await updateServicesEnded(tx, nowMs);
-  if (wish === 'all') revoked.passwords = await deletePasswords(tx);
+  if (input === 'all') revoked.passwords = await deletePasswords(tx);
   return revoked;
 }
 
