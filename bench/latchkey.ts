@@ -15,9 +15,9 @@ async function untilReady(program: Program, client: ApiClient, logFile: string):
     if ((await client.health('ready').catch(() => 0)) === 200) return;
     await sleep(5);
   }
-  const lastWords = readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n');
+  const lastOutput = readFileSync(logFile, 'utf8').trim().split('\n').slice(-20).join('\n');
   const what = program.isRunning ? `was not ready in ${startSecondsMax} s` : 'ended at start';
-  throw new Error(`Latchkey ${what}:\n${lastWords}`);
+  throw new Error(`Latchkey ${what}:\n${lastOutput}`);
 }
 
 /** A session, and the user that it is of. */

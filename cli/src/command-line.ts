@@ -23,11 +23,11 @@ async function messageOf(error: unknown, wantsJson: boolean): Promise<string> {
   return error instanceof Error && error.stack !== undefined && !wantsJson ? error.stack : message;
 }
 
-async function told(error: unknown, wantsJson: boolean): Promise<string> {
+async function messageFor(error: unknown, wantsJson: boolean): Promise<string> {
   const message = await messageOf(error, wantsJson);
   const more = error instanceof CommandError ? error.more : {};
   if (wantsJson) return JSON.stringify({ error: { code: kindOf(error).toUpperCase(), message, ...more } });
-  const below = error instanceof CommandError && error.words !== null ? `\n${error.words}` : '';
+  const below = error instanceof CommandError && error.text !== null ? `\n${error.text}` : '';
   return `latchkey: ${message}${below}`;
 }
 
@@ -44,10 +44,10 @@ export async function runCommandLine(
       print,
       run: (command, given) => command.run(given, context),
     });
-    if (outcome !== null) print(`${wantsJson ? JSON.stringify(outcome.data) : outcome.words}\n`);
+    if (outcome !== null) print(`${wantsJson ? JSON.stringify(outcome.data) : outcome.text}\n`);
     return 0;
   } catch (error) {
-    printError(`${await told(error, wantsJson)}\n`);
+    printError(`${await messageFor(error, wantsJson)}\n`);
     return exitCodes[kindOf(error)];
   }
 }

@@ -7,7 +7,7 @@ import type { RuntimeContext } from './surroundings.ts';
  */
 export interface Outcome {
   readonly data: Readonly<Record<string, unknown>>;
-  readonly words: string;
+  readonly text: string;
 }
 
 interface Declaration<O extends Options> {

@@ -13,20 +13,20 @@ export class CommandError extends Error {
   /** Further data for programs, besides code and message. */
   readonly more: Readonly<Record<string, unknown>>;
   /** Further text for people, in lines below the message. */
-  readonly words: string | null;
+  readonly text: string | null;
 
   constructor(
     kind: FailureKind,
     message: string,
     {
       more = {},
-      words = null,
+      text = null,
       ...options
-    }: ErrorOptions & { readonly more?: Readonly<Record<string, unknown>>; readonly words?: string | null } = {},
+    }: ErrorOptions & { readonly more?: Readonly<Record<string, unknown>>; readonly text?: string | null } = {},
   ) {
     super(message, options);
     this.kind = kind;
     this.more = more;
-    this.words = words;
+    this.text = text;
   }
 }

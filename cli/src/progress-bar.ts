@@ -4,7 +4,7 @@ const cells = 30;
 /** Earlier than that, nothing much can be said of the time that is left. */
 const watchedMsMin = 2 * second;
 
-function inWords(leftMs: number): string {
+function asText(leftMs: number): string {
   if (leftMs < 2 * minute) return `${Math.ceil(leftMs / second)} s`;
   return `${Math.ceil(leftMs / minute)} min`;
 }
@@ -19,7 +19,7 @@ export function progressBar(out: NodeJS.WriteStream): (done: number, total: numb
     if (begun === null || done < begun.done) begun = { ms, done };
     const watchedMs = ms - begun.ms;
     if (watchedMs < watchedMsMin || done >= total || done === begun.done) return '';
-    return `, about ${inWords((watchedMs * (total - done)) / (done - begun.done))} left`;
+    return `, about ${asText((watchedMs * (total - done)) / (done - begun.done))} left`;
   }
 
   return (done, total) => {

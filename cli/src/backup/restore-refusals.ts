@@ -10,12 +10,12 @@ const texts: Readonly<Record<CarryOverError, string>> = {
   noAdministrator: 'none of the present administrators is in the back-up',
 };
 
-const wayOut =
+const nextSteps =
   '--without-journal restores the back-up as it is; --revoke then names what to revoke: sessions, tokens, all, or none; with none, credentials that were revoked since become valid again';
 
 /** Error of a restore without a journal, which would tell what ended since the back-up. Nothing has changed. */
 export function noJournal(problem: string): CommandError {
-  return new CommandError('refused', `There is no record of what ended since the back-up (${problem}). ${wayOut}`);
+  return new CommandError('refused', `There is no record of what ended since the back-up (${problem}). ${nextSteps}`);
 }
 
 /** The end of a restore that cannot take over from the present store. Nothing has changed. */

@@ -26,7 +26,7 @@ export const adminRecover = command({
       return recoverAdministrator({ ...services, config }, { email: wanted, resetSignIn, origin: operator });
     });
     if (typeof recovery === 'string') throw refused(recovery);
-    const words = `Open this link as ${recovery.email}, once, until ${recovery.expiresAt}:\n${recovery.link}`;
-    return { data: { recovery }, words };
+    const text = `Open this link as ${recovery.email}, once, until ${recovery.expiresAt}:\n${recovery.link}`;
+    return { data: { recovery }, text };
   },
 });

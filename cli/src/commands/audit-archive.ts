@@ -39,8 +39,8 @@ export const auditArchive = command({
       const upTo = await selectLastBefore(services.db.read, beforeMs);
       const records = await writeNewFile(to, archiveAudit(services.db, upTo));
       const removed = remove && encryption ? await removeAudit({ ...services, encryption }, upTo, operator) : 0;
-      const words = `Wrote ${records} records to ${to}${remove ? `, and removed ${removed} from the log` : ''}`;
-      return { data: { archived: { file: to, records, removed } }, words };
+      const text = `Wrote ${records} records to ${to}${remove ? `, and removed ${removed} from the log` : ''}`;
+      return { data: { archived: { file: to, records, removed } }, text };
     });
   },
 });

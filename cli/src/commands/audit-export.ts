@@ -38,6 +38,6 @@ export const auditExport = command({
         await out.close();
       }
     });
-    return { data: { exported: { file, format, records } }, words: `Wrote ${records} records to ${file}` };
+    return { data: { exported: { file, format, records } }, text: `Wrote ${records} records to ${file}` };
   },
 });

@@ -49,7 +49,7 @@ export const auditVerify = command({
       unproved > 0
         ? [`${unproved} signatures of erasures or checkpoints were not proved: ENCRYPTION_KEY is not at hand`]
         : [];
-    const words = `The audit log is sound: ${records} records${ofThem}${earlier}`;
+    const text = `The audit log is sound: ${records} records${ofThem}${earlier}`;
     const data = {
       ok: true,
       records,
@@ -59,6 +59,6 @@ export const auditVerify = command({
       ...(unproved > 0 ? { unproved } : {}),
       head,
     };
-    return { data, words: [words, ...since, ...unknown, `${head.sequence}:${head.hash}`].join('\n') };
+    return { data, text: [text, ...since, ...unknown, `${head.sequence}:${head.hash}`].join('\n') };
   },
 });

@@ -39,6 +39,6 @@ export const backup = command({
       made.keys.length > 0 ? withKeys : withoutKeys,
       ...(config.encryptionKey === null ? [] : ['ENCRYPTION_KEY is configured, and not in it: keep it elsewhere.']),
     ];
-    return { data: { backup: made }, words: lines.join('\n') };
+    return { data: { backup: made }, text: lines.join('\n') };
   },
 });

@@ -21,7 +21,7 @@ export function completions(commands: () => readonly Command[]): readonly Comman
       async run() {
         const made = await import('../completion.ts');
         const text = made[script](commands());
-        return { data: { shell, script: text }, words: text.trimEnd() };
+        return { data: { shell, script: text }, text: text.trimEnd() };
       },
     }),
   );

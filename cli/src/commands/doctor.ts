@@ -6,7 +6,7 @@ import { flag, storeOptions } from '../options.ts';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: '-' } as const;
 
 function listed(checks: readonly Check[]): string {
-  const column = (words: readonly string[]) => Math.max(...words.map(({ length }) => length)) + 2;
+  const column = (text: readonly string[]) => Math.max(...text.map(({ length }) => length)) + 2;
   const [nameWidth, markWidth] = [column(checks.map(({ name }) => name)), column(Object.values(marks))];
   return checks
     .map(({ name, state, message, cure }) => {
@@ -32,9 +32,9 @@ export const doctor = command({
   async run({ dataDir, deep }, context) {
     const { examineInstance } = await import('../doctor/examine.ts');
     const checks = await examineInstance({ dataDir, isDeep: deep }, context);
-    const words = listed(checks);
+    const text = listed(checks);
     const failures = checks.filter(({ state }) => state === 'failed').map(({ name }) => name);
-    if (failures.length === 0) return { data: { checks }, words };
-    throw new CommandError('failed', `Failed: ${failures.join(', ')}`, { more: { checks }, words });
+    if (failures.length === 0) return { data: { checks }, text };
+    throw new CommandError('failed', `Failed: ${failures.join(', ')}`, { more: { checks }, text });
   },
 });

@@ -13,8 +13,8 @@ export const migrate = command({
   async run({ dataDir }, context) {
     const { migrateStore } = await import('../operator-store.ts');
     const { from, to } = await migrateStore(context, dataDir);
-    const words =
+    const text =
       from === to ? `The store has schema ${to} already` : `The store was brought from schema ${from} to ${to}`;
-    return { data: { schema: { from, to } }, words };
+    return { data: { schema: { from, to } }, text };
   },
 });

@@ -23,7 +23,7 @@ function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly str
   const { move: _id, ...moved } = mark;
   const tables = mark.tables.map(({ table, rows, digest }) => `  ${table}: ${rows} ${digest.slice(0, shownDigits)}`);
   const counters = Object.entries(mark.counters).map(([name, value]) => `${name} ${value}`);
-  const words = [
+  const text = [
     isResumed ? `Finished the move to ${mark.to} of ${mark.movedAt}` : `Moved to ${mark.to} in ${seconds} s`,
     'Rows and the beginnings of their digests, the same on both sides:',
     ...tables,
@@ -32,7 +32,7 @@ function outcome({ mark, isResumed }: Moved, seconds: number, next: readonly str
     'Next:',
     ...next.map((step, place) => `  ${place + 1}. ${step}`),
   ];
-  return { data: { moved: { ...moved, isResumed, seconds }, next }, words: words.join('\n') };
+  return { data: { moved: { ...moved, isResumed, seconds }, next }, text: text.join('\n') };
 }
 
 async function goBack({ ask }: RuntimeContext, dataDir: string, yes: boolean): Promise<Outcome> {
@@ -45,8 +45,8 @@ async function goBack({ ask }: RuntimeContext, dataDir: string, yes: boolean): P
     if (response.trim() !== 'back') throw new CommandError('refused', 'That is not back: nothing was changed');
   }
   unmarkMoved(dataDir);
-  const words = `The store in ${dataDir} is used again, as it was at the move. Unset DATABASE_URL and start the server.`;
-  return { data: { back: { dataDir } }, words };
+  const text = `The store in ${dataDir} is used again, as it was at the move. Unset DATABASE_URL and start the server.`;
+  return { data: { back: { dataDir } }, text };
 }
 
 /** Rules: CLI-30, CLI-31, CLI-32. */

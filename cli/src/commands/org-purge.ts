@@ -35,6 +35,6 @@ export const orgPurge = command({
     if (typeof purged === 'string') throw refused(purged);
     const rows = Object.entries(purged.removed).map(([table, count]) => `  ${table}: ${count}`);
     const kept = 'The event log and the audit log stay complete.';
-    return { data: { purged }, words: `Purged ${purged.slug}. Rows removed:\n${rows.join('\n')}\n${kept}` };
+    return { data: { purged }, text: `Purged ${purged.slug}. Rows removed:\n${rows.join('\n')}\n${kept}` };
   },
 });

@@ -17,7 +17,7 @@ export const orgRestore = command({
     const restored = await withStore(context, dataDir, (services) => restoreOrganization(services, operator));
     if (typeof restored === 'string') throw refused(restored);
     const { slug, activeUsers, revokedTokens } = restored;
-    const words = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. All users must sign in again`;
-    return { data: { restored }, words };
+    const text = `Restored ${slug}; active users: ${activeUsers}; tokens revoked: ${revokedTokens}. All users must sign in again`;
+    return { data: { restored }, text };
   },
 });

@@ -12,11 +12,11 @@ export const orgStatus = command({
     const { withStore } = await import('../operator-store.ts');
     const { readOrganizationState } = await import('../../../server/src/features/org/public.ts');
     const organization = await withStore(context, dataDir, ({ db }) => readOrganizationState(db.read));
-    if (organization === null) return { data: { state: 'none', organization: null }, words: 'No organization yet' };
+    if (organization === null) return { data: { state: 'none', organization: null }, text: 'No organization yet' };
     const { slug, registeredName, isDeleted, deletedBy, updatedAt, activeUsers } = organization;
     const name = registeredName === null ? slug : `${slug} (${registeredName})`;
     const deleted = `${name} is deleted since ${updatedAt}, by ${deletedBy ?? 'an unknown user'}`;
-    const words = `${isDeleted ? deleted : `${name} is active`}; active users: ${activeUsers}`;
-    return { data: { state: isDeleted ? 'deleted' : 'active', organization }, words };
+    const text = `${isDeleted ? deleted : `${name} is active`}; active users: ${activeUsers}`;
+    return { data: { state: isDeleted ? 'deleted' : 'active', organization }, text };
   },
 });

@@ -8,7 +8,7 @@ function counts(of: object): string {
   return some.length === 0 ? 'nothing' : some.map(([name, count]) => `${name} ${String(count)}`).join(', ');
 }
 
-function wordsOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredStore, from: string): string {
+function textOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredStore, from: string): string {
   const lines = [
     `Restored ${from} of ${facts.madeAt}`,
     carried
@@ -75,6 +75,6 @@ export const restore = command({
       mayMigrate: migrate,
       progress: context.progress,
     });
-    return { data: { restored: { from, ...restored } }, words: wordsOf(restored, from) };
+    return { data: { restored: { from, ...restored } }, text: textOf(restored, from) };
   },
 });

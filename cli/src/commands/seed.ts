@@ -8,13 +8,13 @@ async function readPassword(file: string | null): Promise<string | null> {
   if (file === null) return null;
   const { readFile } = await import('node:fs/promises');
   const { newPassword } = await import('../../../server/src/access/password-rules.ts');
-  const { weaknessOf, wordsOf } = await import('../../../server/src/access/password-strength.ts');
+  const { weaknessOf, wordsOf: textOf } = await import('../../../server/src/access/password-strength.ts');
   const content = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new CommandError('failed', `The password file ${file} cannot be read`, { cause: error });
   });
   const parsed = newPassword.safeParse(content.replace(/\r?\n$/, ''));
   const problem = parsed.success
-    ? await weaknessOf(parsed.data, wordsOf(['Example Administrator']))
+    ? await weaknessOf(parsed.data, textOf(['Example Administrator']))
     : (parsed.error.issues[0]?.message ?? 'is not allowed');
   if (parsed.success && problem === null) return parsed.data;
   throw new CommandError('refused', `The password in ${file} ${problem}`);
@@ -55,6 +55,6 @@ export const seed = command({
       ...(made.password === null ? [] : [`Password (shown only here): ${made.password}`]),
       ...(made.token === null ? [] : [`Token (shown only here): ${made.token}`]),
     ];
-    return { data: { ...made, users, groups, tokens, seconds }, words: lines.join('\n') };
+    return { data: { ...made, users, groups, tokens, seconds }, text: lines.join('\n') };
   },
 });

@@ -30,7 +30,7 @@ export const serviceCreate = command({
         return registerClient(tx, services, { ...input, orgId, actor: null, origin: operator });
       }),
     );
-    const words = `Registered ${service.name}.\nclient id:     ${service.clientId}\nclient secret: ${service.clientSecret}`;
-    return { data: { service }, words };
+    const text = `Registered ${service.name}.\nclient id:     ${service.clientId}\nclient secret: ${service.clientSecret}`;
+    return { data: { service }, text };
   },
 });

@@ -13,6 +13,6 @@ export const serviceList = command({
     const { listClients } = await import('../../../server/src/features/service-clients/public.ts');
     const clients = await withStore(context, dataDir, ({ db, clock }) => listClients(db.read, clock.now()));
     const lines = clients.map(({ clientId, name, scopes }) => `${clientId}  ${scopes.join(',')}  ${name}`);
-    return { data: { services: clients }, words: lines.join('\n') || 'No service is registered' };
+    return { data: { services: clients }, text: lines.join('\n') || 'No service is registered' };
   },
 });

@@ -21,6 +21,6 @@ export const serviceRevoke = command({
       }),
     );
     await orThrow(end, 'noSuchService');
-    return { data: { revoked: { clientId } }, words: `Ended ${clientId} and its tokens` };
+    return { data: { revoked: { clientId } }, text: `Ended ${clientId} and its tokens` };
   },
 });

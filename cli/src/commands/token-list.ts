@@ -28,6 +28,6 @@ export const tokenList = command({
     });
     const lines = tokens.map(({ id, ownerEmail, name, expiresAt }) => `${id}  ${ownerEmail}  ${expiresAt}  ${name}`);
     const more = total > tokens.length ? [`and ${total - tokens.length} more: --limit shows more of them`] : [];
-    return { data: { total, tokens }, words: [...lines, ...more].join('\n') || 'There is none' };
+    return { data: { total, tokens }, text: [...lines, ...more].join('\n') || 'There is none' };
   },
 });

@@ -28,6 +28,6 @@ export const tokenRevoke = command({
       }),
     );
     const count = await orThrow(revoke, 'noSuchToken');
-    return { data: { revoked: { tokenId, count } }, words: `Revoked ${tokenId}; tokens ended in all: ${count}` };
+    return { data: { revoked: { tokenId, count } }, text: `Revoked ${tokenId}; tokens ended in all: ${count}` };
   },
 });

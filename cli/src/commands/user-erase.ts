@@ -44,6 +44,6 @@ export const userErase = command({
     });
     if (typeof erased === 'string') throw refused(erased);
     const { records, events } = erased;
-    return { data: { erased }, words: `Erased ${userId}: ${records} records of the audit log, ${events} kept events` };
+    return { data: { erased }, text: `Erased ${userId}: ${records} records of the audit log, ${events} kept events` };
   },
 });

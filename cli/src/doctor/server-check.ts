@@ -8,7 +8,7 @@ const responseMsMax = 3 * second;
 const bytesMax = 10_000;
 
 /** Response of a server about its state. */
-interface Said {
+interface ServerReply {
   readonly isReady: boolean;
   readonly aheadMs: number;
 }
@@ -21,7 +21,7 @@ function nearAddress({ host, port }: Config): string | null {
 }
 
 /** Asks an address whether a service runs there; `null`: none, or another program. */
-async function ask(address: string): Promise<Said | null> {
+async function ask(address: string): Promise<ServerReply | null> {
   try {
     const askedMs = systemClock.now();
     const options = { redirect: 'manual', signal: AbortSignal.timeout(responseMsMax) } as const;
@@ -40,7 +40,7 @@ async function ask(address: string): Promise<Said | null> {
 }
 
 interface Seen {
-  readonly near: Said | null;
+  readonly near: ServerReply | null;
   readonly isRunning: boolean;
   /** The response came from HOST and PORT. */
   readonly isNearby: boolean;

@@ -56,8 +56,8 @@ function fullNameOf({ fullName: given, firstName, lastName }: z.output<typeof li
 }
 
 function putLine(staging: Staging, place: string, cells: Readonly<Record<string, string>>): void {
-  const said = Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell.trim() !== ''));
-  const parsed = line.safeParse(said);
+  const values = Object.fromEntries(Object.entries(cells).filter(([, cell]) => cell.trim() !== ''));
+  const parsed = line.safeParse(values);
   if (!parsed.success) {
     staging.refuse('users', ...problemsOf(place, parsed.error));
     return;

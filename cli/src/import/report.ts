@@ -98,7 +98,7 @@ export class Report {
   }
 
   /** Returns the text for people. */
-  toWords(tally: Tally): string {
+  toText(tally: Tally): string {
     const counts = imported.flatMap((kind) => {
       const all = { ...tally.counts[kind], invalid: this.invalid[kind] };
       const named = fates.filter((fate) => all[fate] > 0).map((fate) => `${all[fate]} ${fate}`);
@@ -110,10 +110,10 @@ export class Report {
       ...[...tally.reasons].map(([reason, number]) => `skipped, ${reason}: ${number}`),
       ...[...this.left].map(([what, number]) => `left out, ${what}: ${number}`),
     ];
-    return [...counts, ...rest, ...this.#problemWords()].join('\n');
+    return [...counts, ...rest, ...this.#problemText()].join('\n');
   }
 
-  #problemWords(): readonly string[] {
+  #problemText(): readonly string[] {
     if (this.problemCount === 0) return [];
     const shown = this.problems.slice(0, problemsShown);
     const more = this.problemCount - shown.length;

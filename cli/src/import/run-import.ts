@@ -68,13 +68,13 @@ function outcome(input: ImportInput, report: Report, tally: Tally): Outcome {
   const unchanged = input.isDry ? 'Nothing would be changed' : 'Nothing was changed: all of it is here already';
   const { isChange } = tally;
   const data = { file: input.file, dryRun: input.isDry, changed: isChange && !input.isDry, ...report.toData(tally) };
-  return { data, words: `${isChange ? changed : unchanged}\n${report.toWords(tally)}`.trim() };
+  return { data, text: `${isChange ? changed : unchanged}\n${report.toText(tally)}`.trim() };
 }
 
 /** Ends the command with the report as the reason. */
-function problems(kind: 'refused' | 'failed', message: string, { data, words }: Outcome): CommandError {
-  const [, ...lines] = words.split('\n');
-  return new CommandError(kind, message, { more: { report: data }, words: lines.join('\n') });
+function problems(kind: 'refused' | 'failed', message: string, { data, text }: Outcome): CommandError {
+  const [, ...lines] = text.split('\n');
+  return new CommandError(kind, message, { more: { report: data }, text: lines.join('\n') });
 }
 
 /** Ends the command where there are problems and no leave to skip them. Rule: CLI-18. */

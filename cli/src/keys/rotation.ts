@@ -38,11 +38,11 @@ export async function rotateSigning(config: Config): Promise<Outcome> {
   }
   const { kid, kept, dropped } = rotated;
   const signsFrom = toTimestamp(rotated.signsFromMs);
-  const words = [
+  const text = [
     `The new key ${kid} is published and signs from ${signsFrom}; servers take it up by themselves.`,
     `Earlier keys: ${kept} published until no token needs them, ${dropped} let go`,
   ];
-  return { data: { signing: { kid, signsFrom, kept, dropped } }, words: words.join('\n') };
+  return { data: { signing: { kid, signsFrom, kept, dropped } }, text: text.join('\n') };
 }
 
 function readNewKey(file: string): Secret {
@@ -91,7 +91,7 @@ export async function rotateEncryption(config: Config, { newKeyFile, nodesStoppe
     const lost = unreadable === 0 ? '' : `\nValues that no key reads, left as they were: ${unreadable}`;
     return {
       data: { encryption: { encrypted, unreadable } },
-      words: `Values that are encrypted with the new key: ${encrypted}. ${next}${lost}`,
+      text: `Values that are encrypted with the new key: ${encrypted}. ${next}${lost}`,
     };
   } finally {
     hold?.release();

@@ -11,7 +11,7 @@ const metadataForm = z.object({ resource_name: z.literal('Latchkey') });
 const errorForm = z.object({ error: z.object({ code: z.string(), message: z.string(), requestId: z.string() }) });
 const rpcErrorForm = z.object({ jsonrpc: z.literal('2.0'), error: z.object({ message: z.string() }) });
 
-interface Told {
+interface Reply {
   readonly response: Response;
   /** The body, parsed; undefined when it is no JSON. */
   readonly body: unknown;
@@ -25,7 +25,7 @@ function parsed(text: string): unknown {
   }
 }
 
-async function ask(base: string, url: URL, init: RequestInit = {}): Promise<Told> {
+async function ask(base: string, url: URL, init: RequestInit = {}): Promise<Reply> {
   try {
     const signal = AbortSignal.timeout(patienceMs);
     const response = await fetch(url, { ...init, redirect: 'manual', signal });
@@ -33,16 +33,16 @@ async function ask(base: string, url: URL, init: RequestInit = {}): Promise<Told
   } catch (error) {
     const failure = connectionFailure(error);
     if (failure === null) throw error;
-    const { isTls, words } = failure;
+    const { isTls, text } = failure;
     const message = isTls
-      ? `No encrypted connection to ${base}: ${words}. A certificate of your own authority is named by NODE_EXTRA_CA_CERTS=<file>; does the instance speak https there?`
-      : `${base} cannot be reached: ${words}. Is the address right, and does the instance run?`;
+      ? `No encrypted connection to ${base}: ${text}. A certificate of your own authority is named by NODE_EXTRA_CA_CERTS=<file>; does the instance speak https there?`
+      : `${base} cannot be reached: ${text}. Is the address right, and does the instance run?`;
     throw new CommandError('failed', message, { cause: error });
   }
 }
 
 /** Why the address of an instance leads to none that speaks MCP. */
-function explainStranger(base: string, { response: { status, headers }, body }: Told): CommandError {
+function explainStranger(base: string, { response: { status, headers }, body }: Reply): CommandError {
   const target = headers.get('location');
   if (status >= 300 && status < 400 && target !== null) {
     const origin = URL.canParse(target, base) ? new URL(target, base).origin : 'another address';
@@ -52,16 +52,16 @@ function explainStranger(base: string, { response: { status, headers }, body }: 
   if (status === 404 && error) {
     return new CommandError('failed', `The instance at ${base} is too old for MCP: it must be brought up to date`);
   }
-  const words = error ? `: ${error.message}` : '';
-  if (status >= 500) return new CommandError('failed', `${base} answers ${status}${words}. Try again later`);
-  if (error) return new CommandError('failed', `${base} answers ${status}${words}`);
+  const text = error ? `: ${error.message}` : '';
+  if (status >= 500) return new CommandError('failed', `${base} answers ${status}${text}. Try again later`);
+  if (error) return new CommandError('failed', `${base} answers ${status}${text}`);
   return new CommandError(
     'failed',
     `There is no Latchkey at ${base}: it answers ${status} in another form. Use the address in BASE_URL of the instance`,
   );
 }
 
-function explainError(base: string, { response: { status }, body }: Told): CommandError {
+function explainError(base: string, { response: { status }, body }: Reply): CommandError {
   const message = rpcErrorForm.safeParse(body).data?.error.message;
   if (status === 401 && message !== undefined) {
     return new CommandError(
@@ -69,8 +69,8 @@ function explainError(base: string, { response: { status }, body }: Told): Comma
       `${base} rejects the token: ${message}. Create another one in the console or with POST /api/v1/personal-access-tokens`,
     );
   }
-  const words = message === undefined ? '' : `: ${message}`;
-  return new CommandError('failed', `${base} announces MCP, and answers ${status} to it${words}`);
+  const text = message === undefined ? '' : `: ${message}`;
+  return new CommandError('failed', `${base} announces MCP, and answers ${status} to it${text}`);
 }
 
 /**

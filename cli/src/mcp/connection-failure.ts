@@ -3,7 +3,7 @@ export interface ConnectionFailure {
   /** The encryption failed, not the connection below it. */
   readonly isTls: boolean;
   /** In a few words, with the code of the failure. */
-  readonly words: string;
+  readonly text: string;
 }
 
 const tlsCodes = /^(?:ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/;
@@ -35,5 +35,5 @@ export function connectionFailure(error: unknown): ConnectionFailure | null {
   if (code === null) return null;
   const isTls = tlsCodes.test(code);
   const isConnection = isTls || code in known || (error instanceof TypeError && error.message === 'fetch failed');
-  return isConnection ? { isTls, words: code in known ? `${known[code]} (${code})` : code } : null;
+  return isConnection ? { isTls, text: code in known ? `${known[code]} (${code})` : code } : null;
 }

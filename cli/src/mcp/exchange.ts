@@ -88,6 +88,6 @@ export function explainFailure(error: unknown, { base }: InstanceAddress): RpcEr
     return told ?? { code: refusedCode, message: `${base} answers ${status}` };
   }
   const failure = connectionFailure(error);
-  if (failure) return { code: refusedCode, message: `${base} cannot be reached: ${failure.words}` };
+  if (failure) return { code: refusedCode, message: `${base} cannot be reached: ${failure.text}` };
   return { code: refusedCode, message: `${base} gives a response that is not of the protocol` };
 }

@@ -6,7 +6,7 @@ import type { Database, Tx } from '../../../server/src/db/database.ts';
 import { requireStore } from '../../../server/src/db/files/data-dir.ts';
 import { checksumOfTable, copyTable, type TableChecksum } from '../../../server/src/db/move/move-rows.ts';
 import {
-  addressWords,
+  addressText,
   analyzeTables,
   claimTarget,
   emptyTables,
@@ -110,7 +110,7 @@ async function moveFrozen(source: Tx, { input, target, move }: Move): Promise<Mo
   if (keys !== null) await insertSharedKeys(target, keys.content, systemClock.now());
   await requireOwnMove(target, move);
   const mark = {
-    to: addressWords(to),
+    to: addressText(to),
     movedAt: toTimestamp(systemClock.now()),
     move,
     tables: digests,

@@ -112,7 +112,7 @@ const worker = strengthWorker();
 
 /**
  * Why a password is found quickly by guessing, as the end of a sentence about it; `null`: it is not. Rule: PASSWORD-20.
- * @param words what belongs to the account, from `wordsOf`
+ * @param words what belongs to the account, from `textOf`
  */
 export async function weaknessOf(password: string, words: readonly string[]): Promise<string | null> {
   const text = password.normalize('NFC');

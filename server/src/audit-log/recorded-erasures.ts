@@ -31,7 +31,7 @@ async function selectErasures(read: Reader): Promise<readonly Erasure[]> {
 }
 
 /** Returns the number of records that an erasure states; `null`: none. */
-function saidBy({ details }: Pick<AuditLog, 'details'>): number | null {
+function recordsIn({ details }: Pick<AuditLog, 'details'>): number | null {
   const said: unknown = JSON.parse(details);
   const records = typeof said === 'object' && said !== null && 'records' in said ? said.records : null;
   return typeof records === 'number' ? records : null;
@@ -101,7 +101,7 @@ export class RecordedErasures {
    * removed since.
    */
   #isComplete(row: AuditLog): boolean {
-    const [said, taken] = [saidBy(row), this.#taken.get(row.sequence) ?? 0];
+    const [said, taken] = [recordsIn(row), this.#taken.get(row.sequence) ?? 0];
     return said === taken || (!this.#isWhole && said !== null && taken < said);
   }
 

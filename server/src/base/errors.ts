@@ -49,8 +49,8 @@ export class ApiError extends Error {
   constructor(error: ApiErrorName, extras: ApiErrorExtras = {}) {
     const { status, code, text } = apiErrors[error];
     const params = extras.params ?? {};
-    const told = text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim();
-    super(told, extras.cause === undefined ? {} : { cause: extras.cause });
+    const message = text.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name] ?? '')).trim();
+    super(message, extras.cause === undefined ? {} : { cause: extras.cause });
     this.name = 'ApiError';
     this.errorName = error;
     this.status = status;

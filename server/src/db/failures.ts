@@ -10,14 +10,14 @@ const failing = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|CORRUPT|NOTAD
 const failingStates = /^(08|53|57|58|XX|40|55P03|25P03|25006)/;
 const failingSystem = /^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 /** Messages of the driver for errors without a code. */
-const failingWords =
+const failingMessages =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Query read timeout|Cannot use a pool after/;
 
 function isPostgresFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   return (
-    failingStates.test(code) || ('syscall' in error && failingSystem.test(code)) || failingWords.test(error.message)
+    failingStates.test(code) || ('syscall' in error && failingSystem.test(code)) || failingMessages.test(error.message)
   );
 }
 

@@ -9,7 +9,7 @@ const tryAgainMs = second;
  * or that a statement is wrong. The codes are those of SQLite, and of appendix A of PostgreSQL's manual: no room, no
  * memory, failures of the system, and a read-only database.
  */
-function saysUnwritable(error: Error): boolean {
+function isUnwritable(error: Error): boolean {
   const code = 'code' in error ? String(error.code) : '';
   return isStoreFailure(error) && /^(SQLITE_(?!BUSY|LOCKED)|53100|53200|58|25006)/.test(code);
 }
@@ -42,7 +42,7 @@ export class WriteHealth {
       if (this.#refusal !== null && performance.now() - this.#refusedMs >= this.#doubtMs) this.#refusal = null;
       return done;
     } catch (error) {
-      if (error instanceof Error && saysUnwritable(error)) {
+      if (error instanceof Error && isUnwritable(error)) {
         this.#refusal = error;
         this.#refusedMs = performance.now();
       }

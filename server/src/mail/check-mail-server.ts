@@ -4,7 +4,7 @@ import type { MailServer } from './mail.ts';
 import { oneLine } from './mail-layout.ts';
 import { guardOf, transportOptions, withoutPassword } from './mailer.ts';
 
-const saidCharsMax = 200;
+const messageCharsMax = 200;
 
 /**
  * Connects to a mail server, protects the connection and signs in as for a mail, and sends none.
@@ -27,7 +27,7 @@ export async function checkMailServer(
   } catch (error) {
     const { message } = error instanceof Error ? error : { message: String(error) };
     const said = hiddenReason(error) ?? message;
-    return oneLine(withoutPassword(said, server.login)).trim().slice(0, saidCharsMax);
+    return oneLine(withoutPassword(said, server.login)).trim().slice(0, messageCharsMax);
   } finally {
     transport.close();
   }

@@ -37,7 +37,7 @@ interface MailerParts {
 
 const connectionsMax = 5;
 const idleMs = 5 * second;
-const saidCharsMax = 300;
+const messageCharsMax = 300;
 const secretChars = 20;
 /** Replies that concern the server or the connection, not the mail: closing down, requires TLS, requires a login. */
 const serverWide = new Set([421, 454, 530, 534, 535, 538]);
@@ -68,15 +68,15 @@ export function withoutPassword(raw: string, login: MailSettings['login']): stri
  * Returns a server's message, safe for the log and for administrators. Servers quote what they reject, so everything
  * that could be a code or a token of the mail is removed, and so is the password. Rule: MAIL-2.
  */
-function saidOf(raw: string, mail: Mail, login: MailSettings['login']): string {
+function serverMessageOf(raw: string, mail: Mail, login: MailSettings['login']): string {
   const content = mail.text + mail.html;
   const line = withoutPassword(raw, login)
-    .slice(0, 10 * saidCharsMax)
+    .slice(0, 10 * messageCharsMax)
     .replace(/[\w-]{6,}/g, (run) => {
       const mayBeSecret = run.length >= secretChars || /\d/.test(run);
       return mayBeSecret && content.includes(run) ? '[…]' : run;
     });
-  return [...oneLine(line).trim()].slice(0, saidCharsMax).join('');
+  return [...oneLine(line).trim()].slice(0, messageCharsMax).join('');
 }
 
 function toFailure(error: unknown): NodemailerError {
@@ -84,7 +84,7 @@ function toFailure(error: unknown): NodemailerError {
 }
 
 /** Returns whether the error is a response of a mail server. */
-function isSaid({ responseCode }: NodemailerError): boolean {
+function isServerMessage({ responseCode }: NodemailerError): boolean {
   return Number(responseCode) >= 200;
 }
 
@@ -183,12 +183,12 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
     const failure = toFailure(error);
     if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
     // A mail server's own reply is passed on; any other error must not distinguish an open port from a closed one.
-    if (guard?.isInside() === true && !isSaid(failure)) {
-      const reason = saidOf(hiddenReason(failure) ?? failure.message, mail, login);
+    if (guard?.isInside() === true && !isServerMessage(failure)) {
+      const reason = serverMessageOf(hiddenReason(failure) ?? failure.message, mail, login);
       return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message, reason);
     }
     if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
-    return new MailError(faultOf(failure), saidOf(failure.message, mail, login));
+    return new MailError(faultOf(failure), serverMessageOf(failure.message, mail, login));
   }
 
   async function attempt(mail: Mail, signal?: AbortSignal): Promise<string> {
@@ -202,7 +202,7 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
     try {
       const message = messageOf(mail, from, new Date(clock.now()));
       const { response } = await transport.sendMail({ ...message, signal: giveUp.signal });
-      return saidOf(response, mail, login);
+      return serverMessageOf(response, mail, login);
     } catch (error) {
       throw mailError(error, mail, giveUp.signal);
     } finally {

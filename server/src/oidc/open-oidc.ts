@@ -9,7 +9,7 @@ const toleranceSeconds = 30;
 /** Keys and addresses of a provider change seldom; a provider that cannot be reached is asked again at once. */
 const knownMs = hour;
 const scope = 'openid email profile';
-const saidMax = 300;
+const messageCharsMax = 300;
 
 interface OidcParts {
   readonly clock: Clock;
@@ -18,21 +18,21 @@ interface OidcParts {
 }
 
 /** Returns the message of the address guard, wherever the library has put it. */
-function guardSaid(error: unknown): string | null {
+function guardMessage(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   const isOurs = error instanceof ForbiddenAddressError || error instanceof InsideError;
-  return isOurs ? error.message : guardSaid(error.cause);
+  return isOurs ? error.message : guardMessage(error.cause);
 }
 
 /** Returns the problem on one line and without secrets: codes and names, never exchanged values. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
-  const said = guardSaid(error);
-  if (said !== null) return said;
+  const message = guardMessage(error);
+  if (message !== null) return message;
   const { code, error: word, cause } = error as { code?: unknown; error?: unknown; cause?: unknown };
   const inner = cause instanceof Error ? ` (${cause.message})` : '';
   const text = [code, word, `${error.message}${inner}`].filter((part) => typeof part === 'string').join(': ');
-  return text.replace(/\s+/g, ' ').slice(0, saidMax);
+  return text.replace(/\s+/g, ' ').slice(0, messageCharsMax);
 }
 
 /**

@@ -97,9 +97,9 @@ describe('errors', () => {
         .map((part) => part.trim())
         .filter((part) => part.length > 7),
     );
-    const isSaid = (part: string) =>
+    const isServerMessage = (part: string) =>
       source.includes(part) || part.split(/\b[A-Z_]{4,}\b/).every((piece) => source.includes(piece.trim()));
-    expect(parts.filter((part) => !isSaid(part))).toEqual([]);
+    expect(parts.filter((part) => !isServerMessage(part))).toEqual([]);
   });
 
   it('and messages that are quoted elsewhere are those of the product', () => {
@@ -114,12 +114,12 @@ describe('errors', () => {
     expect(quotes.length).toBeGreaterThan(8);
     const partsOf = (quote: string) => quote.split(/…|<\w+>/).map((part) => part.trim());
     // A message may be made of a name and the rest.
-    const isSaid = (part: string) =>
+    const isServerMessage = (part: string) =>
       source.includes(part) ||
       [...part.matchAll(/ /g)].some(
         ({ index }) => index > 8 && source.includes(part.slice(0, index)) && source.includes(part.slice(index)),
       );
-    expect(quotes.filter(({ quote }) => !partsOf(quote).every(isSaid))).toEqual([]);
+    expect(quotes.filter(({ quote }) => !partsOf(quote).every(isServerMessage))).toEqual([]);
   });
 
   it('of agents are what their guide quotes', () => {

@@ -132,7 +132,7 @@ export async function selectCounters(read: Reader): Promise<Readonly<Record<stri
 }
 
 /** An address as it may be shown: hosts and database, without user, password and parameters. */
-export function addressWords(url: Secret): string {
+export function addressText(url: Secret): string {
   const addresses = (postgresAddresses(url.expose()) ?? []).map((address) => new URL(address));
   return `${addresses.map(({ host }) => host).join(',')}${addresses[0]?.pathname ?? ''}`;
 }

@@ -142,8 +142,8 @@ export async function migrate(db: Database, clock: Clock): Promise<{ readonly fr
 async function presentVersion(db: Database): Promise<number> {
   return appliedVersion(db).catch((error: unknown) => {
     // Only a store that no server has ever finished making has no such table.
-    const words = error instanceof Error ? error.message : '';
-    if (words.startsWith('no such table') || /relation "[^"]+" does not exist/.test(words)) return 0;
+    const text = error instanceof Error ? error.message : '';
+    if (text.startsWith('no such table') || /relation "[^"]+" does not exist/.test(text)) return 0;
     throw error;
   });
 }
