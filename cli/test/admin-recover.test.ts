@@ -128,8 +128,8 @@ describe('latchkey admin recover', () => {
       expect((await latchkeyJson('admin', 'recover', ...at)).recovery.email).toBe(contactEmail);
       const before = readStore(dataDir, 'SELECT id FROM one_time_links');
       const others = ['katherine@example.com', 'hedy@example.com', 'nobody@example.com', 'no address'];
-      const nobody = 'There is no active administrator with that address';
-      await Promise.all(others.map((email) => expectRefused(['--email', email, ...at], nobody)));
+      const anonymous = 'There is no active administrator with that address';
+      await Promise.all(others.map((email) => expectRefused(['--email', email, ...at], anonymous)));
       expect(readStore(dataDir, 'SELECT id FROM one_time_links')).toEqual(before);
       await server.end('SIGTERM');
     }));

@@ -32,8 +32,8 @@ describe('latchkey move changes nothing', () => {
       expect(await failed(['--to', place.url, '--back'])).toMatch(/^2 /);
       expect(await failed(['--to', place.url, '--yes'])).toMatch(/^2 /);
       expect(await failed(['--to', place.url], {})).toMatch(/^1 latchkey: ENCRYPTION_KEY is not set[^\n]+\n$/);
-      const nobody = place.url.replace(/:\d+\//, ':1/');
-      expect(await failed(['--to', nobody])).toMatch(
+      const anonymous = place.url.replace(/:\d+\//, ':1/');
+      expect(await failed(['--to', anonymous])).toMatch(
         /^1 latchkey: DATABASE_URL cannot be used \(ECONNREFUSED\)[^\n]+\n$/,
       );
       expect(await place.run("select 1 from information_schema.tables where table_schema = 'public'")).toEqual([]);

@@ -149,21 +149,21 @@ describe.each([['a running'], ['a stopped']])('latchkey org restore, on the stor
       const { restored } = await latchkeyJson('org', 'restore', '--data-dir', dataDir);
       expect(restored).toEqual({ id: expect.any(String), slug: 'org-1001', activeUsers: 3, revokedTokens: 1 });
       expectToldAnew(dataDir, before);
-      const nobody = { actor_user_id: null, actor_token_id: null, network: 'local', request_id: 'operator' };
+      const anonymous = { actor_user_id: null, actor_token_id: null, network: 'local', request_id: 'operator' };
       const [{ id: tokenId }] = readStore(dataDir, 'SELECT id FROM personal_access_tokens');
       expect(auditOf(dataDir).slice(audited)).toMatchObject([
         {
           action: 'token.revoked',
           org_id: restored.id,
           subject_id: tokenId,
-          ...nobody,
+          ...anonymous,
           details: { reason: 'The organization was deleted' },
         },
         {
           action: 'org.restored',
           org_id: restored.id,
           subject_id: restored.id,
-          ...nobody,
+          ...anonymous,
           details: { activeUsers: 3, revokedTokens: 1 },
         },
       ]);

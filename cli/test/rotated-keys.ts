@@ -32,7 +32,7 @@ export async function startOn(dataDir: string, token: string, environment: Reado
   const app = await TestApp.start({ DATA_DIR: dataDir, DATABASE_URL: '', ...environment });
   try {
     const settings = await app.services.mail.settings();
-    const jwks = await app.nobody.get('//.well-known/jwks.json');
+    const jwks = await app.anonymous.get('//.well-known/jwks.json');
     return {
       mailPassword: settings?.login?.password.expose() ?? null,
       status: (await app.with(token).get('/org')).status,

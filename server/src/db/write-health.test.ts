@@ -84,7 +84,7 @@ describe('a disk that is full', () => {
 
   it('503: what would be written, and GET /health/ready; what is read is 200, and so is all once there is space (STORE-12, STORE-15, RUN-4, ERR-27)', async () => {
     const user = { fullName: 'Grace Hopper', email: 'grace@example.com' };
-    const ready = () => app.nobody.get('//health/ready');
+    const ready = () => app.anonymous.get('//health/ready');
     stopWatching = watchStatements((sql) => {
       if (/^commit$|^pragma user_version/i.test(sql)) throw new Sqlite.SqliteError('disk is full', 'SQLITE_FULL');
     });
@@ -94,7 +94,7 @@ describe('a disk that is full', () => {
       'UNAVAILABLE',
       '5',
     ]);
-    expect([(await ready()).status, (await app.nobody.get('//health/live')).status]).toEqual([503, 200]);
+    expect([(await ready()).status, (await app.anonymous.get('//health/live')).status]).toEqual([503, 200]);
     const { status, body } = await admin.get('/users');
     expect([status, body.length]).toEqual([200, 1]);
     expect((await app.with('lkpat_eyJ.not.real').get('/org')).status).toBe(401);
@@ -109,7 +109,7 @@ describe('a disk that is full', () => {
       if (/^commit$|^pragma user_version/i.test(sql)) throw new Sqlite.SqliteError('disk is full', 'SQLITE_FULL');
     });
     await admin.post('/users', { fullName: 'Grace Hopper', email: 'grace@example.com' });
-    const ready = async () => (await app.nobody.get('//health/ready')).status;
+    const ready = async () => (await app.anonymous.get('//health/ready')).status;
     expect(await ready()).toBe(503);
     stopWatching();
     monotonic.advance(second);

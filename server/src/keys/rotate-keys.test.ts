@@ -28,7 +28,7 @@ async function rotated() {
 
 /** The names of the published keys, the newest first. */
 async function published(): Promise<string[]> {
-  const { body } = await app.nobody.get('//.well-known/jwks.json');
+  const { body } = await app.anonymous.get('//.well-known/jwks.json');
   return body.keys.map(({ kid }: { kid: string }) => kid);
 }
 
@@ -36,7 +36,7 @@ const kidOf = (token: string | null) => String(headerOf((token ?? '').replace(/^
 
 /** Verifies a token with nothing but the published keys. */
 async function verify(token: string | null): Promise<void> {
-  const { body } = await app.nobody.get('//.well-known/jwks.json');
+  const { body } = await app.anonymous.get('//.well-known/jwks.json');
   const jwt = (token ?? '').replace(/^lkpat_/, '');
   await jwtVerify(jwt, createLocalJWKSet(body), { currentDate: new Date(app.clock.now()) });
 }
@@ -52,7 +52,7 @@ describe('rotateSigningKeys', () => {
     const [first = ''] = await published();
     const forever = await admin.token({ expiryDays: 'never' });
     expect(kidOf(forever.credential)).toBe(first);
-    const begun = await app.nobody.post('/userAccount/initAuth', { email: 'ada@example.com' });
+    const begun = await app.anonymous.post('/userAccount/initAuth', { email: 'ada@example.com' });
 
     const { kid, signsFromMs, kept, dropped } = await rotated();
     expect({ signsFromMs, kept, dropped }).toEqual({
@@ -76,7 +76,7 @@ describe('rotateSigningKeys', () => {
     }
     const body = { method: 'password', credentials: { password: 'Marble-Kettle-7' }, email: 'ada@example.com' };
     const token = begun.headers.get('x-session-token') ?? '';
-    const signedIn = await app.nobody.post('/userAccount/authenticate', body, {
+    const signedIn = await app.anonymous.post('/userAccount/authenticate', body, {
       headers: { 'x-session-token': token },
     });
     expect(signedIn.status).toBe(200);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { somebodyWaits } from '../../test/support/second-connection.ts';
+import { hasWaiters } from '../../test/support/second-connection.ts';
 import { TestApp } from '../../test/support/test-app.ts';
 import { hour } from '../base/clock.ts';
 import { takeNumbers } from '../db/counters.ts';
@@ -104,7 +104,7 @@ async function lateCommit(writing: Write, follow: Follow): Promise<string[]> {
     isThrough = true;
   });
   // The second one either comes through at once or has to wait for the first.
-  await vi.waitUntil(async () => isThrough || (await somebodyWaits(app)));
+  await vi.waitUntil(async () => isThrough || (await hasWaiters(app)));
   const seen = await follow();
   slow.open();
   await Promise.all([first, second]);

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/http/endpoint.ts';
 import { isStrict } from '../../src/http/schemas.ts';
 import { routes } from '../../src/routes.gen.ts';
-import { type GoodRequest, goodBody, jsonRoutes, newPassword, sendWith, type World } from '../support/good-requests.ts';
+import {
+  jsonRoutes,
+  newPassword,
+  sendWith,
+  type ValidRequest,
+  validBody,
+  type World,
+} from '../support/good-requests.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { rowsOf, secondConnection } from '../support/second-connection.ts';
 import { neutral } from '../support/sign-in.ts';
@@ -119,7 +126,7 @@ function governed(): Json {
 /**
  * Returns whether a request that sets a password has set the one in its body; takes that password out of the states.
  */
-async function hasSetPassword({ setsPasswordOf, caller }: GoodRequest, states: Json[]): Promise<boolean> {
+async function hasSetPassword({ setsPasswordOf, caller }: ValidRequest, states: Json[]): Promise<boolean> {
   if (setsPasswordOf === undefined) return true;
   for (const state of states) {
     state.tables = state.tables.map((rows: Json[]) => rows.filter(({ user_id }) => user_id !== caller.userId));
@@ -216,7 +223,7 @@ describe('A3: ids on every route that has one', () => {
   /** Calls with the id in each place that takes one; what stands in the others is there. */
   const call = async (name: string, client: Client, id: string): Promise<TestResponse[]> => {
     const [method = '', path = ''] = name.split(' ');
-    const body = await goodBody(name, world);
+    const body = await validBody(name, world);
     const { sessions } = (await member.get('/userAccount/sessions')).body;
     const known: Json = { ':id': member.userId, ':sessionId': sessions[0].id };
     const places = path.match(/:\w+/g) ?? [];
@@ -229,7 +236,7 @@ describe('A3: ids on every route that has one', () => {
     for (const id of [...bad, ...worse]) {
       const responses = [
         await call(name, entitled, id),
-        await call(name, app.nobody, id),
+        await call(name, app.anonymous, id),
         await call(name, member, id),
       ];
       const refused = policy.who === 'service' ? 401 : 403;

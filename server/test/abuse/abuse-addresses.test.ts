@@ -111,7 +111,7 @@ describe('A4: no spelling of an address gets past its check', () => {
     const [method, name, expected] = clash;
     const options = ['POST', 'PUT', 'PATCH'].includes(method) ? { body: {} } : {};
     const statuses: number[] = [];
-    for (const caller of [app.nobody, member, admin, app.service()]) {
+    for (const caller of [app.anonymous, member, admin, app.service()]) {
       statuses.push((await caller.call(method, `/users/${name}`, options)).status);
     }
     expect(statuses.join(' ')).toBe(expected);
@@ -122,7 +122,7 @@ describe('A4: no spelling of an address gets past its check', () => {
     for (const name of names) {
       expect([name, (await member.get(`/users/${name}`)).status]).toEqual([name, 400]);
       expect([name, (await member.delete(`/users/${name}`)).status]).toEqual([name, 403]);
-      expect([name, (await app.nobody.get(`/users/${name}`)).status]).toEqual([name, 401]);
+      expect([name, (await app.anonymous.get(`/users/${name}`)).status]).toEqual([name, 401]);
     }
     // The same name, spelled with escapes.
     const headers = ['Host: x', `Authorization: Bearer ${member.credential}`];
@@ -134,7 +134,7 @@ describe('A4: no spelling of an address gets past its check', () => {
     '404: /users%s',
     async (path) => {
       for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {
-        for (const caller of [app.nobody, member, admin, app.service()]) {
+        for (const caller of [app.anonymous, member, admin, app.service()]) {
           const { status } = await caller.call(method, `/users${path}`);
           expect([method, [404, 405].includes(status)]).toEqual([method, true]);
         }
@@ -169,16 +169,16 @@ describe('A4: no spelling of an address gets past its check', () => {
     '%s changes no address',
     async (name) => {
       const headers = { [name]: '/api/v1/org/exists' };
-      expect((await app.nobody.get('/users', { headers })).status).toBe(401);
-      const reversed = await app.nobody.get('/org/exists', { headers: { [name]: '/api/v1/users' } });
+      expect((await app.anonymous.get('/users', { headers })).status).toBe(401);
+      const reversed = await app.anonymous.get('/org/exists', { headers: { [name]: '/api/v1/users' } });
       expect(reversed.body).toEqual({ exists: true });
     },
   );
 
   it('names beside an id: health is open, the others are no ids', async () => {
-    expect((await app.nobody.get('/users/health')).body.status).toBe('healthy');
+    expect((await app.anonymous.get('/users/health')).body.status).toBe('healthy');
     expect((await admin.get('/users/Health')).status).toBe(400);
-    expect((await app.nobody.get('/personal-access-tokens/admin')).status).toBe(401);
+    expect((await app.anonymous.get('/personal-access-tokens/admin')).status).toBe(401);
   });
 });
 
@@ -206,8 +206,8 @@ describe('A7: after the organization is deleted (ORG-26)', () => {
     }
     expect((await app.with(pair.refreshToken).post('/userAccount/refresh/token')).status).toBe(401);
     expect((await app.signInTokens('grace@example.com')).status).toBe(401);
-    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
-    const again = await app.nobody.post('/org', organization);
+    expect((await app.anonymous.get('/org/exists')).body).toEqual({ exists: true });
+    const again = await app.anonymous.post('/org', organization);
     expect([again.status, again.body.error.code]).toEqual([409, 'CONFLICT']);
   });
 });

@@ -154,7 +154,7 @@ describe('abuse of authorization', () => {
 
     it('200: POST /org', async () => {
       const empty = await TestApp.start();
-      const { status, body } = await empty.nobody.post('/org', { ...evil, ...organization });
+      const { status, body } = await empty.anonymous.post('/org', { ...evil, ...organization });
       expect(status).toBe(200);
       expect(body).toMatchObject({ isDeleted: false, slug: 'org-1001', onBoardingStatus: 'notConfigured' });
       expect([body.domain, body.accountType]).toEqual(['example.com', 'business']);
@@ -254,7 +254,10 @@ describe('abuse of authorization', () => {
       expect(responses.map(({ status, body }) => [status, body.error.code])).toEqual(
         responses.map(() => [400, 'VALIDATION_ERROR']),
       );
-      const unknown = [await app.nobody.get(`/users/${id}`), await app.nobody.delete(`/personal-access-tokens/${id}`)];
+      const unknown = [
+        await app.anonymous.get(`/users/${id}`),
+        await app.anonymous.delete(`/personal-access-tokens/${id}`),
+      ];
       expect(unknown.map(({ status }) => status)).toEqual([401, 401]);
     });
 

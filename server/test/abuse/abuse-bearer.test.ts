@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-const get = (authorization: string) => app.nobody.get('/org', { headers: { authorization } });
+const get = (authorization: string) => app.anonymous.get('/org', { headers: { authorization } });
 const outcome = ({ status, body }: TestResponse) => `${status} ${status === 200 ? '' : body.error.code}`.trim();
 
 describe('T6: the display prefix', () => {
@@ -135,21 +135,25 @@ describe('T7: the form of the header', () => {
   });
 
   it('401: a token anywhere but in the header: query, body, cookie, other headers (AUTH-1)', async () => {
-    const { nobody } = app;
+    const { anonymous } = app;
     const responses = await Promise.all([
-      nobody.get(`/org?access_token=${shown}`),
-      nobody.get(`/org?token=${bare}&authorization=Bearer%20${bare}`),
-      nobody.get('/org', { headers: { cookie: `access_token=${bare}; token=${bare}; authorization=Bearer ${bare}` } }),
-      nobody.get('/org', { headers: { 'x-session-token': admin.credential ?? '' } }),
-      nobody.get('/org', { headers: { 'proxy-authorization': `Bearer ${bare}`, 'x-authorization': `Bearer ${bare}` } }),
-      nobody.post('/personal-access-tokens', { name: 'x', access_token: shown, authorization: `Bearer ${shown}` }),
+      anonymous.get(`/org?access_token=${shown}`),
+      anonymous.get(`/org?token=${bare}&authorization=Bearer%20${bare}`),
+      anonymous.get('/org', {
+        headers: { cookie: `access_token=${bare}; token=${bare}; authorization=Bearer ${bare}` },
+      }),
+      anonymous.get('/org', { headers: { 'x-session-token': admin.credential ?? '' } }),
+      anonymous.get('/org', {
+        headers: { 'proxy-authorization': `Bearer ${bare}`, 'x-authorization': `Bearer ${bare}` },
+      }),
+      anonymous.post('/personal-access-tokens', { name: 'x', access_token: shown, authorization: `Bearer ${shown}` }),
     ]);
     expect(responses.map(outcome)).toEqual(responses.map(() => '401 UNAUTHORIZED'));
   });
 
   it('401: identity claimed by headers counts for nothing (AUTH-1)', async () => {
     const headers = { 'x-user-id': admin.userId, 'x-forwarded-user': 'ada@example.com', 'x-is-admin': 'true' };
-    expect(outcome(await app.nobody.get('/org', { headers }))).toBe('401 UNAUTHORIZED');
+    expect(outcome(await app.anonymous.get('/org', { headers }))).toBe('401 UNAUTHORIZED');
     const member = await app.member(admin, 'grace@example.com');
     expect((await member.get('/personal-access-tokens/admin', { headers })).status).toBe(400);
     expect((await member.post('/personal-access-tokens', { name: 'x' }, { headers })).status).toBe(201);
@@ -157,7 +161,7 @@ describe('T7: the form of the header', () => {
   });
 
   it('405, 404: what is decided before any credential is the same for everyone (HTTP-5)', async () => {
-    for (const caller of [app.nobody, app.with('bad'), token]) {
+    for (const caller of [app.anonymous, app.with('bad'), token]) {
       expect((await caller.get('/nowhere')).status).toBe(404);
       expect((await caller.call('PATCH', '/personal-access-tokens')).status).toBe(405);
     }

@@ -44,7 +44,7 @@ describe('bodies that never arrive whole (HTTP-30)', () => {
     const statuses = await hold(20, halfSent('/userAccount/authenticate', []));
     expect(statuses.toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 16 }, () => 0), 429, 429, 429, 429]);
     expect((await app.signInTokens('grace@example.com')).status).toBe(200);
-    expect((await app.nobody.post('/userAccount/initAuth', {})).status).toBe(200);
+    expect((await app.anonymous.post('/userAccount/initAuth', {})).status).toBe(200);
   });
 
   it('429: so do people, each for themselves; others upload as ever (HTTP-33)', async () => {

@@ -192,7 +192,7 @@ describe('C1: what reaches the backend', () => {
 
   it('no one without the right is heard there', async () => {
     const { status } = await (await admin.token({ scopes: ['org:read'] })).get('/users/graph/list');
-    expect([status, (await app.nobody.get('/users/graph/list')).status]).toEqual([403, 401]);
+    expect([status, (await app.anonymous.get('/users/graph/list')).status]).toEqual([403, 401]);
     expect((await app.service().get('/users/graph/list')).status).toBe(401);
     expect(backend.requests).toEqual([]);
   });
@@ -336,7 +336,7 @@ describe('C2: a backend that answers badly', () => {
     await backend.listen(port);
     expect(await list()).toMatchObject({ status: 503, cause: 'it is left alone after failures in a row' });
     expect(backend.requests).toEqual([]);
-    expect((await app.nobody.get('//health/ready')).status).toBe(200);
+    expect((await app.anonymous.get('//health/ready')).status).toBe(200);
     expect((await token.get('/users')).status).toBe(200);
     app.clock.advance(5 * second);
     expect((await token.get('/users/graph/list')).status).toBe(200);
@@ -373,7 +373,7 @@ describe('R5: a backend that hangs', () => {
     await vi.waitFor(() => expect([responded, backend.requests.length]).toEqual([192, 8]), { timeout: 8 * second });
     for (let count = 0; count < 50; count += 1) expect((await token.get('/users')).status).toBe(200);
     expect((await token.post('/personal-access-tokens', { name: 'meanwhile' })).status).toBe(201);
-    expect((await app.nobody.get('//health/ready')).status).toBe(200);
+    expect((await app.anonymous.get('//health/ready')).status).toBe(200);
     expect([responded, backend.asked.size]).toEqual([192, 8]);
     const told = (await Promise.all(calls)).map(([status, retryAfter]) => `${status} ${retryAfter}`);
     expect(told.filter((one) => one === '429 1')).toHaveLength(192);

@@ -48,7 +48,7 @@ describe('A6: forwarded headers from someone who is not a trusted proxy', () => 
     '%s is no one',
     async (name) => {
       const value = name === 'Cookie' ? `token=${it1.admin.credential}` : it1.admin.userId;
-      expect((await it1.app.nobody.get('/users', { headers: { [name]: value } })).status).toBe(401);
+      expect((await it1.app.anonymous.get('/users', { headers: { [name]: value } })).status).toBe(401);
     },
   );
 

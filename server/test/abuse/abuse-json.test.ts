@@ -124,8 +124,8 @@ describe('abuse of JSON', () => {
       const empty = await TestApp.start();
       const body = JSON.stringify({ ...organization, permanentAddress: { city: 'X' } });
       const raw = body.replace('"city"', '"__proto__":{"a":1},"city"');
-      expect((await empty.nobody.call('POST', '/org', { raw, headers: json })).status).toBe(400);
-      expect((await empty.nobody.get('/org/exists')).body).toEqual({ exists: false });
+      expect((await empty.anonymous.call('POST', '/org', { raw, headers: json })).status).toBe(400);
+      expect((await empty.anonymous.get('/org/exists')).body).toEqual({ exists: false });
       await empty.close();
     });
   });
@@ -144,7 +144,7 @@ describe('abuse of JSON', () => {
       expect(
         await outcome(admin.post('/users', { fullName: 'Ann', email: 'h6@example.com', designation: value })),
       ).toEqual(invalid);
-      expect(await outcome(app.nobody.post('/userAccount/initAuth', { email: value }))).toEqual(invalid);
+      expect(await outcome(app.anonymous.post('/userAccount/initAuth', { email: value }))).toEqual(invalid);
       expect(await outcome(admin.post('/personal-access-tokens', { name: value }))).toEqual(invalid);
     });
 
@@ -161,10 +161,10 @@ describe('abuse of JSON', () => {
     });
 
     it('400: {"$ne":null} is no password and no address to sign in with', async () => {
-      const begun = await app.nobody.post('/userAccount/initAuth');
+      const begun = await app.anonymous.post('/userAccount/initAuth');
       const headers = { 'x-session-token': begun.headers.get('x-session-token') ?? '' };
       const signIn = (email: unknown, secret: unknown) =>
-        app.nobody.post(
+        app.anonymous.post(
           '/userAccount/authenticate',
           { method: 'password', email, credentials: { password: secret } },
           { headers },

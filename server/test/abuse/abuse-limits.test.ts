@@ -51,7 +51,7 @@ describe('T8: bad credentials by the hundred', () => {
     const beyond = await calls(50, bad);
     expect(statusesOf(beyond)).toEqual({ 429: 50 });
     for (const response of beyond) expectLimited(response);
-    expect((await app.nobody.get('/org')).status).toBe(429);
+    expect((await app.anonymous.get('/org')).status).toBe(429);
     const good = await calls(200, (place) => (place % 2 === 0 ? token : admin).get('/org'));
     expect(statusesOf(good)).toEqual({ 200: 200 });
     expect((await token.get('/personal-access-tokens/nowhere')).status).not.toBe(429);

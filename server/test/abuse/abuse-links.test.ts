@@ -59,7 +59,9 @@ describe('the secret of a link (T3, N8)', () => {
 
   it('401: is neither a sign-in that was begun, nor a password, nor a code (AUTH-28)', async () => {
     const body = { method: 'password', credentials: { password }, email };
-    const begun = await app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': reset } });
+    const begun = await app.anonymous.post('/userAccount/authenticate', body, {
+      headers: { 'x-session-token': reset },
+    });
     expect(begun.status).toBe(401);
     expect(await opens(app, email, reset)).toBe(false);
     expect(await opens(app, 'guest@example.com', invitation)).toBe(false);
@@ -95,11 +97,11 @@ describe('the secret of a link (T3, N8)', () => {
   it('is no credential in the query, in the body, in a cookie or with another scheme (AUTH-1, AUTH-19)', async () => {
     const body = { password: chosen, token: reset };
     const elsewhere = [
-      app.nobody.post(`${resetRoute}?token=${reset}&access_token=${reset}`, body),
-      app.nobody.post(resetRoute, body, { headers: { cookie: `token=${reset}` } }),
-      app.nobody.post(resetRoute, body, { headers: { authorization: `Basic ${reset}` } }),
-      app.nobody.post(resetRoute, body, { headers: { authorization: reset } }),
-      app.nobody.post(resetRoute, body, { headers: { 'x-session-token': reset } }),
+      app.anonymous.post(`${resetRoute}?token=${reset}&access_token=${reset}`, body),
+      app.anonymous.post(resetRoute, body, { headers: { cookie: `token=${reset}` } }),
+      app.anonymous.post(resetRoute, body, { headers: { authorization: `Basic ${reset}` } }),
+      app.anonymous.post(resetRoute, body, { headers: { authorization: reset } }),
+      app.anonymous.post(resetRoute, body, { headers: { 'x-session-token': reset } }),
     ];
     for (const { status, body: told } of await Promise.all(elsewhere)) {
       expect([status, told.error.code]).toEqual([401, 'UNAUTHORIZED']);

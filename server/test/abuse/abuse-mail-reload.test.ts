@@ -66,7 +66,7 @@ describe('M2: other mail settings while an invitation runs (MAIL-9)', () => {
     await set(next.port);
     expect((await admin.post(`${path}/test`)).status).toBe(200);
     expect((await admin.post('/users/bulk/invite', { emails: ['later@example.com'] })).status).toBe(200);
-    await app.nobody.post('/userAccount/password/forgot', { email: 'ada@example.com' });
+    await app.anonymous.post('/userAccount/password/forgot', { email: 'ada@example.com' });
     await next.until(() => next.mails.length === 3, 'a mail to recover a password');
     expect([isDone(), old.sockets.size, asked().length]).toEqual([false, 4, 4]);
     goOn();

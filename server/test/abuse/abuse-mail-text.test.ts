@@ -57,7 +57,7 @@ async function everyMail(
   expect((await admin.post('/users/bulk/invite', { emails })).status).toBe(200);
   expect((await admin.post(`/users/${resent}/resend-invite`)).status).toBe(200);
   expect((await admin.post('/settings/smtp/test')).status).toBe(200);
-  await app.nobody.post('/userAccount/password/forgot', { email: address('forgetful') });
+  await app.anonymous.post('/userAccount/password/forgot', { email: address('forgetful') });
   expect((await admin.patch(`/users/${moving}/email`, { email: address('moved') })).status).toBe(200);
   const due = [...emails, ...['resent', 'forgetful', 'moving', 'moved'].map(address), 'ada@example.com'];
   await server.until(() => server.mails.length >= due.length, 'a mail of each kind');
@@ -115,7 +115,7 @@ describe('M1: what people are called', () => {
   it('is harmless in the welcome mail (MAIL-4, ORG-15)', async () => {
     const other = await TestApp.start({ SMTP_URL: server.url, FRONTEND_URL: 'https://id.example.com' });
     const given = { ...organization, sendEmail: true, shortName: markup, adminFullName: markup };
-    expect((await other.nobody.post('/org', given)).status).toBe(200);
+    expect((await other.anonymous.post('/org', given)).status).toBe(200);
     const mail = await server.mailTo('ada@example.com');
     expectHarmless(mail);
     expect(mail.html).toContain(shown);
@@ -162,7 +162,7 @@ describe('M1: a stored address that leads to another mailbox (MAIL-3)', () => {
     await store('UPDATE users SET recovery_email = ? WHERE id = ?', address, body._id);
     expect(await resend(body._id)).toEqual([502, [email]]);
     app.logLines.length = 0;
-    await app.nobody.post('/userAccount/password/forgot', { email });
+    await app.anonymous.post('/userAccount/password/forgot', { email });
     await vi.waitUntil(() => app.logLines.some((line) => line.includes('"kind":"address"')));
     expect([server.asked, server.mails]).toEqual([[], []]);
     await store('UPDATE users SET email = id, recovery_email = NULL WHERE id = ?', body._id);

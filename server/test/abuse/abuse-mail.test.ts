@@ -68,7 +68,7 @@ async function allCalls() {
     invite: () => invite(emails),
     resend: () => admin.post(`/users/${again.id}/resend-invite`),
     test: () => admin.post('/settings/smtp/test'),
-    forgot: () => app.nobody.post('/userAccount/password/forgot', { email: forgetful.email }),
+    forgot: () => app.anonymous.post('/userAccount/password/forgot', { email: forgetful.email }),
     move: () => admin.patch(`/users/${moving.id}/email`, { email: moved }),
   };
   const expected = {
@@ -190,7 +190,7 @@ describe('M2: a mail server that', () => {
     expect([told.forgot[0], told.move[0]]).toEqual([200, 200]);
     const reader = await admin.token({ scopes: ['user:read'] });
     for (let times = 0; times < 50; times += 1) expect((await reader.get('/users?page=1')).status).toBe(200);
-    expect((await app.nobody.get('//health/ready')).status).toBe(200);
+    expect((await app.anonymous.get('//health/ready')).status).toBe(200);
     expect((await admin.post('/users', { fullName: 'Ann', email: fresh(1)[0] })).status).toBe(201);
     expect(ended).toBe(0);
 
@@ -251,7 +251,7 @@ describe('M2: the welcome mail', () => {
     const { url } = server;
     if (isGone) await server.stop();
     const other = await TestApp.start({ SMTP_URL: url });
-    expect((await other.nobody.post('/org', welcomed)).status).toBe(200);
+    expect((await other.anonymous.post('/org', welcomed)).status).toBe(200);
     if ('hang' in given) await server.until(() => server.hanging === 1, 'the mail to hang');
     const its = await other.signIn(organization.contactEmail);
     expect((await its.get('/users')).body).toHaveLength(1);

@@ -120,7 +120,7 @@ describe('1,000 random bodies on every route that takes one are never a fault of
   it(`POST /org while there is no organization (seed ${seed})`, async () => {
     const { faults, counts } = await sendAll(send(empty, null, ['POST', '/api/v1/org']));
     expect([faults, [...counts.keys()].filter((status) => status !== 400 && status !== 415)]).toEqual([[], []]);
-    expect((await empty.nobody.get('/org/exists')).body).toEqual({ exists: false });
+    expect((await empty.anonymous.get('/org/exists')).body).toEqual({ exists: false });
   });
 
   it('nothing was logged as a fault, and everyone can still sign in', async () => {

@@ -147,7 +147,7 @@ describe('random requests to OAuth endpoints', () => {
         const isJson = contentType === 'application/json';
         const raw = isJson ? JSON.stringify(Object.fromEntries(pairs)) : new URLSearchParams(pairs).toString();
         const headers = { 'content-type': contentType, ...headersOf(by, token) };
-        const { status, body } = await app.nobody.call('POST', to, { raw, headers });
+        const { status, body } = await app.anonymous.call('POST', to, { raw, headers });
         expect([400, 401, 415]).toContain(status);
         expect(Object.keys(body).sort()).toEqual(['error', 'error_description']);
         expect(body.error_description).toMatch(describable);

@@ -129,7 +129,7 @@ describe('H3: idle after an answer, and readers that do not read (HTTP-28)', () 
     const heldBefore = process.memoryUsage().arrayBuffers;
     connection.send(requestText('GET /docs/swagger-ui-bundle.js HTTP/1.1').repeat(1_000));
     await connection.until(() => false, 300);
-    expect((await app.nobody.get('/org/exists')).status).toBe(200);
+    expect((await app.anonymous.get('/org/exists')).status).toBe(200);
     expect([theirs.destroyed, theirs.bytesWritten > 0]).toEqual([false, true]);
     expect(process.memoryUsage().arrayBuffers - heldBefore).toBeLessThan(100_000_000);
     await vi.waitUntil(() => theirs.destroyed);

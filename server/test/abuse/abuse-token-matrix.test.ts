@@ -155,7 +155,7 @@ describe('K10: every route and every single scope', () => {
   it.each(internal.map((endpoint) => [title(endpoint), endpoint] as const))(
     '%s: no one’s session or personal token opens it, 401 (SERVICE-1)',
     async (_, endpoint) => {
-      expect(verdict(await knock(app.nobody, endpoint))).toBe('401 UNAUTHORIZED');
+      expect(verdict(await knock(app.anonymous, endpoint))).toBe('401 UNAUTHORIZED');
       const users = [admin, member, everything, ...single.values(), app.with('lkpat_bad')];
       for (const caller of users) expect(verdict(await knock(caller, endpoint))).toBe('401 TOKEN_INVALID');
     },
@@ -194,7 +194,7 @@ describe('K10: every route and every single scope', () => {
 
   it('every personal route is 401 without a credential, with a bad one and for a removed owner (AUTH-1, AUTH-24)', async () => {
     const leaving = await app.member(admin, 'leaving@example.com');
-    const callers = [app.nobody, app.with('lkpat_bad'), leaving, await leaving.token()];
+    const callers = [app.anonymous, app.with('lkpat_bad'), leaving, await leaving.token()];
     await app.deleteUser(leaving.userId);
     // Not even if something is wrong with the store.
     await app.promote(leaving.userId);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   app = await TestApp.start();
   admin = await app.setUp();
   token = await admin.token();
-  signInToken = (await app.nobody.post('/userAccount/initAuth', { email })).headers.get('x-session-token') ?? '';
+  signInToken = (await app.anonymous.post('/userAccount/initAuth', { email })).headers.get('x-session-token') ?? '';
   refreshToken = (await app.signInTokens(email)).body.refreshToken;
 });
 afterAll(() => app.close());
@@ -34,7 +34,7 @@ async function present(credential: string) {
   const [user, refresh, start] = await Promise.all([
     caller.get('/org'),
     caller.post('/userAccount/refresh/token'),
-    app.nobody.post('/userAccount/authenticate', signIn, { headers: { 'x-session-token': credential } }),
+    app.anonymous.post('/userAccount/authenticate', signIn, { headers: { 'x-session-token': credential } }),
   ]);
   return { user, refresh, start };
 }
@@ -105,7 +105,7 @@ describe('T1, T2: forged signatures', () => {
       expect((await shared.with(forged).get('/org')).status).toBe(401);
       const headers = { 'x-session-token': compactJwt({ alg: 'HS256', typ: 'JWT' }, signIn, hmac(key)) };
       const body = { method: 'password', credentials: { password }, email };
-      expect((await shared.nobody.post('/userAccount/authenticate', body, { headers })).status).toBe(401);
+      expect((await shared.anonymous.post('/userAccount/authenticate', body, { headers })).status).toBe(401);
     }
     const signedRight = compactJwt({ alg: 'HS256' }, { ...claims, jti: 'x' }, hmac(sharedSecret));
     expect((await shared.with(signedRight).get('/org')).status).toBe(401);

@@ -121,13 +121,13 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     headers !== undefined || (body?.length ?? 0) > bodyBytesMax;
 
   it.each(cases.filter(isForHttp))('the same without a credential: %s (HTTP-2)', async (_, sent, expected) => {
-    expect(await send({ ...sent, from: app.nobody })).toBe(expected);
+    expect(await send({ ...sent, from: app.anonymous })).toBe(expected);
   });
 
   it.each(cases.filter((one) => !isForHttp(one)))(
     '401 without a credential, and 403 by a member on the logo, whatever is sent: %s (HTTP-2)',
     async (_, sent) => {
-      expect(await send({ ...sent, from: app.nobody })).toBe('401 UNAUTHORIZED');
+      expect(await send({ ...sent, from: app.anonymous })).toBe('401 UNAUTHORIZED');
       expect(await send({ ...sent, from: member, path: '/org/logo' })).toBe('403 ADMIN_REQUIRED');
     },
   );
@@ -137,7 +137,7 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     const large = { body: nothing, announced: bodyBytesMax + 1 };
     expect(await send(large)).toBe(tooLarge);
     const usual = { body: nothing, announced: 1_000_000 };
-    expect(await send({ ...usual, from: app.nobody })).toBe('401 UNAUTHORIZED');
+    expect(await send({ ...usual, from: app.anonymous })).toBe('401 UNAUTHORIZED');
     expect(await send({ ...usual, from: member, path: '/org/logo' })).toBe('403 ADMIN_REQUIRED');
   });
 
@@ -196,7 +196,7 @@ describe('I3: forms that are not what an upload is (PICTURE-8, PICTURE-9, PICTUR
     });
     expect(await send(json(fileBytesMax))).toBe('200 done');
     expect(await send(json(fileBytesMax + 1))).toBe(tooLarge);
-    const announcement = { body: Buffer.alloc(0), announced: fileBytesMax + 1, from: app.nobody };
+    const announcement = { body: Buffer.alloc(0), announced: fileBytesMax + 1, from: app.anonymous };
     expect(await send({ ...json(8), ...announcement })).toBe(tooLarge);
     expect(await send({ ...json(fileBytesMax + 1), body: chunked(json(fileBytesMax + 1).body), announced: null })).toBe(
       tooLarge,

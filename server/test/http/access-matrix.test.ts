@@ -6,7 +6,7 @@ import { routes } from '../../src/routes.gen.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { type Client, type Json, TestApp } from '../support/test-app.ts';
 
-const nobodysId = '0123456789abcdef01234567';
+const unknownId = '0123456789abcdef01234567';
 const memberEmail = 'grace@example.com';
 
 const columns = [
@@ -70,7 +70,7 @@ describe('access matrix', () => {
    * Returns the status for a caller. Bodies are empty: an admitted caller gets a validation error, or changes nothing
    * that others need.
    */
-  async function statusFor(endpoint: AnyEndpoint, client: Client, id = nobodysId): Promise<string> {
+  async function statusFor(endpoint: AnyEndpoint, client: Client, id = unknownId): Promise<string> {
     const hasBody = endpoint.method !== 'GET' && endpoint.method !== 'DELETE';
     const { status, body } = await client.call(endpoint.method, targetOf(endpoint, id), hasBody ? { body: {} } : {});
     if (endpoint.method === 'DELETE' && endpoint.path === '/org') await undelete();
@@ -89,7 +89,7 @@ describe('access matrix', () => {
   }
 
   /** The answer with each scope alone. */
-  async function byScope(endpoint: AnyEndpoint, clients: ReadonlyMap<string, Client>, id = nobodysId): Promise<string> {
+  async function byScope(endpoint: AnyEndpoint, clients: ReadonlyMap<string, Client>, id = unknownId): Promise<string> {
     const statuses = new Map<string, string[]>();
     for (const [name, client] of clients) {
       const status = await statusFor(endpoint, client, id);
@@ -110,7 +110,7 @@ describe('access matrix', () => {
     const groups = (await admin.get('/userGroups')).body.groups;
     const groupIds = groups.filter(({ type }: Json) => type === 'admin').map(({ _id }: Json) => _id);
     const calls: readonly (readonly [string, Json])[] = [
-      ['/userGroups/add-users', { userIds: [nobodysId], groupIds }],
+      ['/userGroups/add-users', { userIds: [unknownId], groupIds }],
       ['/users/bulk/invite', { emails: [memberEmail], groupIds }],
     ];
     const callers = [member, await member.token(), admin, await admin.token()];
@@ -132,7 +132,7 @@ describe('access matrix', () => {
     for (const endpoint of routes) {
       const row = [
         `${endpoint.method} ${addressOf(endpoint)}`,
-        await statusFor(endpoint, app.nobody),
+        await statusFor(endpoint, app.anonymous),
         await statusFor(endpoint, await sessionFor(endpoint, memberEmail, member)),
         await statusFor(endpoint, await sessionFor(endpoint, 'ada@example.com', admin)),
         await byScope(endpoint, tokens.ofMember),

@@ -34,7 +34,7 @@ async function settled(): Promise<void> {
 const logged = (text: string) => app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === text);
 
 describe('the welcome mail of POST /org', () => {
-  const found = (body: Json = {}) => app.nobody.post('/org', { ...organization, ...body });
+  const found = (body: Json = {}) => app.anonymous.post('/org', { ...organization, ...body });
 
   it('200: goes to the administrator when sendEmail is true, and holds no secret (ORG-15)', async () => {
     app = await startWithMail(mails, { FRONTEND_URL: 'https://id.example.com' });
@@ -150,7 +150,7 @@ describe('mails about an account', () => {
       expect((await move(member, 'GRACE@Example.com')).status).toBe(200);
       expect((await move(member, 'ada@example.com')).status).toBe(409);
       expect((await move(member, 'moved')).status).toBe(400);
-      expect((await move(app.nobody, moved)).status).toBe(401);
+      expect((await move(app.anonymous, moved)).status).toBe(401);
       expect((await admin.put(`/users/${member.userId}`, { email, fullName: 'Grace' })).status).toBe(200);
       await settled();
       expect(mails.asked).toEqual([]);

@@ -122,7 +122,7 @@ describe('every operation of the team directory, behind a connector backend', ()
     const narrow = await admin.token({ scopes: ['org:read'] });
     const all = [...lists.map((path) => ({ method: 'GET', path, body: undefined })), ...operations];
     for (const { method, path, body } of all) {
-      expect((await app.nobody.call(method, path, { body })).status).toBe(401);
+      expect((await app.anonymous.call(method, path, { body })).status).toBe(401);
       expect((await narrow.call(method, path, { body })).status).toBe(403);
     }
     expect(backend.requests).toEqual([]);

@@ -37,7 +37,7 @@ describe('a credential of one kind where another belongs', () => {
     const service = app.service(['USER_LOOKUP', 'FETCH_CONFIG']).credential ?? '';
     credentials.set('service token', service);
     credentials.set('service token with a display prefix', `lkpat_${service}`);
-    await app.nobody.post('/userAccount/password/forgot', { email });
+    await app.anonymous.post('/userAccount/password/forgot', { email });
     credentials.set('secret of a reset link', tokenIn(await mails.mailTo(email)));
     const { _id } = (await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' })).body;
     const { link } = (await admin.post(`/users/${_id}/invite-link`)).body;
@@ -88,7 +88,7 @@ describe('a credential of one kind where another belongs', () => {
       open: ['x-session-token'],
       knock: async (value) => {
         const body = { method: 'password', credentials: { password }, email };
-        return (await app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': value } }))
+        return (await app.anonymous.post('/userAccount/authenticate', body, { headers: { 'x-session-token': value } }))
           .status;
       },
     },
@@ -163,12 +163,12 @@ describe('a credential of one kind where another belongs', () => {
   it('401: a credential in the query, in a cookie or with another scheme is none (AUTH-1, AUTH-19)', async () => {
     const session = credentials.get('session') ?? '';
     const elsewhere = [
-      app.nobody.get(`/org?access_token=${session}&token=${session}`),
-      app.nobody.get('/org', { headers: { cookie: `token=${session}; session=${session}` } }),
-      app.nobody.get('/org', { headers: { 'x-session-token': session } }),
-      app.nobody.get('/org', { headers: { authorization: session } }),
-      app.nobody.get('/org', { headers: { authorization: `Basic ${session}` } }),
-      app.nobody.get('/org', { headers: { authorization: 'Bearer' } }),
+      app.anonymous.get(`/org?access_token=${session}&token=${session}`),
+      app.anonymous.get('/org', { headers: { cookie: `token=${session}; session=${session}` } }),
+      app.anonymous.get('/org', { headers: { 'x-session-token': session } }),
+      app.anonymous.get('/org', { headers: { authorization: session } }),
+      app.anonymous.get('/org', { headers: { authorization: `Basic ${session}` } }),
+      app.anonymous.get('/org', { headers: { authorization: 'Bearer' } }),
     ];
     for (const response of await Promise.all(elsewhere)) {
       expect(response).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });

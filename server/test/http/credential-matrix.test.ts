@@ -57,7 +57,7 @@ function shown(kind: Kind): Readonly<Record<string, string>> {
 
 async function makeLinks(): Promise<void> {
   await app.member(admin, owner.reset);
-  await app.nobody.post('/userAccount/password/forgot', { email: owner.reset });
+  await app.anonymous.post('/userAccount/password/forgot', { email: owner.reset });
   values.set('reset link', tokenIn(await desk.mail.mailTo(owner.reset)));
   const { body: invited } = await admin.post('/users', { fullName: 'Edsger Dijkstra', email: owner.invitation });
   const { body } = await admin.post(`/users/${invited._id}/invite-link`);
@@ -101,7 +101,7 @@ beforeAll(async () => {
 afterAll(() => desk.close());
 
 const bearerAt = (method: string, path: () => string, body?: unknown) => async (kind: Kind) =>
-  (await app.nobody.call(method, path(), { headers: shown(kind), ...(body === undefined ? {} : { body }) })).status;
+  (await app.anonymous.call(method, path(), { headers: shown(kind), ...(body === undefined ? {} : { body }) })).status;
 const proofOf = (method: string) => async (kind: Kind) =>
   (await desk.take(await desk.begin(email), [method, given(kind)])).status;
 const internalUser = () => `/users/internal/${admin.userId}`;
@@ -172,7 +172,7 @@ const entryPoints: readonly EntryPoint[] = [
     knock: async (kind) => {
       const value = encodeURIComponent(given(kind));
       const headers = { cookie: `token=${value}; session=${value}` };
-      return (await app.nobody.get(`/org?access_token=${value}&token=${value}`, { headers })).status;
+      return (await app.anonymous.get(`/org?access_token=${value}&token=${value}`, { headers })).status;
     },
   },
 ];
@@ -255,11 +255,11 @@ describe('every kind of credential at every place where one goes', () => {
 
   it('anyone who is not of the kind is told the same as who shows nothing that exists (AUTH-20, AUTH-28)', async () => {
     for (const kind of ['refresh token', 'x-session-token', 'reset link', 'scoped token, issued'] as const) {
-      const { body } = await app.nobody.get('/org', { headers: shown(kind) });
+      const { body } = await app.anonymous.get('/org', { headers: shown(kind) });
       expect([kind, body.error.code]).toEqual([kind, 'TOKEN_INVALID']);
     }
     for (const kind of ['session', 'personal access token', 'reset link', 'one-time code'] as const) {
-      const { body } = await app.nobody.get(internalUser(), { headers: shown(kind) });
+      const { body } = await app.anonymous.get(internalUser(), { headers: shown(kind) });
       expect([kind, body.error.code]).toEqual([kind, 'TOKEN_INVALID']);
     }
   });
@@ -276,7 +276,7 @@ describe('after all that, each is still good at its own place', () => {
     'and is no good elsewhere once it is used up: %s (AUTH-28)',
     async (kind) => {
       for (const path of ['/org', internalUser(), '/userAccount/sessions']) {
-        expect((await app.nobody.get(path, { headers: shown(kind) })).status).toBe(401);
+        expect((await app.anonymous.get(path, { headers: shown(kind) })).status).toBe(401);
       }
     },
   );

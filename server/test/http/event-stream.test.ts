@@ -179,7 +179,7 @@ describe('GET /events: server-sent events', () => {
   });
 
   it.each([
-    ['401 UNAUTHORIZED', '', () => app.nobody],
+    ['401 UNAUTHORIZED', '', () => app.anonymous],
     ['401 TOKEN_INVALID', '', () => app.with('lkpat_bad')],
     ['403 INSUFFICIENT_SCOPE', '', () => app.service(['USER_LOOKUP'])],
     ['400 VALIDATION_ERROR', '?after=x', () => admin],

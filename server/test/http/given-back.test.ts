@@ -188,7 +188,7 @@ describe('what a request takes is given back, wherever it is broken off (HTTP-32
     const body = { userIds: Array.from({ length: 1_000 }, () => 'a'.repeat(24)) };
     for (let round = 0; round < 2; round += 1) {
       expect((await admin.post('/users/by-ids', body)).status).toBe(200);
-      expect((await app.nobody.post('/users/by-ids', body)).status).toBe(401);
+      expect((await app.anonymous.post('/users/by-ids', body)).status).toBe(401);
       expect((await admin.post('/users/by-ids', { userIds: 'x'.repeat(50_000) })).status).toBe(400);
       expect((await admin.post('/users/by-ids', undefined, { raw: `{${' '.repeat(50_000)}` })).status).toBe(415);
     }

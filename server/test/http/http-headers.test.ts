@@ -17,7 +17,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
   afterAll(() => app.close());
 
   const preflight = (origin: string, path = '/users') =>
-    app.nobody.call('OPTIONS', path, {
+    app.anonymous.call('OPTIONS', path, {
       headers: {
         origin,
         'access-control-request-method': 'POST',
@@ -36,7 +36,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
   ])(
     '%s: %s %s has no-store and nosniff, and names no software (HTTP-9, HTTP-10)',
     async (...[status, method, path, known]) => {
-      const client = known ? admin : app.nobody;
+      const client = known ? admin : app.anonymous;
       const response = await client.call(method, path, method === 'POST' ? { body: { name: 'x' } } : {});
       expect(response.status).toBe(Number(status));
       expect(response.headers.get('cache-control')).toBe('no-store');
@@ -78,7 +78,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       ['/userAccount/authenticate', 405],
       ['//health/live', 200],
     ])('the same checks as GET: %s is %i', async (path, status) => {
-      const response = await app.nobody.call('HEAD', path);
+      const response = await app.anonymous.call('HEAD', path);
       expect([response.status, response.text]).toEqual([status, '']);
     });
   });
@@ -114,7 +114,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       ['404', '/nowhere'],
       ['405', '/userAccount/authenticate'],
     ])('%s: an allowed origin may read the answer and its exposed headers', async (status, path) => {
-      const { headers, status: got } = await app.nobody.get(path, { headers: { origin: ours } });
+      const { headers, status: got } = await app.anonymous.get(path, { headers: { origin: ours } });
       expect(got).toBe(Number(status));
       expect(headers.get('access-control-allow-origin')).toBe(ours);
       expect(headers.get('access-control-allow-credentials')).toBeNull();
@@ -130,7 +130,9 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
     });
 
     it('a foreign origin is answered without permission to read', async () => {
-      const { status, headers } = await app.nobody.get('/org/exists', { headers: { origin: 'https://evil.example' } });
+      const { status, headers } = await app.anonymous.get('/org/exists', {
+        headers: { origin: 'https://evil.example' },
+      });
       expect(status).toBe(200);
       expect(headers.get('access-control-allow-origin')).toBeNull();
       expect(headers.get('vary')).toContain('Origin');

@@ -26,7 +26,7 @@ describe('order of checks and bodies', () => {
 
   describe.each(faulty)('%s (HTTP-2, HTTP-6)', (name, options) => {
     it('401 without a credential, and with a bad one', async () => {
-      expect((await app.nobody.call('POST', '/users', options)).status).toBe(401);
+      expect((await app.anonymous.call('POST', '/users', options)).status).toBe(401);
       expect((await app.with('not-a-token').call('POST', '/users', options)).status).toBe(401);
     });
 
@@ -57,14 +57,14 @@ describe('order of checks and bodies', () => {
       ['DELETE', '/personal-access-tokens/admin/'],
       ['GET', '/org/'],
     ])('404: %s %s, a slash at the end is another address', async (method, path) => {
-      expect((await app.nobody.call(method, path)).status).toBe(404);
+      expect((await app.anonymous.call(method, path)).status).toBe(404);
       expect((await admin.call(method, path)).status).toBe(404);
     });
 
     it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(
       '404: %s on an unknown route without a credential',
       async (method) => {
-        const { status, body } = await app.nobody.call(method, '/nowhere');
+        const { status, body } = await app.anonymous.call(method, '/nowhere');
         expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
       },
     );
@@ -74,14 +74,14 @@ describe('order of checks and bodies', () => {
       ['a wrong content type', 'x', 'text/plain'],
       ['a malformed content type', 'x', 'x'],
     ])('404: an unknown route with %s', async (_, raw, type) => {
-      const response = await app.nobody.call('POST', '/nowhere', { raw, headers: { 'content-type': type } });
+      const response = await app.anonymous.call('POST', '/nowhere', { raw, headers: { 'content-type': type } });
       expect(response.status).toBe(404);
     });
 
     it.each(['/.well-known/anything', '/.well-known/openid-configuration', '/api', '/api/v1', '/favicon.ico'])(
       '404 as JSON: %s',
       async (path) => {
-        const { status, headers, body } = await app.nobody.get(`/${path}`);
+        const { status, headers, body } = await app.anonymous.get(`/${path}`);
         expect(status).toBe(404);
         expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
         expect(body.error.code).toBe('NOT_FOUND');
@@ -111,7 +111,7 @@ describe('order of checks and bodies', () => {
       ['POST', '//health/live', 'GET, HEAD'],
     ])('405 with Allow: %s %s, without a credential (ERR-19)', async (method, path, allow) => {
       const options = method === 'GET' ? {} : { raw: '{', headers: json };
-      const { status, headers, body } = await app.nobody.call(method, path, options);
+      const { status, headers, body } = await app.anonymous.call(method, path, options);
       expect([status, body.error.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
       expect(headers.get('allow')?.split(', ').sort()).toEqual(allow.split(', ').sort());
     });

@@ -32,7 +32,7 @@ describe('raw request rules', () => {
 
   describe('x-request-id (HTTP-8)', () => {
     it.each(['a', 'A-b.c_d:9', 'x'.repeat(64)])('a good one is taken over and echoed: %s', async (id) => {
-      const { headers } = await app.nobody.get('/org/exists', { headers: { 'x-request-id': id } });
+      const { headers } = await app.anonymous.get('/org/exists', { headers: { 'x-request-id': id } });
       expect(headers.get('x-request-id')).toBe(id);
     });
 
@@ -52,7 +52,7 @@ describe('raw request rules', () => {
 
     it('stands in the refusal, in the log line and in the audit row of its request', async () => {
       const headers = { 'x-request-id': 'seen.here:1' };
-      const refused = await app.nobody.get('/users', { headers });
+      const refused = await app.anonymous.get('/users', { headers });
       expect(refused.body.error.requestId).toBe('seen.here:1');
       await admin.post('/users', { fullName: 'Ann', email: 'ann@example.com' }, { headers });
       expect((await app.audit()).at(-1)).toMatchObject({ action: 'user.created', request_id: 'seen.here:1' });
@@ -65,7 +65,7 @@ describe('raw request rules', () => {
 
     it('generated ones differ from request to request', async () => {
       const ids = await Promise.all(
-        Array.from({ length: 50 }, async () => (await app.nobody.get('/org/exists')).headers.get('x-request-id')),
+        Array.from({ length: 50 }, async () => (await app.anonymous.get('/org/exists')).headers.get('x-request-id')),
       );
       expect(new Set(ids).size).toBe(50);
     });

@@ -149,13 +149,13 @@ async function play({ lanes, picks }: Script, isLoose = false): Promise<readonly
 }
 
 const picks = Array.from({ length: 16 }, (_, place) => place % 3);
-const everybody: Command = { does: 'invite', to: addresses, isLoud: false };
+const everyone: Command = { does: 'invite', to: addresses, isLoud: false };
 /** Scripts that much can go wrong with. */
 const telling: readonly Script[] = [
-  { lanes: [[everybody], [everybody], [everybody]], picks },
-  { lanes: [[everybody], [{ does: 'delete', whom: 0 }], [{ does: 'restore', whom: 0 }]], picks },
-  { lanes: [[everybody], [{ does: 'create', to: 3 }], [{ does: 'move', whom: 1, to: 3 }]], picks },
-  { lanes: [[everybody, { does: 'delete', whom: 0 }], [everybody], [{ does: 'restore', whom: 0 }]], picks },
+  { lanes: [[everyone], [everyone], [everyone]], picks },
+  { lanes: [[everyone], [{ does: 'delete', whom: 0 }], [{ does: 'restore', whom: 0 }]], picks },
+  { lanes: [[everyone], [{ does: 'create', to: 3 }], [{ does: 'move', whom: 1, to: 3 }]], picks },
+  { lanes: [[everyone, { does: 'delete', whom: 0 }], [everyone], [{ does: 'restore', whom: 0 }]], picks },
 ];
 const examples = telling.map((script): [Script] => [script]);
 

@@ -14,7 +14,7 @@ describe.each([
   const script = `${page}/page.js`;
   const style = `${page}/page.css`;
 
-  const fromRoot = (path: string) => app.nobody.get(`/${path}`);
+  const fromRoot = (path: string) => app.anonymous.get(`/${path}`);
 
   it('200: the page is kept nowhere, listed nowhere, and tells no one where its reader comes from (PASSWORD-14)', async () => {
     const { status, headers } = await fromRoot(page);
@@ -74,7 +74,7 @@ describe.each([
   });
 
   it.each([page, script, style])('HEAD %s is its GET without the content', async (address) => {
-    const [get, head] = await Promise.all(['GET', 'HEAD'].map((method) => app.nobody.call(method, `/${address}`)));
+    const [get, head] = await Promise.all(['GET', 'HEAD'].map((method) => app.anonymous.call(method, `/${address}`)));
     expect([head?.status, head?.text]).toEqual([200, '']);
     const changing = new Set(['date', 'x-request-id', 'connection', 'keep-alive']);
     const lasting = (headers: Headers = new Headers()) => [...headers].filter(([name]) => !changing.has(name));
@@ -82,7 +82,7 @@ describe.each([
   });
 
   it.each([page, script, style])('405: POST %s (ERR-19)', async (address) => {
-    const { status, headers } = await app.nobody.post(`/${address}`, { password: 'Marble-Kettle-7' });
+    const { status, headers } = await app.anonymous.post(`/${address}`, { password: 'Marble-Kettle-7' });
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 

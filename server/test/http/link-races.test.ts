@@ -42,7 +42,7 @@ describe('links and passwords, at the same moment', () => {
     await mails.stop();
   });
 
-  async function somebody(): Promise<User> {
+  async function someUser(): Promise<User> {
     count += 1;
     const email = `somebody-${count}@example.com`;
     const session = await app.member(admin, email);
@@ -88,7 +88,7 @@ describe('links and passwords, at the same moment', () => {
   }
 
   it('200 for one and 410 for 31: of 32 that use one link at once, one wins and its password holds (LINK-2, N8)', async () => {
-    const { email, link } = await somebody();
+    const { email, link } = await someUser();
     const passwords = choices(32);
     const responses = await allAtOnce(link, passwords);
     expect(statuses(responses)).toEqual([200, ...Array.from({ length: 31 }, () => 410)]);
@@ -98,7 +98,7 @@ describe('links and passwords, at the same moment', () => {
   });
 
   it('is seen: a store that forgets that the link was used lets everyone in (LINK-2)', async () => {
-    const { link } = await somebody();
+    const { link } = await someUser();
     const responses = await forgetting([['updateTable', 'one_time_links']], () => allAtOnce(link, choices(4)));
     expect(statuses(responses)).toEqual([200, 200, 200, 200]);
   });
@@ -119,7 +119,7 @@ describe('links and passwords, at the same moment', () => {
       ({ link }) => resetWith(app, link, another),
     ];
     for (const end of ends) {
-      const user = await somebody();
+      const user = await someUser();
       expect(
         await overtaken(
           () => resetWith(app, user.link),
@@ -132,7 +132,7 @@ describe('links and passwords, at the same moment', () => {
   });
 
   it('401: its owner is deleted between the look at it and the use of it (LINK-3)', async () => {
-    const { email, session, link } = await somebody();
+    const { email, session, link } = await someUser();
     const deletion = () => admin.delete(`/users/${session.userId}`);
     expect(await overtaken(() => resetWith(app, link), deletion)).toMatchObject(invalid);
     await admin.post(`/users/${session.userId}/restore`);
@@ -140,7 +140,7 @@ describe('links and passwords, at the same moment', () => {
   });
 
   it('200 for the last, 410 for the others: of many links that are asked for at once one works (LINK-3)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     mails.clear();
     await Promise.all(Array.from({ length: 8 }, () => forget(app, email)));
     await mails.until(() => mails.mailsTo(email).length === 8, 'eight mails');
@@ -151,7 +151,7 @@ describe('links and passwords, at the same moment', () => {
   });
 
   it('no mail to an address of before: someone is deleted, or moved, before the link is made (LINK-3, AUTH-49)', async () => {
-    const [one, two, three] = [await somebody(), await somebody(), await somebody()];
+    const [one, two, three] = [await someUser(), await someUser(), await someUser()];
     const links = () => app.services.db.read.selectFrom('one_time_links').selectAll().execute();
     const before = await links();
     mails.clear();
@@ -174,7 +174,7 @@ describe('links and passwords, at the same moment', () => {
 
   describe('changes of a password', () => {
     it('200 for one and 401 for 7: of changes by several sessions at once one holds (PASSWORD-10)', async () => {
-      const { email } = await somebody();
+      const { email } = await someUser();
       const sessions = await Promise.all(Array.from({ length: 8 }, () => app.signIn(email)));
       const passwords = choices(8);
       holdUntil(app.services.db, 'transaction', 8);
@@ -191,7 +191,7 @@ describe('links and passwords, at the same moment', () => {
     });
 
     it('200 for one and 401 for 7: of changes by one session at once one holds (PASSWORD-10)', async () => {
-      const { email, session } = await somebody();
+      const { email, session } = await someUser();
       const passwords = choices(8);
       holdUntil(app.services.db, 'transaction', 8);
       const responses = await Promise.all(passwords.map((given) => change(session, given)));
@@ -204,7 +204,7 @@ describe('links and passwords, at the same moment', () => {
     it('is seen: a store that keeps the hash and the sessions as they were lets both hold; either alone lets one (PASSWORD-10, SESSION-1)', async () => {
       const [hash, sessions] = [['insertInto', 'password_credentials'] as const, ['updateTable', 'sessions'] as const];
       const changes = async (forgotten: readonly Forgotten[]) => {
-        const { session } = await somebody();
+        const { session } = await someUser();
         const responses = await forgetting(forgotten, async () => {
           holdUntil(app.services.db, 'transaction', 2);
           return Promise.all(choices(2).map((given) => change(session, given)));
@@ -216,7 +216,7 @@ describe('links and passwords, at the same moment', () => {
     });
 
     it('401: a change that a reset overtakes, whose password holds (PASSWORD-9, PASSWORD-10)', async () => {
-      const { email, session, link } = await somebody();
+      const { email, session, link } = await someUser();
       const refused = await overtaken(
         () => change(session, another),
         () => resetWith(app, link),
@@ -226,7 +226,7 @@ describe('links and passwords, at the same moment', () => {
     });
 
     it('401: a change by someone who is deleted or signed out meanwhile (AUTH-18, AUTH-24)', async () => {
-      const [one, two] = [await somebody(), await somebody()];
+      const [one, two] = [await someUser(), await someUser()];
       const out = () => one.session.post('/userAccount/logout/manual');
       expect(await overtaken(() => change(one.session, another), out)).toMatchObject(signedOut);
       expect(await opening(one.email, [another, password])).toEqual([password]);
@@ -240,11 +240,11 @@ describe('links and passwords, at the same moment', () => {
   describe('sessions that begin while a password ends', () => {
     it('401: a sign-in with the password of before begins no session after a reset or a change (PASSWORD-9, PASSWORD-10)', async () => {
       for (const end of [({ link }: User) => resetWith(app, link), ({ session }: User) => change(session, chosen)]) {
-        const user = await somebody();
+        const user = await someUser();
         const { email } = user;
         const token = await beginSignIn(app, email);
         const attempt = () =>
-          app.nobody.post(
+          app.anonymous.post(
             '/userAccount/authenticate',
             { method: 'password', credentials: { password } },
             { headers: { 'x-session-token': token } },
@@ -255,7 +255,7 @@ describe('links and passwords, at the same moment', () => {
     });
 
     it('401: a refresh under way begins no session after a reset (PASSWORD-9)', async () => {
-      const { email, link } = await somebody();
+      const { email, link } = await someUser();
       const { refreshToken } = (await app.signInTokens(email)).body;
       const refresh = () => app.with(refreshToken).post('/userAccount/refresh/token');
       expect(await overtaken(refresh, () => resetWith(app, link))).toMatchObject(signedOut);

@@ -348,7 +348,7 @@ describe('credentials at the endpoint of agents', () => {
   }
 
   it('401: none, and those of other kinds (MCP-2, MCP-3)', async () => {
-    expect(await codesFor(app.nobody)).toBe('UNAUTHORIZED');
+    expect(await codesFor(app.anonymous)).toBe('UNAUTHORIZED');
     expect(await codesFor(app.service())).toBe('TOKEN_INVALID');
     expect(await codesFor(app.with('nonsense'))).toBe('TOKEN_INVALID');
     const { body } = await app.signInTokens('ada@example.com');

@@ -53,7 +53,7 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
   afterAll(() => app.close());
 
   const post = (path: string, raw: string | Uint8Array<ArrayBuffer>, type?: string) =>
-    app.nobody.call('POST', path, {
+    app.anonymous.call('POST', path, {
       raw,
       headers: { ...basic(service), ...(type === undefined ? {} : { 'content-type': type }) },
     });
@@ -111,11 +111,11 @@ describe('what OAuth endpoints refuse, in the form of RFC 6749 (ERR-5)', () => {
 
     it(`405 in the form of every address, for every other method at ${path} (ERR-19)`, async () => {
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
-        const { status, headers, body } = await app.nobody.call(method, path, { headers: basic(service) });
+        const { status, headers, body } = await app.anonymous.call(method, path, { headers: basic(service) });
         expect([method, status, headers.get('allow')]).toEqual([method, 405, 'POST']);
         expect(body.error.code).toBe('METHOD_NOT_ALLOWED');
       }
-      expect((await app.nobody.call('HEAD', path)).status).toBe(405);
+      expect((await app.anonymous.call('HEAD', path)).status).toBe(405);
     });
 
     it(`413: a body over 1 MB at ${path}, announced or not`, async () => {

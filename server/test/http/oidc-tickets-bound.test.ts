@@ -110,7 +110,7 @@ describe('the ticket of single sign-on and the sign-in that it was fetched for',
     const token = await beginSignIn(app);
     expect(neutral(await showTicket(app, ticket, token))).toEqual(wrong);
     const body = { method: 'password', credentials: { password }, email: 'ada@example.com' };
-    const response = await app.nobody.post('/userAccount/authenticate', body, {
+    const response = await app.anonymous.post('/userAccount/authenticate', body, {
       headers: { 'x-session-token': token },
     });
     expect(response.status).toBe(200);

@@ -116,7 +116,7 @@ describe('the ticket of single sign-on', () => {
     const { email, oidc } = await arrive();
     const headers = { 'x-session-token': signInOfTicket.get(oidc) ?? '' };
     const asMethod = (method: string, credentials: unknown) =>
-      app.nobody.post('/userAccount/authenticate', { method, credentials, email }, { headers });
+      app.anonymous.post('/userAccount/authenticate', { method, credentials, email }, { headers });
     expect((await asMethod('password', { password: oidc })).status).toBe(401);
     expect((await asMethod('otp', { otp: oidc })).status).toBe(400);
     expect((await asMethod('oidc', { password: oidc })).status).toBe(401);
@@ -176,12 +176,12 @@ describe('the ticket of single sign-on', () => {
 
   describe('as one step of several', () => {
     const step = (email: string, token: string, given: Record<string, unknown>) =>
-      app.nobody.post('/userAccount/authenticate', { email, ...given }, { headers: { 'x-session-token': token } });
+      app.anonymous.post('/userAccount/authenticate', { email, ...given }, { headers: { 'x-session-token': token } });
     const byPassword = { method: 'password', credentials: { password } };
 
     it('200: the second one; the answer of the first says where to go (AUTH-8, AUTH-48)', async () => {
       await allowOidc(admin, [['password'], ['oidc']]);
-      const begun = await app.nobody.post('/userAccount/initAuth', {});
+      const begun = await app.anonymous.post('/userAccount/initAuth', {});
       expect([begun.body.allowedMethods, begun.body.authProviders]).toEqual([['password'], {}]);
       const token = begun.headers.get('x-session-token') ?? '';
       const { status, body } = await step('ada@example.com', token, byPassword);
@@ -203,7 +203,7 @@ describe('the ticket of single sign-on', () => {
 
     it('200: the first one; the ticket is used up by it (AUTH-8, AUTH-48, AUTH-56)', async () => {
       await allowOidc(admin, [['oidc'], ['password']]);
-      const { body: begun, headers } = await app.nobody.post('/userAccount/initAuth', {});
+      const { body: begun, headers } = await app.anonymous.post('/userAccount/initAuth', {});
       const token = headers.get('x-session-token') ?? '';
       expect([begun.allowedMethods, begun.authProviders]).toEqual([['oidc'], authProvidersOf(token)]);
       const ticket = await again({ email: 'ada@example.com' }, { token });

@@ -14,10 +14,10 @@ describe('documentation', () => {
   });
   afterAll(() => app.close());
 
-  const fromRoot = (path: string) => app.nobody.get(`/${path}`);
+  const fromRoot = (path: string) => app.anonymous.get(`/${path}`);
 
   it('200: the OpenAPI document is open, and is the one made of the endpoints (RUN-8)', async () => {
-    const { status, body, headers } = await app.nobody.get('/openapi.json');
+    const { status, body, headers } = await app.anonymous.get('/openapi.json');
     expect(status).toBe(200);
     expect(body).toEqual(JSON.parse(JSON.stringify(openApiDocument(routes))));
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -88,7 +88,7 @@ describe('documentation', () => {
   });
 
   it.each(['/', '/docs', '/docs/', ...assets, '/api/v1/openapi.json'])('405: POST %s', async (path) => {
-    const { status, headers } = await app.nobody.post(`/${path}`);
+    const { status, headers } = await app.anonymous.post(`/${path}`);
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 });
@@ -96,7 +96,7 @@ describe('documentation', () => {
 describe('/metrics (RUN-5)', () => {
   async function metricsOf(setting: string | undefined, headers: Record<string, string> = {}) {
     const app = await TestApp.start(setting === undefined ? {} : { METRICS: setting });
-    const { status, text, headers: responded } = await app.nobody.get('//metrics', { headers });
+    const { status, text, headers: responded } = await app.anonymous.get('//metrics', { headers });
     await app.close();
     return { status, text, type: responded.get('content-type'), caching: responded.get('cache-control') };
   }
@@ -130,7 +130,7 @@ describe('/metrics (RUN-5)', () => {
     const app = await TestApp.start();
     const admin: Client = await app.setUp();
     await admin.token();
-    const { text } = await app.nobody.get('//metrics');
+    const { text } = await app.anonymous.get('//metrics');
     expect(text).toContain('latchkey_activity_total{action="org.created"} 1');
     expect(text).toContain('latchkey_activity_total{action="token.created"} 1');
     expect(text).not.toMatch(/ada@|example|eyJ/);

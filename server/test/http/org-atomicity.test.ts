@@ -49,7 +49,7 @@ describe('a failure in the transaction of POST /org', () => {
   afterEach(() => app.close());
 
   async function createExpecting(status: number, code: string): Promise<void> {
-    const response = await app.nobody.post('/org', organization);
+    const response = await app.anonymous.post('/org', organization);
     expect(response).toMatchObject({ status, body: { error: { code } } });
     expect(response.text).not.toMatch(/sqlite|insert|begin|disk|injected|\.ts/i);
   }
@@ -88,13 +88,13 @@ describe('a failure in the transaction of POST /org', () => {
         }
         expectNothingStored();
       }
-      const { status: created, body } = await app.nobody.post('/org', organization);
+      const { status: created, body } = await app.anonymous.post('/org', organization);
       expect(created).toBe(200);
       // No number was used up by what failed.
       expect(body.slug).toBe('org-1001');
       expect((await app.events()).map(({ sequence }) => sequence)).toEqual([1, 2]);
       expect((await app.audit()).map(({ sequence }) => sequence)).toEqual([1]);
-      expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
+      expect((await app.anonymous.get('/org/exists')).body).toEqual({ exists: true });
     },
   );
 });

@@ -125,7 +125,7 @@ async function play({ lanes, picks }: Script, isLoose: boolean): Promise<readonl
   const domain = `run-${runs}.example`;
   const users = await newUsers(domain);
   const ids = users.map(({ session }) => session.userId);
-  const callers = [...admins, users[0]?.session ?? app.nobody];
+  const callers = [...admins, users[0]?.session ?? app.anonymous];
   const expected = new Expected();
   const faults = new Set<string>();
   const check = committed(() => {

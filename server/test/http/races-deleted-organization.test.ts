@@ -22,7 +22,7 @@ describe('N7: the organization is deleted while someone signs in', () => {
     const headers = { 'x-session-token': await beginSignIn(app, email) };
     const gate = hold();
     const body = { method: 'password', credentials: { password }, email };
-    const response = app.nobody.post('/userAccount/authenticate', body, { headers });
+    const response = app.anonymous.post('/userAccount/authenticate', body, { headers });
     await gate.arrived;
     await act();
     const before = storedRows(app);

@@ -39,7 +39,7 @@ describe('N7: a user is deleted while that user does something', () => {
   });
   afterAll(() => app.close());
 
-  async function somebody(): Promise<User> {
+  async function someUser(): Promise<User> {
     count += 1;
     const email = `leaving-${count}@example.com`;
     const { body: user } = await admin.post('/users', { fullName: 'Leaving', email });
@@ -75,7 +75,7 @@ describe('N7: a user is deleted while that user does something', () => {
 
   const signIn = async ({ email }: User) => {
     const headers = { 'x-session-token': await beginSignIn(app, email) };
-    return app.nobody.post(
+    return app.anonymous.post(
       '/userAccount/authenticate',
       { method: 'password', credentials: { password }, email },
       { headers },
@@ -135,7 +135,7 @@ describe('N7: a user is deleted while that user does something', () => {
     { doing, kind }: { doing: Doing; kind: 'session' | 'token' },
     act: (id: string) => Promise<void>,
   ) {
-    const user = await somebody();
+    const user = await someUser();
     const gate = hold();
     const response = doing.do(user[kind], user);
     await gate.arrived;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-async function somebody(fullName = 'Some Body'): Promise<Json> {
+async function someUser(fullName = 'Some Body'): Promise<Json> {
   count += 1;
   return (await admin.post('/users', { fullName, email: `some-${count}@example.com` })).body;
 }
@@ -36,7 +36,7 @@ function atOnce(sends: readonly (() => Promise<TestResponse>)[]): Promise<TestRe
 /** Returns the requests that could get an address, each for a user of its own. */
 async function waysTo(email: string, each: number) {
   const spellings = [email, email.toUpperCase(), ` ${email}`, email.replace('example', 'ｅｘａｍｐｌｅ')];
-  const users = await Promise.all(Array.from({ length: each * 2 }, () => somebody()));
+  const users = await Promise.all(Array.from({ length: each * 2 }, () => someUser()));
   return Array.from({ length: each }, (_, place) => {
     const spelled = spellings[place % spellings.length];
     const [one, two] = [users[place * 2]._id, users[place * 2 + 1]._id];
@@ -69,7 +69,7 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
   });
 
   it('409 for all but one restoration while a deleted user has it (USER-40)', async () => {
-    const { _id, email } = await somebody();
+    const { _id, email } = await someUser();
     await admin.delete(`/users/${_id}`);
     const restorations = Array.from({ length: 8 }, (_, place) => () => {
       return (place % 2 === 0 ? admin : second).post(`/users/${_id}/restore`);
@@ -84,7 +84,7 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
   });
 
   it('409 for all but one, whether before or after anyone who has it gives it up', async () => {
-    const { _id, email } = await somebody();
+    const { _id, email } = await someUser();
     const sends = (await waysTo(email, 10)).slice(0, 31);
     const moving = () => admin.patch(`/users/${_id}/email`, { email: `moved-${email}` });
     sends.splice(15, 0, moving);
@@ -97,7 +97,7 @@ describe('N4: one address, 32 ways at once (STORE-5, USER-10)', () => {
   });
 
   it('two people may exchange addresses only over a third one, and neither loses the own', async () => {
-    const [one, two] = [await somebody(), await somebody()];
+    const [one, two] = [await someUser(), await someUser()];
     const responses = await atOnce([
       () => admin.patch(`/users/${one._id}/email`, { email: two.email }),
       () => second.patch(`/users/${two._id}/email`, { email: one.email }),
@@ -118,7 +118,7 @@ describe('N6: changes of one person at once', () => {
 
   it('lose none of different fields, in whatever order, and the last event tells all of them (EVENT-6)', async () => {
     for (let turn = 0; turn < 10; turn += 1) {
-      const { _id, email, orgId } = await somebody();
+      const { _id, email, orgId } = await someUser();
       const sends = changes(_id, email);
       const responses = await atOnce([...sends.slice(turn % 5), ...sends.slice(0, turn % 5)]);
       expect(statuses(responses)).toEqual([200, 200, 200, 200, 200]);
@@ -137,7 +137,7 @@ describe('N6: changes of one person at once', () => {
 
   it('lose nothing of a PUT and a PATCH of other fields, whichever is first', async () => {
     for (const turn of [0, 1]) {
-      const { _id, email } = await somebody();
+      const { _id, email } = await someUser();
       const sends = [
         () =>
           admin.put(`/users/${_id}`, { email, mobile: '1234567890', address: { city: 'London' }, hasLoggedIn: true }),
@@ -152,7 +152,7 @@ describe('N6: changes of one person at once', () => {
 
   it('404: a PUT that was sent before a deletion changes nothing after it; the deleted user is in no group (STORE-7)', async () => {
     for (let turn = 0; turn < 6; turn += 1) {
-      const { _id, email } = await somebody();
+      const { _id, email } = await someUser();
       const sends = changes(_id, email);
       sends.splice(turn, 0, () => second.delete(`/users/${_id}`));
       const responses = await atOnce(sends);
@@ -167,7 +167,7 @@ describe('N6: changes of one person at once', () => {
   });
 
   it('of 16 deletions one is 200 and the rest 404; of 16 restorations the rest is 409 (USER-37, USER-40)', async () => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     const sixteen = (send: (caller: Client) => Promise<TestResponse>) =>
       atOnce(Array.from({ length: 16 }, (_, place) => () => send(place % 2 === 0 ? admin : second)));
     const rest = (status: number) => [200, ...Array.from({ length: 15 }, () => status)];
@@ -191,7 +191,7 @@ describe('A5: administrators against each other', () => {
   });
 
   it('409: anyone who becomes an administrator while being deleted stays (USER-36)', async () => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     const gate = holdNext(app.services.db, 'transaction');
     const response = admin.delete(`/users/${_id}`);
     await gate.arrived;
@@ -203,8 +203,8 @@ describe('A5: administrators against each other', () => {
   });
 
   it('403, and nothing is done, for anyone who ceases to be an administrator meanwhile, by session and by token (AUTH-29)', async () => {
-    const { _id } = await somebody();
-    const gone = await somebody();
+    const { _id } = await someUser();
+    const gone = await someUser();
     await admin.delete(`/users/${gone._id}`);
     const acts: readonly ((caller: Client) => Promise<TestResponse>)[] = [
       (caller) => caller.delete(`/users/${_id}`),

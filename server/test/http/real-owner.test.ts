@@ -176,7 +176,7 @@ describe('an address that an account holds unverified', () => {
 
   it('gets no mail but the link: neither recovery nor codes (ADDRESS-3)', async () => {
     const { own, claimed } = await claim();
-    for (const email of [own, claimed]) await app.nobody.post('/userAccount/password/forgot', { email });
+    for (const email of [own, claimed]) await app.anonymous.post('/userAccount/password/forgot', { email });
     await mail.until(
       () => mail.mailsTo(own).filter(({ subject }) => subject.startsWith('Reset')).length === 2,
       'both links',

@@ -36,7 +36,7 @@ describe.each([
     jwts.set('scoped token', (await issuedTo(app, service)).credential);
     jwts.set('x-session-token', await desk.begin(email));
     opaque.set('client secret', service.clientSecret);
-    await app.nobody.post('/userAccount/password/forgot', { email });
+    await app.anonymous.post('/userAccount/password/forgot', { email });
     opaque.set('secret of a reset link', tokenIn(await desk.mail.mailTo(email)));
     const { _id } = (await admin.post('/users', { fullName: 'Guest', email: 'guest@example.com' })).body;
     opaque.set('secret of an invitation link', (await admin.post(`/users/${_id}/invite-link`)).body.link.split('=')[1]);

@@ -57,7 +57,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     mailing = await TestApp.start({ SMTP_URL: mails.url });
     inviter = await mailing.setUp();
     plain = await TestApp.start({ SMTP_URL: mails.url, INVITE_LINKS: 'off' });
-    await plain.nobody.post('/org', { ...organization, accountType: 'individual' });
+    await plain.anonymous.post('/org', { ...organization, accountType: 'individual' });
   });
   afterAll(async () => {
     slow.destroy();
@@ -117,7 +117,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
   /** Asks an OAuth endpoint for something, as a service by HTTP Basic. */
   const asService = (path: string, body: Json, by = connector) =>
-    call(app.nobody, 'POST', `/oauth2/${path}`, { body, headers: basic(by) });
+    call(app.anonymous, 'POST', `/oauth2/${path}`, { body, headers: basic(by) });
 
   const setSteps = (method: 'password' | 'otp') =>
     call(admin, 'POST', '/orgAuthConfig/updateAuthMethod', { body: { authMethod: stepsOf([method]) } });
@@ -159,14 +159,14 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     scopeNotGrantable: () => call(admin, 'POST', '/personal-access-tokens', { body: { name: 'x', scopes: ['none'] } }),
     tokenAdministratorRequired: () => call(member, 'GET', '/personal-access-tokens/admin'),
 
-    credentialMissing: () => call(app.nobody, 'GET', '/users'),
+    credentialMissing: () => call(app.anonymous, 'GET', '/users'),
     clientInvalid: () => asService('revoke', { token: 'x' }, { ...connector, clientSecret: 'wrong' }),
     signInRefused: async () => {
       const { status, body, headers } = await signIn(app, 'Wrong-Horse-7');
       return { status, body, header: (name) => headers.get(name) ?? undefined };
     },
     signInNotStarted: () =>
-      call(app.nobody, 'POST', '/userAccount/authenticate', { body: { method: 'password', credentials: {} } }),
+      call(app.anonymous, 'POST', '/userAccount/authenticate', { body: { method: 'password', credentials: {} } }),
     tokenInvalid: () => call(app.with('unknown'), 'GET', '/users'),
     tokenExpired: async () => {
       const refused = await ended(async () => app.clock.advance(31 * day));
@@ -208,14 +208,14 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
 
     notFound: () => call(admin, 'GET', `/users/${anId}`),
-    methodNotAllowed: () => call(app.nobody, 'DELETE', '/users'),
+    methodNotAllowed: () => call(app.anonymous, 'DELETE', '/users'),
     requestTooSlow: async () => {
       const [response] = (await slow.closed(15 * second)).answers;
       return { status: response?.status ?? 0, body: response?.body, header: (name) => response?.headers[name] };
     },
 
     connectorConflict: () => asking(responding(409), 'PUT', `/teams/${anId}`, { body: {} }),
-    organizationExists: () => call(app.nobody, 'POST', '/org', { body: organization }),
+    organizationExists: () => call(app.anonymous, 'POST', '/org', { body: organization }),
     teamOwnerNeeded: async () => {
       const { id } = (await member.post('/teams', { name: 'Research' })).body.team;
       return call(member, 'PUT', `/teams/${id}`, { body: { members: [] } });
@@ -274,7 +274,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       return call(holder, 'POST', '/userAccount/password/reset/token', { body: { password } });
     },
 
-    bodyTooLarge: () => call(app.nobody, 'POST', '/users', { raw: 'x'.repeat(1_048_577) }),
+    bodyTooLarge: () => call(app.anonymous, 'POST', '/users', { raw: 'x'.repeat(1_048_577) }),
     fileTooLarge: () => upload(Buffer.alloc(1_048_577, onePixel())),
     bodyNotForm: () => call(member, 'PUT', '/users/dp', { body: { file: 'x' } }),
     bodyNotJson: () => call(admin, 'POST', '/users', { raw: 'x', headers: { 'content-type': 'text/plain' } }),
@@ -314,7 +314,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     },
     relayStopped: async () => {
       const isAlive = vi.spyOn(app.services.relays, 'isAlive').mockReturnValue(false);
-      const refused = await call(app.nobody, 'GET', '//health/ready');
+      const refused = await call(app.anonymous, 'GET', '//health/ready');
       isAlive.mockRestore();
       return refused;
     },
@@ -333,7 +333,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const headers = { 'x-session-token': token };
       const body = { method: 'password', credentials: { password: 'Wrong-Horse-7' } };
       const many = Array.from({ length: 80 }, () =>
-        call(app.nobody, 'POST', '/userAccount/authenticate', { body, headers }),
+        call(app.anonymous, 'POST', '/userAccount/authenticate', { body, headers }),
       );
       const responses = await Promise.all(many);
       expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([401, 503]));
@@ -420,7 +420,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     const wrongType = { raw: '{}', headers: { 'content-type': 'text/plain', ...basic(connector) } };
     const tooLarge = { raw: `{"token":"${'x'.repeat(1_048_577)}"}`, headers: raw.headers };
     const responses = await Promise.all(
-      [raw, wrongType, tooLarge].map((options) => call(app.nobody, 'POST', '/oauth2/revoke', options)),
+      [raw, wrongType, tooLarge].map((options) => call(app.anonymous, 'POST', '/oauth2/revoke', options)),
     );
     expect(responses.map(({ status, body }) => [status, body.error])).toEqual([
       [400, 'invalid_request'],

@@ -23,10 +23,10 @@ describe('refused sign-ins in the audit log (AUDIT-9)', () => {
   }
   /** One try; answers status and body without the id of the request. */
   async function attempt(address: string, method: string, credentials: Json) {
-    const begun = await app.nobody.post('/userAccount/initAuth', { email: address });
+    const begun = await app.anonymous.post('/userAccount/initAuth', { email: address });
     const headers = { 'x-session-token': begun.headers.get('x-session-token') ?? '' };
     const body = { method, credentials, email: address };
-    const { status, body: response } = await app.nobody.post('/userAccount/authenticate', body, { headers });
+    const { status, body: response } = await app.anonymous.post('/userAccount/authenticate', body, { headers });
     return [status, { ...response, error: { ...response.error, requestId: '' } }];
   }
 

@@ -105,8 +105,8 @@ describe('the page behind links in mails, in a browser', () => {
   it('opening a link by GET, HEAD or a browser that runs scripts uses nothing up; a person sets a password and signs in (N8, PASSWORD-11, PASSWORD-14)', async () => {
     const fragment = await invited('opened@example.com');
     for (const method of ['GET', 'HEAD']) {
-      await app.nobody.call(method, '//reset-password');
-      await app.nobody.call(method, '/userAccount/password/reset/token', {
+      await app.anonymous.call(method, '//reset-password');
+      await app.anonymous.call(method, '/userAccount/password/reset/token', {
         headers: { authorization: `Bearer ${fragment.replace('#token=', '')}` },
       });
     }

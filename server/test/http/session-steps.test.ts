@@ -23,7 +23,7 @@ describe('sessions after the sign-in steps were changed (SESSION-6)', () => {
     const token = await desk.begin(email);
     await desk.take(token, ['password', password]);
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/login/otp/generate', { email });
+    await desk.app.anonymous.post('/userAccount/login/otp/generate', { email });
     const { text } = await desk.mail.mailTo(email);
     return (await desk.take(token, ['otp', /\b\d{6}\b/.exec(text)?.[0] ?? ''])).body;
   }

@@ -132,7 +132,7 @@ describe('while someone signs in', () => {
   it('401: the password was changed (AUTH-9, PASSWORD-9)', async () => {
     const link = async () => {
       desk.mail.clear();
-      await desk.app.nobody.post('/userAccount/password/forgot', { email });
+      await desk.app.anonymous.post('/userAccount/password/forgot', { email });
       return desk.app.with(tokenIn(await desk.mail.mailTo(email)));
     };
     const holder = await link();

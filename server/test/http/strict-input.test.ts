@@ -193,7 +193,7 @@ describe('strict input', () => {
     expect((await world.member.get('/personal-access-tokens/admin?limits=1')).body.message).toBe(
       'Admin access required',
     );
-    expect((await app.nobody.get('/users?limits=1')).status).toBe(401);
+    expect((await app.anonymous.get('/users?limits=1')).status).toBe(401);
   });
 
   it('200: isBlocked, which earlier clients send: no one is (CRED-3)', async () => {

@@ -61,7 +61,7 @@ describe('tokens as JWTs', () => {
 
   it('are verified by anyone with the published keys (AUTH-34, AUTH-35)', async () => {
     const token = await admin.token();
-    const { status, body } = await app.nobody.get('//.well-known/jwks.json');
+    const { status, body } = await app.anonymous.get('//.well-known/jwks.json');
     expect(status).toBe(200);
     for (const credential of [token.credential, admin.credential]) {
       const jwt = bareJwt(credential ?? '');
@@ -99,7 +99,7 @@ describe('tokens signed with a shared secret', () => {
     const options = { algorithms: ['HS256'], currentDate: new Date(app.clock.now()) };
     const { payload } = await jwtVerify(jwt, new TextEncoder().encode(sharedSecret), options);
     expect(payload).toMatchObject({ jti: token.tokenId, tokenType: 'oauth' });
-    expect((await app.nobody.get('//.well-known/jwks.json')).body).toEqual({ keys: [] });
+    expect((await app.anonymous.get('//.well-known/jwks.json')).body).toEqual({ keys: [] });
     expect((await token.get('/org')).status).toBe(200);
     await app.close();
   });

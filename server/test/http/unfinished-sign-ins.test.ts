@@ -34,7 +34,7 @@ describe('what was proved of a user and is not used yet', () => {
     await client.patch(`/users/${client.userId}/email`, { email, currentPassword: password });
     const confirmation = tokenIn(await desk.mail.mailTo(email));
     await allowOidc(desk.admin, [['password'], ['otp', 'oidc']]);
-    await desk.app.nobody.post('/userAccount/password/forgot', { email: mailbox });
+    await desk.app.anonymous.post('/userAccount/password/forgot', { email: mailbox });
     await desk.settled();
     const isReset = ({ text }: { text: string }) => text.includes('/reset-password#');
     const mails = () => desk.mail.mailsTo(mailbox).filter(isReset);

@@ -53,7 +53,7 @@ it.each(asked)(
 it('401: no text as a credential, or as who a service is, is a fault', async () => {
   for (const text of ['\u0001', 'a\u0000b', '\uffff', 'ä']) {
     const basic = `Basic ${Buffer.from(`${text}:${text}`).toString('base64')}`;
-    const { status } = await app.nobody.post('/oauth2/token', undefined, { headers: { authorization: basic } });
+    const { status } = await app.anonymous.post('/oauth2/token', undefined, { headers: { authorization: basic } });
     expect(status).toBeLessThan(500);
   }
 });

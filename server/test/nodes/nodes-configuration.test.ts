@@ -58,7 +58,7 @@ describe('two nodes: configuration', () => {
     const authMethod = [{ order: 1, allowedMethods: [{ type: 'password' }, { type: 'otp' }] }];
     expect((await admin.put('/settings/smtp', settings)).status).toBe(200);
     expect((await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod })).status).toBe(200);
-    const begun = await nodes.b.nobody.post('/userAccount/initAuth', { email: 'ada@example.com' });
+    const begun = await nodes.b.anonymous.post('/userAccount/initAuth', { email: 'ada@example.com' });
     expect(begun.body.allowedMethods).toEqual(['password', 'otp']);
     await mails.stop();
   });

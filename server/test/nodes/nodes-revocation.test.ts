@@ -96,6 +96,6 @@ describe('two nodes: what one takes away, the other does not give', () => {
     expect((await nodes.atB(token).get('/org')).status).toBe(200);
     await a.deleteOrganization();
     for (const held of [token, admin]) expect((await nodes.atB(held).get('/org')).status).toBe(401);
-    expect((await b.nobody.get('/org/exists')).body).toEqual({ exists: true });
+    expect((await b.anonymous.get('/org/exists')).body).toEqual({ exists: true });
   });
 });

@@ -109,7 +109,7 @@ describe('nodes of one store: start and upgrade', () => {
     await testStore(dataDir);
     const first = { ENCRYPTION_KEY: key, DATABASE_URL: databaseUrl(dataDir) };
     const apps = await Promise.all([1, 2, 3].map(() => TestApp.start(first)));
-    const keys = await Promise.all(apps.map(({ nobody }) => nobody.get('//.well-known/jwks.json')));
+    const keys = await Promise.all(apps.map(({ anonymous }) => anonymous.get('//.well-known/jwks.json')));
     expect(new Set(keys.map(({ text }) => text)).size).toBe(1);
     for (const app of apps) await app.close();
   });
@@ -164,12 +164,12 @@ describe('nodes of one store: start and upgrade', () => {
     const app = await TestApp.start({ ENCRYPTION_KEY: key, DATABASE_URL: target.href }, nodes.a.clock);
     const token = await admin.token();
     const at = app.with(token.credential);
-    const statuses = async () => [(await app.nobody.get('//health/ready')).status, (await at.get('/org')).status];
+    const statuses = async () => [(await app.anonymous.get('//health/ready')).status, (await at.get('/org')).status];
     expect(await statuses()).toEqual([200, 200]);
     line.cut();
     await vi.waitUntil(async () => (await statuses()).join() === '503,503', soon);
-    expect((await app.nobody.get('//health/live')).status).toBe(200);
-    expect((await nodes.b.nobody.get('//health/ready')).status).toBe(200);
+    expect((await app.anonymous.get('//health/live')).status).toBe(200);
+    expect((await nodes.b.anonymous.get('//health/ready')).status).toBe(200);
     line.mend();
     await vi.waitUntil(async () => (await statuses()).join() === '200,200', soon);
     await app.close();

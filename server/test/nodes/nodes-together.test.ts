@@ -41,8 +41,8 @@ describe('two nodes: what is done at both at the same moment', () => {
     );
 
   it('200 for one who founds the organization, 409 for all others, and both nodes know it (ORG-12, NODE-2)', async () => {
-    const responses = await atBoth((place, { nobody }) =>
-      nobody.post('/org', { ...organization, registeredName: `Number ${place}` }),
+    const responses = await atBoth((place, { anonymous }) =>
+      anonymous.post('/org', { ...organization, registeredName: `Number ${place}` }),
     );
     expect(statusesOf(responses)).toEqual(oneOf(200, 409));
     const rows = await nodes.a.services.db.read.selectFrom('organizations').selectAll().execute();
@@ -76,18 +76,20 @@ describe('two nodes: what is done at both at the same moment', () => {
     const { a, b } = nodes;
     const authMethod = [{ order: 1, allowedMethods: [{ type: 'password' }, { type: 'otp' }] }];
     await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod });
-    const begun = await a.nobody.post('/userAccount/initAuth', { email });
+    const begun = await a.anonymous.post('/userAccount/initAuth', { email });
     const headers = { 'x-session-token': begun.headers.get('x-session-token') ?? '' };
-    expect((await b.nobody.post('/userAccount/login/otp/generate', { email })).status).toBe(200);
+    expect((await b.anonymous.post('/userAccount/login/otp/generate', { email })).status).toBe(200);
     const otp = codeIn(await mails.mailTo(email));
     const body = { method: 'otp', credentials: { otp }, email };
-    const responses = await atBoth((_, { nobody }) => nobody.post('/userAccount/authenticate', body, { headers }));
+    const responses = await atBoth((_, { anonymous }) =>
+      anonymous.post('/userAccount/authenticate', body, { headers }),
+    );
     expect(statusesOf(responses)).toEqual(oneOf(200, 401));
   });
 
   it('a link works once, at whichever node (LINK-2, NODE-2)', async () => {
     mails.clear();
-    expect((await nodes.a.nobody.post('/userAccount/password/forgot', { email })).status).toBe(200);
+    expect((await nodes.a.anonymous.post('/userAccount/password/forgot', { email })).status).toBe(200);
     const token = linkIn(await mails.mailTo(email)).split('#token=')[1] ?? '';
     const responses = await atBoth((_, node) => resetWith(node, token, password));
     expect(statusesOf(responses)).toEqual(oneOf(200, 410));
@@ -109,7 +111,7 @@ describe('two nodes: what is done at both at the same moment', () => {
   });
 
   it('both nodes publish the same keys, and have the same pictures (AUTH-34, PICTURE-8, NODE-2)', async () => {
-    const keys = await Promise.all(nodes.both.map(({ nobody }) => nobody.get('//.well-known/jwks.json')));
+    const keys = await Promise.all(nodes.both.map(({ anonymous }) => anonymous.get('//.well-known/jwks.json')));
     expect(keys[0]?.body).toEqual(keys[1]?.body);
     expect(keys[0]?.body.keys).toHaveLength(1);
     expect(

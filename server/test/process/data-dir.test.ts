@@ -58,7 +58,7 @@ describe('a data directory', () => {
     await admin.delete(`/personal-access-tokens/${revoked.tokenId}`);
     const ended = await app.signIn(email);
     await ended.post('/userAccount/logout/manual');
-    const keys = (await app.nobody.get('//.well-known/jwks.json')).text;
+    const keys = (await app.anonymous.get('//.well-known/jwks.json')).text;
     const organization = (await admin.get('/org')).body;
     await app.stop();
 
@@ -68,7 +68,7 @@ describe('a data directory', () => {
       PAT_PREFIXES_ACCEPTED: 'lkpat',
     });
     try {
-      expect((await next.nobody.get('//.well-known/jwks.json')).text).toBe(keys);
+      expect((await next.anonymous.get('//.well-known/jwks.json')).text).toBe(keys);
       for (const { credential } of [admin, token, next.with(pair.accessToken)]) {
         expect((await next.with(credential).get('/org')).body).toEqual(organization);
       }

@@ -16,7 +16,7 @@ describe('the sender of mail', () => {
   /** Returns the sender of the welcome mail, in the envelope and in the header. */
   async function senderWith(environment: Readonly<Record<string, string>>): Promise<readonly [string, string]> {
     const app = await TestApp.start({ SMTP_URL: mails.url, ...environment });
-    expect((await app.nobody.post('/org', { ...organization, sendEmail: true })).status).toBe(200);
+    expect((await app.anonymous.post('/org', { ...organization, sendEmail: true })).status).toBe(200);
     const { sender, from } = await mails.mailTo(email);
     await app.close();
     return [sender, from];

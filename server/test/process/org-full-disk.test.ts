@@ -24,11 +24,11 @@ describe('a disk without room in the transaction of POST /org', () => {
     const permanentAddress = { addressLine1: line, city: line, state: line, country: line, postCode: line };
     const filled = { ...organization, permanentAddress };
     connection.pragma(`max_page_count = ${Number(connection.pragma('page_count', { simple: true }))}`);
-    const refused = await app.nobody.post('/org', filled);
+    const refused = await app.anonymous.post('/org', filled);
     expect(refused).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE' } } });
     expect(refused.headers.get('retry-after')).toBe('5');
     for (const [table, rows] of Object.entries(tablesOf(app))) expect({ table, rows }).toEqual({ table, rows: [] });
     connection.pragma('max_page_count = 1000000');
-    expect((await app.nobody.post('/org', filled)).status).toBe(200);
+    expect((await app.anonymous.post('/org', filled)).status).toBe(200);
   });
 });

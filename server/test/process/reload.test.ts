@@ -47,7 +47,7 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
     const { body } = await admin.post('/users', { fullName: 'Grace Hopper', email: 'grace@example.com' });
     const link = async () => (await admin.post(`/users/${body._id}/invite-link`)).body.link.split('/reset-password')[0];
     const allowed = async (origin: string) => {
-      const { headers } = await app.nobody.get('/org/exists', { headers: { origin } });
+      const { headers } = await app.anonymous.get('/org/exists', { headers: { origin } });
       return headers.get('access-control-allow-origin') === origin;
     };
     const [one, two] = ['https://one.example.net', 'https://two.example.net'];
@@ -132,7 +132,7 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
     const client = await admin.post('/service-clients', { name: 'relay', scopes: ['FETCH_CONFIG'] });
     const { clientId: client_id, clientSecret: client_secret } = client.body;
     const grant = { grant_type: 'client_credentials', client_id, client_secret };
-    const registered = app.with((await app.nobody.post('/oauth2/token', grant)).body.access_token);
+    const registered = app.with((await app.anonymous.post('/oauth2/token', grant)).body.access_token);
     const again = async (value: string) => {
       app.environment['SCOPED_JWT_SECRET'] = value;
       return (await registered.post('/users/updateAppConfig')).status;
@@ -181,7 +181,7 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
     const logged = async () => {
       const before = app.logLines.length;
       await admin.get('/org');
-      await app.nobody.get('/org');
+      await app.anonymous.get('/org');
       return app.logLines.slice(before).map((line) => JSON.parse(line).level);
     };
     await reload({ LOG_LEVEL: 'debug' });
@@ -196,8 +196,8 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
 
   it('METRICS decides who may read /metrics (CONFIG-18)', async () => {
     const statuses = async () => {
-      const elsewhere = await app.nobody.get('//metrics', { headers: { via: '1.1 elsewhere' } });
-      return [(await app.nobody.get('//metrics')).status, elsewhere.status];
+      const elsewhere = await app.anonymous.get('//metrics', { headers: { via: '1.1 elsewhere' } });
+      return [(await app.anonymous.get('//metrics')).status, elsewhere.status];
     };
     expect(await statuses()).toEqual([200, 404]);
     await reload({ METRICS: 'off' });
@@ -240,7 +240,7 @@ describe('after a reload (CONFIG-25, CONFIG-26)', () => {
   it('SMTP_URL and MAIL_FROM say where mail goes out, and from whom (CONFIG-11, MAIL-9)', async () => {
     const servers = await Promise.all([MailServer.start(), MailServer.start()]);
     const [one, two] = servers;
-    const forgot = () => app.nobody.post('/userAccount/password/forgot', { email: contactEmail });
+    const forgot = () => app.anonymous.post('/userAccount/password/forgot', { email: contactEmail });
     const mailed = async (server: MailServer) => {
       for (const each of servers) each.clear();
       await forgot();

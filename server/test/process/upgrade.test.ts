@@ -112,7 +112,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
   });
 
   it('200: the key of before is the one key, verifies what it signed, and signs what is new (AUTH-34, AUTH-35)', async () => {
-    const { body: published } = await app.nobody.get('//.well-known/jwks.json');
+    const { body: published } = await app.anonymous.get('//.well-known/jwks.json');
     expect(published.keys.map(({ kid }: Json) => kid)).toEqual([JSON.parse(firstKeys).keys[0].kid]);
     const keys = createLocalJWKSet(published);
     const made = await ada.token({ scopes: ['org:read'], expiryDays: 'never' });
@@ -208,7 +208,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
     const { body } = await ada.post('/service-clients', { name: 'relay', scopes: ['FETCH_CONFIG'] });
     const { clientId: client_id, clientSecret: client_secret } = body;
     const grant = { grant_type: 'client_credentials', client_id, client_secret };
-    const issued = await app.nobody.post('/oauth2/token', grant);
+    const issued = await app.anonymous.post('/oauth2/token', grant);
     expect((await app.with(issued.body.access_token).post('/users/updateAppConfig')).status).toBe(200);
   });
 

@@ -27,7 +27,7 @@ describe('what a service has written, once it is closed (PASSWORD-6)', () => {
   }
   async function mailed(app: TestApp): Promise<string> {
     mails.clear();
-    await app.nobody.post('/userAccount/password/forgot', { email });
+    await app.anonymous.post('/userAccount/password/forgot', { email });
     return tokenIn(await mails.mailTo(email));
   }
   /** The server quotes the whole mail, link and all, when it does not take it. */
@@ -77,7 +77,7 @@ describe('what a service has written, once it is closed (PASSWORD-6)', () => {
     const admin = await app.setUp();
     await allowOidc(admin, [['password', 'otp', 'oidc']]);
     mails.clear();
-    await app.nobody.post('/userAccount/login/otp/generate', { email });
+    await app.anonymous.post('/userAccount/login/otp/generate', { email });
     const code = codeIn(await mails.mailTo(email));
     const { oidc: ticket = '' } = outcomeOf(await provider.walk(app, { sub: 'ada', email, email_verified: true }));
     const stored = { issuer: provider.issuer, clientId: 'latchkey', clientSecret };

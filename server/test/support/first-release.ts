@@ -81,11 +81,11 @@ function fill(store: Sqlite.Database, passwordHash: string): void {
     const group = { id, org_id: orgId, slug: `usergroup-${1001 + place}`, name: type, name_key: type, type };
     insert('user_groups', { ...group, is_system: 1, is_deleted: 0, ...times });
   }
-  const everybody = [
+  const everyone = [
     ...users.map(([name], place) => [userIds[place], name, emailOf(place)]),
     [goneId, 'GÖNE', 'gone@x.io'],
   ];
-  for (const [place, [id, full_name, email]] of everybody.entries()) {
+  for (const [place, [id, full_name, email]] of everyone.entries()) {
     const has_logged_in = Number(![goneId, newUserId].includes(id ?? ''));
     const state = { has_logged_in, is_deleted: id === goneId ? 1 : 0, deleted_by: id === goneId ? adaId : null };
     const address = place === 1 ? '{"city":"Malmö"}' : null;
@@ -129,7 +129,7 @@ function fill(store: Sqlite.Database, passwordHash: string): void {
   sessionToken('session', idOf(401), 'access');
   sessionToken('refresh', idOf(401), 'refresh');
   sessionToken('endedSession', idOf(402), 'access');
-  const counters = { org: 1001, user: 1000 + everybody.length, usergroup: 1003, event: 1, audit: 1 };
+  const counters = { org: 1001, user: 1000 + everyone.length, usergroup: 1003, event: 1, audit: 1 };
   for (const [name, value] of Object.entries(counters)) insert('counters', { name, value });
   const payload = JSON.stringify({ orgId, accountType: 'business', registeredName: 'Example Ltd' });
   insert('outbox', {

@@ -65,7 +65,7 @@ export async function leaveFullStore(dataDir: string): Promise<{ token: string; 
   await admin.put('/settings/smtp', smtp);
   const [token, revoked] = [await admin.token({ expiryDays: 'never' }), await admin.token()];
   await admin.delete(`/personal-access-tokens/${revoked.tokenId}`);
-  const { body } = await app.nobody.get('//.well-known/jwks.json');
+  const { body } = await app.anonymous.get('//.well-known/jwks.json');
   await app.stop();
   const store = new Sqlite(join(dataDir, 'latchkey.db'));
   const names = store.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all() as string[];

@@ -19,7 +19,7 @@ export interface World {
 }
 
 /** A request that succeeds. */
-export interface GoodRequest {
+export interface ValidRequest {
   readonly caller: Client;
   /** Below /api/v1. */
   readonly path: string;
@@ -31,7 +31,7 @@ export interface GoodRequest {
   readonly verifiesAddress?: true;
 }
 
-type Make = (world: World) => GoodRequest | Promise<GoodRequest>;
+type Make = (world: World) => ValidRequest | Promise<ValidRequest>;
 
 let count = 0;
 const fresh = () => {
@@ -78,7 +78,7 @@ async function invited({ app, admin }: World): Promise<{ readonly holder: Client
 function ofService(path: string, more: Readonly<Record<string, string>>): readonly [string, Make] {
   const make: Make = async ({ app, admin }) => {
     const { clientId, clientSecret } = await registerService(admin);
-    return { caller: app.nobody, path, body: { client_id: clientId, client_secret: clientSecret, ...more } };
+    return { caller: app.anonymous, path, body: { client_id: clientId, client_secret: clientSecret, ...more } };
   };
   return [`POST ${path}`, make];
 }
@@ -161,7 +161,7 @@ const requests = new Map<string, Make>([
   [
     'POST /userAccount/authenticate',
     async ({ app, memberEmail: email }) => ({
-      caller: app.nobody,
+      caller: app.anonymous,
       path: '/userAccount/authenticate',
       body: { method: 'password', credentials: { password }, email },
       headers: { 'x-session-token': await beginSignIn(app, email) },
@@ -192,11 +192,15 @@ const requests = new Map<string, Make>([
   ],
   [
     'POST /userAccount/initAuth',
-    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/initAuth', body: { email } }),
+    ({ app, memberEmail: email }) => ({ caller: app.anonymous, path: '/userAccount/initAuth', body: { email } }),
   ],
   [
     'POST /userAccount/login/otp/generate',
-    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/login/otp/generate', body: { email } }),
+    ({ app, memberEmail: email }) => ({
+      caller: app.anonymous,
+      path: '/userAccount/login/otp/generate',
+      body: { email },
+    }),
   ],
   [
     'POST /userAccount/logout/manual',
@@ -206,7 +210,7 @@ const requests = new Map<string, Make>([
   ],
   [
     'POST /userAccount/password/forgot',
-    ({ app, memberEmail: email }) => ({ caller: app.nobody, path: '/userAccount/password/forgot', body: { email } }),
+    ({ app, memberEmail: email }) => ({ caller: app.anonymous, path: '/userAccount/password/forgot', body: { email } }),
   ],
   [
     'POST /userAccount/password/reset',
@@ -307,14 +311,14 @@ export const jsonRoutes: readonly (readonly [string, Make])[] = routes
   });
 
 /** A good body for a route; `undefined` where it takes none. */
-export async function goodBody(name: string, world: World): Promise<Json> {
+export async function validBody(name: string, world: World): Promise<Json> {
   return (await requests.get(name)?.(world))?.body;
 }
 
 /** Sends a good request with more in its body, in front of or behind what is good. */
 export function sendWith(
   name: string,
-  { caller, path, body, headers }: GoodRequest,
+  { caller, path, body, headers }: ValidRequest,
   more: string,
 ): Promise<TestResponse> {
   const members = JSON.stringify(body).slice(1, -1);

@@ -246,5 +246,5 @@ export async function showTicket(
   token?: string,
 ): Promise<TestResponse> {
   const headers = { 'x-session-token': token ?? signInOfTicket.get(oidc ?? '') ?? (await beginSignIn(app)) };
-  return app.nobody.post('/userAccount/authenticate', { method: 'oidc', credentials: { oidc }, email }, { headers });
+  return app.anonymous.post('/userAccount/authenticate', { method: 'oidc', credentials: { oidc }, email }, { headers });
 }

@@ -14,7 +14,7 @@ export function startWithMail(
 
 /** Says that one forgot the password of an address. */
 export function forget(app: TestApp, email: string): Promise<TestResponse> {
-  return app.nobody.post('/userAccount/password/forgot', { email });
+  return app.anonymous.post('/userAccount/password/forgot', { email });
 }
 
 /** A service, and where its mail goes. */

@@ -19,7 +19,7 @@ interface Place {
   readonly admin: Client;
 }
 
-const nobody = 'f'.repeat(24);
+const anonymous = 'f'.repeat(24);
 const setOf = ({ orgId, _id, email, fullName, firstName, middleName, lastName, designation }: Json) => ({
   orgId,
   userId: _id,
@@ -113,7 +113,7 @@ export class Play {
       return this.#admin.post('/userGroups', { name: `${text} ${this.name}`, type: 'custom' });
     if (change.does === 'organization') return this.#admin.patch('/org', { registeredName: this.#orgName });
     if (change.does === 'nonsense') return this.#admin.post('/users', { fullName: text, email: 'nowhere' });
-    const id = this.#people.get(change.whom)?._id ?? nobody;
+    const id = this.#people.get(change.whom)?._id ?? anonymous;
     const email = `${change.whom}-${this.#count}@${this.#domain}`;
     switch (change.does) {
       case 'create': {

@@ -49,7 +49,7 @@ export function commitCount(store: StoreConnection): StoreStatement {
  * Returns whether a transaction waits until another one ends; on the embedded store, whether one had all the time to
  * begin.
  */
-export async function somebodyWaits(app: TestApp): Promise<boolean> {
+export async function hasWaiters(app: TestApp): Promise<boolean> {
   if (!isOnPostgres) {
     for (let turn = 0; turn < 50; turn += 1) await setImmediate();
     return true;

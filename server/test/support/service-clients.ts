@@ -32,7 +32,7 @@ export function formTo(app: TestApp) {
   ): Promise<TestResponse> => {
     const raw = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString();
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
-    return app.nobody.call('POST', path, { raw, headers: { ...type, ...headers } });
+    return app.anonymous.call('POST', path, { raw, headers: { ...type, ...headers } });
   };
 }
 

@@ -73,7 +73,7 @@ export class SignInDesk {
   /** Takes a step of a sign-in that has begun. */
   take(token: string, [method, secret]: Proof, email?: string): Promise<TestResponse> {
     const body = { method, credentials: { [method]: secret }, ...(email === undefined ? {} : { email }) };
-    return this.app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
+    return this.app.anonymous.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
   }
 
   /** Begins to sign in and takes the first step. */
@@ -84,7 +84,7 @@ export class SignInDesk {
   /** Asks for a code and waits until whatever follows is done. */
   async askForCode(email: string, token?: string): Promise<TestResponse> {
     const headers = token === undefined ? {} : { 'x-session-token': token };
-    const response = await this.app.nobody.post('/userAccount/login/otp/generate', { email }, { headers });
+    const response = await this.app.anonymous.post('/userAccount/login/otp/generate', { email }, { headers });
     await this.settled();
     return response;
   }

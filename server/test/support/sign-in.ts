@@ -11,7 +11,7 @@ interface Attempt {
 
 /** Begins to sign in; answers the value of `x-session-token`. */
 export async function beginSignIn(app: TestApp, email?: string): Promise<string> {
-  const { headers } = await app.nobody.post('/userAccount/initAuth', email === undefined ? {} : { email });
+  const { headers } = await app.anonymous.post('/userAccount/initAuth', email === undefined ? {} : { email });
   return headers.get('x-session-token') ?? '';
 }
 
@@ -20,7 +20,7 @@ export async function attemptSignIn(app: TestApp, attempt: Attempt): Promise<Tes
   const { email, password, method = 'password', begunWith, headers = {} } = attempt;
   const token = await beginSignIn(app, begunWith);
   const credentials = password === undefined ? {} : { password };
-  return app.nobody.post(
+  return app.anonymous.post(
     '/userAccount/authenticate',
     { method, credentials, ...(email === undefined ? {} : { email }) },
     { headers: { ...headers, 'x-session-token': token } },

@@ -212,7 +212,7 @@ export class TestApp {
   }
 
   /** A caller without a credential. */
-  get nobody(): Client {
+  get anonymous(): Client {
     return new Client(this, null);
   }
 
@@ -234,7 +234,7 @@ export class TestApp {
 
   /** Creates the organization and answers its administrator, signed in. */
   async setUp(): Promise<Client> {
-    const { status, text } = await this.nobody.post('/org', organization);
+    const { status, text } = await this.anonymous.post('/org', organization);
     if (status !== 200) throw new Error(`no organization: ${status} ${text}`);
     return this.signIn(adminEmail);
   }
@@ -248,10 +248,10 @@ export class TestApp {
 
   /** Signs a user in over the API and returns the last response. */
   async signInTokens(email: string, secret: string = password): Promise<TestResponse> {
-    const begun = await this.nobody.post('/userAccount/initAuth', { email });
+    const begun = await this.anonymous.post('/userAccount/initAuth', { email });
     const token = begun.headers.get('x-session-token') ?? '';
     const body = { method: 'password', credentials: { password: secret }, email };
-    return this.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
+    return this.anonymous.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
   }
 
   /** Creates a user who is no administrator, sets the password of tests and signs in. */

@@ -1,7 +1,7 @@
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
 import { isUpload } from '../../src/http/media.ts';
 import { routes } from '../../src/routes.gen.ts';
-import { goodBody } from './good-requests.ts';
+import { validBody } from './good-requests.ts';
 import { onePixel } from './made-pictures.ts';
 import { registerService } from './service-clients.ts';
 import { addDeadLetter } from './stored-relays.ts';
@@ -105,7 +105,7 @@ export async function writingCalls(world: WritingWorld): Promise<readonly Writin
   const bodies = new Map<string, Json>();
   for (const endpoint of writingRoutes) {
     const route = nameOf(endpoint);
-    bodies.set(route, await goodBody(route, { app, admin, member, memberEmail }));
+    bodies.set(route, await validBody(route, { app, admin, member, memberEmail }));
   }
   // What good bodies were made with is sent events otherwise.
   for (const { id } of (await admin.get('/webhooks')).body.webhooks) await admin.delete(`/webhooks/${id}`);

@@ -31,7 +31,7 @@ describe('a disk of PostgreSQL that is full', () => {
     store.exec(sql);
     store.close();
   }
-  const ready = async (app: TestApp) => (await app.nobody.get('//health/ready')).status;
+  const ready = async (app: TestApp) => (await app.anonymous.get('//health/ready')).status;
   const user = { fullName: 'Grace Hopper', email: 'grace@example.com' };
 
   it('503: what finds no room, and GET /health/ready, although smaller changes are made; what is read is 200 (STORE-12, STORE-15, RUN-4, ERR-27)', async () => {
@@ -43,7 +43,7 @@ describe('a disk of PostgreSQL that is full', () => {
       '5',
     ]);
     expect((await admin.patch('/org', { shortName: 'Engines' })).status).toBe(200);
-    expect([await ready(nodes.a), (await nodes.a.nobody.get('//health/live')).status]).toEqual([503, 200]);
+    expect([await ready(nodes.a), (await nodes.a.anonymous.get('//health/live')).status]).toEqual([503, 200]);
     const { status, body } = await admin.get('/users');
     expect([status, body.length]).toEqual([200, 1]);
     // Each node tells what it met itself.

@@ -56,7 +56,7 @@ describe('two nodes on one store', () => {
     const token = await admin.token();
     expect((await second.with(token.credential).get('/org')).status).toBe(200);
     expect((await second.with(admin.credential).get('/org')).status).toBe(200);
-    const keys = await Promise.all([first, second].map((app) => app.nobody.get('//.well-known/jwks.json')));
+    const keys = await Promise.all([first, second].map((app) => app.anonymous.get('//.well-known/jwks.json')));
     expect(keys[1]?.text).toBe(keys[0]?.text);
   });
 

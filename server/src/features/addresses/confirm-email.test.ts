@@ -30,7 +30,7 @@ describe('POST /userAccount/email/confirm', () => {
   async function recover(email: string): Promise<string | null> {
     await desk.settled();
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/password/forgot', { email });
+    await desk.app.anonymous.post('/userAccount/password/forgot', { email });
     await desk.settled();
     return desk.mail.mails[0]?.to.join() ?? null;
   }
@@ -144,6 +144,6 @@ describe('POST /userAccount/email/confirm', () => {
     for (const userId of ['x', 7, null, ['0'.repeat(24)]]) {
       expect((await desk.admin.post(path, { userId })).status, JSON.stringify(userId)).toBe(400);
     }
-    expect((await desk.app.nobody.post(path)).status).toBe(401);
+    expect((await desk.app.anonymous.post(path)).status).toBe(401);
   });
 });

@@ -91,7 +91,7 @@ describe('POST /userAccount/email/confirm/token', () => {
       expect(code(await open(token, { currentPassword: wrong }))).toEqual([401, 'UNAUTHORIZED']);
       expect(await verifiedAt(client)).toBeNull();
       // What the thief is after: mail to recover the account at an address of its own.
-      await desk.app.nobody.post('/userAccount/password/forgot', { email: after });
+      await desk.app.anonymous.post('/userAccount/password/forgot', { email: after });
       await desk.settled();
       expect(desk.mail.mailsTo(before).some(({ subject }) => subject.startsWith('Reset'))).toBe(true);
       expect(desk.mail.mailsTo(after)).toHaveLength(1);
@@ -120,7 +120,7 @@ describe('POST /userAccount/email/confirm/token', () => {
     expect(desk.mail.mailsTo(after)).toEqual([]);
     expect((await open(tokenIn(approval))).status).toBe(410);
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/password/forgot', { email: after });
+    await desk.app.anonymous.post('/userAccount/password/forgot', { email: after });
     await desk.settled();
     expect([desk.mail.mailsTo(after), desk.mail.mailsTo(before).length]).toEqual([[], 1]);
     desk.mail.clear();
@@ -179,11 +179,11 @@ describe('POST /userAccount/email/confirm/token', () => {
     const refused = await desk.app.with(token).post('/userAccount/password/reset/token', reset);
     expect(code(refused)).toEqual([401, 'TOKEN_INVALID']);
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/password/forgot', { email: before });
+    await desk.app.anonymous.post('/userAccount/password/forgot', { email: before });
     const other = tokenIn(await desk.mail.mailTo(before));
     expect(code(await open(other))).toEqual([401, 'TOKEN_INVALID']);
     for (const bad of ['lkl_x', password]) expect((await open(bad)).status).toBe(401);
-    expect((await desk.app.nobody.post(path)).status).toBe(401);
+    expect((await desk.app.anonymous.post(path)).status).toBe(401);
     expect(await verifiedAt(client)).toBeNull();
   });
 

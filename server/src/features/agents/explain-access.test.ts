@@ -76,6 +76,6 @@ describe('GET /access', () => {
   it('400: another flag, and an operation that is too long; 401: no one (MCP-12)', async () => {
     expect((await admin.get('/access?tools=yes')).status).toBe(400);
     expect((await admin.get(`/access?operation=${'x'.repeat(201)}`)).status).toBe(400);
-    expect((await app.nobody.get('/access')).status).toBe(401);
+    expect((await app.anonymous.get('/access')).status).toBe(401);
   });
 });

@@ -42,7 +42,7 @@ describe('GET /whoami', () => {
   });
 
   it('401: no one, and a service (MCP-6)', async () => {
-    expect((await app.nobody.get('/whoami')).status).toBe(401);
+    expect((await app.anonymous.get('/whoami')).status).toBe(401);
     expect((await app.service().get('/whoami')).status).toBe(401);
   });
 });

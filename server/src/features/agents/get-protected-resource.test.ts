@@ -14,7 +14,7 @@ describe('GET /.well-known/oauth-protected-resource', () => {
   it.each(paths)(
     '200: %s says what the endpoint takes, before there is an organization (MCP-3, HTTP-7)',
     async (path) => {
-      const { status, body, headers } = await app.nobody.get(path);
+      const { status, body, headers } = await app.anonymous.get(path);
       expect(status).toBe(200);
       expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(body).toEqual({
@@ -28,7 +28,7 @@ describe('GET /.well-known/oauth-protected-resource', () => {
   );
 
   it('401: the challenge of the endpoint leads there (MCP-3, ERR-14)', async () => {
-    const { status, headers } = await app.nobody.post('//mcp', { jsonrpc: '2.0', id: 1, method: 'ping' });
+    const { status, headers } = await app.anonymous.post('//mcp', { jsonrpc: '2.0', id: 1, method: 'ping' });
     const metadata = 'https://id.example.com/keys/.well-known/oauth-protected-resource/mcp';
     expect([status, headers.get('www-authenticate')]).toEqual([401, `Bearer resource_metadata="${metadata}"`]);
   });
@@ -36,7 +36,7 @@ describe('GET /.well-known/oauth-protected-resource', () => {
   it('names only scopes that the instance grants (MCP-3, SCOPE-8)', async () => {
     const narrow = await TestApp.start({ MCP_SCOPES: 'user:read openid' });
     try {
-      const { body } = await narrow.nobody.get(paths[1] ?? '');
+      const { body } = await narrow.anonymous.get(paths[1] ?? '');
       expect(body.scopes_supported.sort()).toEqual(['openid', 'user:read']);
     } finally {
       await narrow.close();
@@ -53,7 +53,7 @@ describe('GET /.well-known/oauth-protected-resource', () => {
     '',
     '%00',
   ])('404 in JSON: /.well-known/%s, which clients ask for on their own (MCP-3, ERR-1)', async (name) => {
-    const { status, headers } = await app.nobody.get(`//.well-known/${name}`);
+    const { status, headers } = await app.anonymous.get(`//.well-known/${name}`);
     expect([status, headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8']);
   });
 });

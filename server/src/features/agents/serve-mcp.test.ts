@@ -146,7 +146,7 @@ describe('POST /mcp', () => {
       expect((await send(agent, list, { headers: { origin } })).status).toBe(200);
     const asked = { origin: 'https://tool.example', 'access-control-request-method': 'POST' };
     const headers = { ...asked, 'access-control-request-headers': 'authorization,content-type,mcp-protocol-version' };
-    const preflight = await app.nobody.call('OPTIONS', '//mcp', { headers });
+    const preflight = await app.anonymous.call('OPTIONS', '//mcp', { headers });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([
       204,
       'https://tool.example',

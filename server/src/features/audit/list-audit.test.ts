@@ -164,7 +164,7 @@ describe('GET /audit', () => {
       expect((await right.get(path)).status).toBe(200);
       expect((await others.get(`${path}?actor=x`)).body.error.code).toBe('INSUFFICIENT_SCOPE');
       expect((await member.get(`${path}?actor=x`)).body.error.code).toBe('ADMIN_REQUIRED');
-      expect((await app.nobody.get(path)).status).toBe(401);
+      expect((await app.anonymous.get(path)).status).toBe(401);
       expect((await app.service().get(path)).status).toBe(401);
     }
   });

@@ -48,7 +48,7 @@ describe('DELETE /events/dead-letters/:letterId', () => {
   it('401 and 403: for administrators, by a token with org:admin (EVENT-23)', async () => {
     const id = await addDeadLetter(app, 1);
     const member = await app.member(admin, 'grace@example.com');
-    const others = [app.nobody, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
+    const others = [app.anonymous, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
     const statuses = await Promise.all(others.map(async (caller) => (await caller.delete(path(id))).status));
     expect(statuses).toEqual([401, 401, 403, 403]);
     expect((await member.delete(path('x'))).status).toBe(403);

@@ -187,7 +187,10 @@ describe('GET /events: what is no longer kept', () => {
 
 describe('GET /events: who may (EVENT-15)', () => {
   it('401: no one, and anyone who shows what is no credential', async () => {
-    expect(await app.nobody.get('/events')).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    expect(await app.anonymous.get('/events')).toMatchObject({
+      status: 401,
+      body: { error: { code: 'UNAUTHORIZED' } },
+    });
     for (const credential of [
       'lkpat_bad',
       'a.b.c',
@@ -246,12 +249,12 @@ describe('GET /events: who may (EVENT-15)', () => {
     const wrong = '/events?after=x&limit=0';
     const headers = { 'last-event-id': 'x' };
     const member = await app.signIn('grace@example.com');
-    expect((await app.nobody.get(wrong, { headers })).status).toBe(401);
+    expect((await app.anonymous.get(wrong, { headers })).status).toBe(401);
     expect((await member.get(wrong, { headers })).status).toBe(403);
     expect((await app.service().get(wrong, { headers })).status).toBe(403);
     expect((await admin.get(wrong, { headers })).status).toBe(400);
     expect((await reader.get(wrong, { headers })).status).toBe(400);
-    expect((await app.nobody.post(wrong)).status).toBe(405);
+    expect((await app.anonymous.post(wrong)).status).toBe(405);
   });
 
   it('429: bad credentials of one network, and good ones of either kind go on (T8)', async () => {

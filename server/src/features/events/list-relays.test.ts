@@ -124,7 +124,7 @@ describe('GET /events/relays', () => {
   it('401 and 403: for administrators, by a token with org:admin (EVENT-28)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const callers = [
-      app.nobody,
+      app.anonymous,
       app.service(['EVENTS_READ']),
       member,
       await admin.token({ scopes: ['org:read'] }),

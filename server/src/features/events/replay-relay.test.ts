@@ -112,7 +112,7 @@ describe('POST /events/relays/replay', () => {
   it('401 and 403: for administrators, by a token with org:admin (EVENT-27)', async () => {
     const body = { relay: audit, after: 0 };
     const member = await app.member(admin, 'grace@example.com');
-    const others = [app.nobody, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
+    const others = [app.anonymous, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
     const statuses = await Promise.all(others.map(async (caller) => (await caller.post(path, body)).status));
     expect(statuses).toEqual([401, 401, 403, 403]);
     expect((await member.post(path, {})).status).toBe(403);

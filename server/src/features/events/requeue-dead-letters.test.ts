@@ -93,7 +93,7 @@ describe('POST /events/dead-letters/requeue', () => {
   it('401 and 403: for administrators, by a token with org:admin (EVENT-23)', async () => {
     await addDeadLetter(app, 1);
     const member = await app.member(admin, 'grace@example.com');
-    const others = [app.nobody, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
+    const others = [app.anonymous, app.service(['EVENTS_READ']), member, await admin.token({ scopes: ['org:write'] })];
     const statuses = await Promise.all(others.map(async (caller) => (await caller.post(path, {})).status));
     expect([statuses, await requeued()]).toEqual([[401, 401, 403, 403], []]);
     expect((await member.post(path, { ids: 'x' })).status).toBe(403);

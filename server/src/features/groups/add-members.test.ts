@@ -48,11 +48,11 @@ describe('POST /userGroups/add-users', () => {
     await app.deleteUser(gone.userId);
     const passing = (await admin.post('/userGroups', { name: 'Passing', type: 'custom' })).body._id;
     await admin.delete(`/userGroups/${passing}`);
-    const nobody = 'a'.repeat(24);
-    const { status, body } = await add([grace.userId, nobody, gone.userId], [groupId, passing]);
+    const anonymous = 'a'.repeat(24);
+    const { status, body } = await add([grace.userId, anonymous, gone.userId], [groupId, passing]);
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
     expect(body.error.details).toEqual([
-      { field: 'body.userIds.1', message: `${nobody} does not exist` },
+      { field: 'body.userIds.1', message: `${anonymous} does not exist` },
       { field: 'body.userIds.2', message: `${gone.userId} does not exist` },
       { field: 'body.groupIds.1', message: `${passing} does not exist` },
     ]);

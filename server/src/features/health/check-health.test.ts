@@ -17,7 +17,7 @@ describe('health', () => {
   it.each(paths)(
     '200: %s answers anyone, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4)',
     async (path) => {
-      const { status, body } = await app.nobody.get(path);
+      const { status, body } = await app.anonymous.get(path);
       expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
     },
   );
@@ -28,12 +28,12 @@ describe('health', () => {
 
   it('the time is that of the clock (HTTP-29)', async () => {
     app.clock.advance(1_500);
-    expect((await app.nobody.get('//health/live')).body.timestamp).toBe('2026-11-27T20:17:01.623Z');
+    expect((await app.anonymous.get('//health/live')).body.timestamp).toBe('2026-11-27T20:17:01.623Z');
     app.clock.advance(-1_500);
   });
 
   it.each(paths)('405: POST %s', async (path) => {
-    const { status, headers } = await app.nobody.post(path);
+    const { status, headers } = await app.anonymous.post(path);
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
@@ -41,10 +41,10 @@ describe('health', () => {
     const failing = await TestApp.start();
     const admin = await failing.setUp();
     await failing.services.db.close();
-    const { status, body, headers } = await failing.nobody.get('//health/ready');
+    const { status, body, headers } = await failing.anonymous.get('//health/ready');
     expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
-    expect((await failing.nobody.get('//health/live')).status).toBe(200);
-    expect((await failing.nobody.get('/users/health')).status).toBe(200);
+    expect((await failing.anonymous.get('//health/live')).status).toBe(200);
+    expect((await failing.anonymous.get('/users/health')).status).toBe(200);
     // No request is admitted from the cache.
     expect((await admin.get('/users')).status).toBeGreaterThanOrEqual(500);
     await failing.close();
@@ -54,7 +54,7 @@ describe('health', () => {
     const stopped = await TestApp.start();
     const store = secondConnection(stopped);
     const monotonic = new MonotonicClock();
-    const ready = () => stopped.nobody.get('//health/ready');
+    const ready = () => stopped.anonymous.get('//health/ready');
     store.exec('ALTER TABLE webhooks RENAME TO elsewhere');
     // It may look once more before it fails.
     await vi.waitUntil(() => stopped.logLines.some((line) => line.includes('the subscriptions could not be read')));
@@ -63,7 +63,7 @@ describe('health', () => {
     const { status, body, headers } = await ready();
     expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', '5']);
     expect(body.message).toBe('Events are not being relayed');
-    expect((await stopped.nobody.get('//health/live')).status).toBe(200);
+    expect((await stopped.anonymous.get('//health/live')).status).toBe(200);
     store.exec('ALTER TABLE elsewhere RENAME TO webhooks');
     await vi.waitUntil(async () => (await ready()).status === 200, { timeout: 5_000 });
     monotonic.restore();
@@ -77,7 +77,7 @@ describe('health', () => {
     const failing = async () =>
       (await admin.get('/events/relays')).body.relays.every(({ state }: Json) => state === 'failing');
     await vi.waitUntil(failing, { timeout: 15_000 });
-    expect((await alone.nobody.get('//health/ready')).status).toBe(200);
+    expect((await alone.anonymous.get('//health/ready')).status).toBe(200);
     await alone.close();
   });
 });

@@ -14,7 +14,7 @@ describe('GET /.well-known/security.txt (SECURITY-2)', () => {
   afterAll(() => app.close());
 
   it('200: the fields of RFC 9116, without a credential, before and after there is an organization', async () => {
-    const { status, text, headers } = await app.nobody.get(path);
+    const { status, text, headers } = await app.anonymous.get(path);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect(text.split('\n')).toEqual([
@@ -25,21 +25,21 @@ describe('GET /.well-known/security.txt (SECURITY-2)', () => {
       '',
     ]);
     app.clock.advance(400 * day);
-    const later = await app.nobody.get(path);
+    const later = await app.anonymous.get(path);
     expect(later.text).toContain(`Expires: ${toTimestamp(app.clock.now() + 180 * day)}`);
     expect((await app.with('nonsense').get(path)).status).toBe(200);
-    expect((await app.nobody.call('HEAD', path)).status).toBe(200);
-    expect((await app.nobody.post(path, {})).status).toBe(405);
+    expect((await app.anonymous.call('HEAD', path)).status).toBe(200);
+    expect((await app.anonymous.post(path, {})).status).toBe(405);
   });
 
   it('404: once a reload takes the contact away; 200 when it is back', async () => {
     delete app.environment['SECURITY_CONTACT'];
     app.services.reloadConfig();
-    const { status, body } = await app.nobody.get(path);
+    const { status, body } = await app.anonymous.get(path);
     expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
     app.environment['SECURITY_CONTACT'] = 'https://example.com/security';
     app.services.reloadConfig();
-    expect((await app.nobody.get(path)).text).toContain('Contact: https://example.com/security\n');
+    expect((await app.anonymous.get(path)).text).toContain('Contact: https://example.com/security\n');
   });
 
   it.each([

@@ -134,7 +134,7 @@ describe('POST /users/bulk/invite and /users/:id/resend-invite: where it cannot 
   let app: TestApp | undefined;
   const open = async (account: Json, environment: Record<string, string>) => {
     app = await TestApp.start(environment);
-    await app.nobody.post('/org', { ...organization, ...account });
+    await app.anonymous.post('/org', { ...organization, ...account });
     return app.signIn(organization.contactEmail);
   };
 

@@ -53,7 +53,7 @@ describe('POST /users/:id/invite-link', () => {
 
   it('201: without any mail server as well, and for an individual account (INVITE-23, INVITE-26)', async () => {
     const app = await TestApp.start();
-    await app.nobody.post('/org', { ...organization, accountType: 'individual' });
+    await app.anonymous.post('/org', { ...organization, accountType: 'individual' });
     const admin = await app.signIn(organization.contactEmail);
     const { body } = await admin.post('/users', { fullName: 'New', email: 'new@example.com' });
     const token = tokenOf(await linkFor(body._id, admin));

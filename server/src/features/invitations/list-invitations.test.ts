@@ -82,7 +82,7 @@ describe('GET /users/invitations', () => {
     await it1.admin.patch(`/users/${userId}/email`, { email: moved });
     expect((await it1.listed(moved)).status).toBe('expired');
     it1.mail.clear();
-    await it1.app.nobody.post('/userAccount/password/forgot', { email: moved });
+    await it1.app.anonymous.post('/userAccount/password/forgot', { email: moved });
     await it1.mail.until(() => it1.mail.mailsTo(moved).some(({ subject }) => subject.startsWith('Reset')));
     expect((await it1.use(tokenIn(it1.mailTo(moved)))).status).toBe(200);
     expect((await it1.listed(moved)).status).toBe('accepted');
@@ -91,7 +91,7 @@ describe('GET /users/invitations', () => {
   it('200: accepted by a reset link, and still so when the invitation is resent (INVITE-24, PASSWORD-8)', async () => {
     const { email, userId } = await it1.invitee();
     it1.mail.clear();
-    await it1.app.nobody.post('/userAccount/password/forgot', { email });
+    await it1.app.anonymous.post('/userAccount/password/forgot', { email });
     expect((await it1.use(tokenIn(await it1.mail.mailTo(email)))).status).toBe(200);
     expect(await it1.listed(email)).toMatchObject({ status: 'accepted', acceptedAt: null });
     expect((await it1.resend(userId)).status).toBe(200);

@@ -15,7 +15,7 @@ describe('GET /.well-known/jwks.json', () => {
   afterEach(() => app.close());
 
   it('200: the public half of one Ed25519 key, for anyone (AUTH-34, AUTH-35, HTTP-7)', async () => {
-    const { status, body } = await app.nobody.get(path);
+    const { status, body } = await app.anonymous.get(path);
     expect(status).toBe(200);
     expect(body).toEqual({
       keys: [
@@ -36,7 +36,7 @@ describe('GET /.well-known/jwks.json', () => {
   it('200: it verifies sessions and personal access tokens (AUTH-2, AUTH-34)', async () => {
     const admin = await app.setUp();
     const token = await admin.token();
-    const [jwk] = (await app.nobody.get(path)).body.keys;
+    const [jwk] = (await app.anonymous.get(path)).body.keys;
     const key = await importJWK(jwk, 'EdDSA');
     for (const jwt of [admin.credential, token.credential?.replace('lkpat_', '')]) {
       const { protectedHeader } = await jwtVerify(jwt ?? '', key, { currentDate: new Date(app.clock.now()) });
@@ -47,7 +47,7 @@ describe('GET /.well-known/jwks.json', () => {
   it('200: after a rotation the earlier key is still there and still verifies (AUTH-38)', async () => {
     await app.setUp();
     const begun = await beginSignIn(app, email);
-    const [earlier] = (await app.nobody.get(path)).body.keys;
+    const [earlier] = (await app.anonymous.get(path)).body.keys;
     await app.stop();
     const stored = await readSigningKeys(app);
     const { privateKey } = await generateKeyPair('Ed25519', { extractable: true });
@@ -56,11 +56,11 @@ describe('GET /.well-known/jwks.json', () => {
 
     const rotated = await TestApp.start({ DATA_DIR: app.dataDir }, app.clock);
     try {
-      const { body } = await rotated.nobody.get(path);
+      const { body } = await rotated.anonymous.get(path);
       expect(body.keys.map(({ kid }: { kid: string }) => kid)).toEqual(['the-next-one', earlier.kid]);
       const attempt = { method: 'password', credentials: { password } };
       const headers = { 'x-session-token': begun };
-      expect((await rotated.nobody.post('/userAccount/authenticate', attempt, { headers })).status).toBe(200);
+      expect((await rotated.anonymous.post('/userAccount/authenticate', attempt, { headers })).status).toBe(200);
       const { body: pair } = await attemptSignIn(rotated, { email, password });
       const { protectedHeader } = await jwtVerify(pair.accessToken, await importJWK(body.keys[0], 'EdDSA'), {
         currentDate: new Date(app.clock.now()),
@@ -78,7 +78,7 @@ describe('GET /.well-known/jwks.json with a shared secret', () => {
     const app = await TestApp.start({ JWT_ALGORITHM: 'HS256', JWT_SECRET: secret });
     try {
       const admin = await app.setUp();
-      expect((await app.nobody.get(path)).body).toEqual({ keys: [] });
+      expect((await app.anonymous.get(path)).body).toEqual({ keys: [] });
       const options = { algorithms: ['HS256'], currentDate: new Date(app.clock.now()) };
       const { payload } = await jwtVerify(admin.credential ?? '', Buffer.from(secret), options);
       expect(payload['userId']).toBe(admin.userId);

@@ -74,7 +74,7 @@ describe('pruneLinks', () => {
   beforeEach(start);
   afterEach(() => app.close());
 
-  async function somebody(): Promise<string> {
+  async function someUser(): Promise<string> {
     count += 1;
     const { body } = await admin.post('/users', { fullName: 'Some Body', email: `some-${count}@example.com` });
     return body._id;
@@ -103,7 +103,7 @@ describe('pruneLinks', () => {
   };
 
   it('keeps reset links for 30 days after they ended, to the millisecond, however they ended (LINK-4, PASSWORD-12)', async () => {
-    const [one, two] = [await somebody(), await somebody()];
+    const [one, two] = [await someUser(), await someUser()];
     const expiring = await issue(one, 'reset');
     await issue(two, 'reset');
     app.clock.advance(1_000);
@@ -119,7 +119,7 @@ describe('pruneLinks', () => {
   });
 
   it('keeps the last invitation of everyone for ever, and forgets those that it replaced (LINK-4, INVITE-24)', async () => {
-    const [one, two, three] = [await somebody(), await somebody(), await somebody()];
+    const [one, two, three] = [await someUser(), await someUser(), await someUser()];
     const replaced = await issue(one, 'invitation');
     app.clock.advance(1);
     const kept = [
@@ -136,7 +136,7 @@ describe('pruneLinks', () => {
   });
 
   it('forgets what a deleted person had, a link without an end too (LINK-4)', async () => {
-    const [one, two] = [await somebody(), await somebody()];
+    const [one, two] = [await someUser(), await someUser()];
     await issue(one, 'invitation');
     await issue(two, 'invitation', false);
     await end(one, 'owner-deleted');
@@ -146,7 +146,7 @@ describe('pruneLinks', () => {
   });
 
   it('takes what a crowd has in several steps, and nothing that still works (LINK-4)', async () => {
-    const userId = await somebody();
+    const userId = await someUser();
     const open = await issue(userId, 'invitation');
     const store = secondConnection(app);
     const insert = store.prepare(
@@ -171,7 +171,7 @@ describe('pruneLinks', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {
       await start();
-      await issue(await somebody(), 'reset');
+      await issue(await someUser(), 'reset');
       app.clock.advance(20 * minute + 30 * day + 1);
       await vi.advanceTimersByTimeAsync(hour);
       await expect.poll(remaining, { timeout: 15_000, interval: 10 }).toEqual([]);

@@ -8,7 +8,7 @@ describe('what POST /org leaves behind', () => {
   let requestId: string | null;
   beforeAll(async () => {
     app = await TestApp.start({}, undefined, { isHashDear: true });
-    const response = await app.nobody.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
+    const response = await app.anonymous.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
     created = response.body;
     requestId = response.headers.get('x-request-id');
     admin = await app.signIn(organization.contactEmail);
@@ -112,6 +112,6 @@ describe('what POST /org leaves behind', () => {
       occurred_at: app.clock.now(),
     });
     expect(requestId).toBe('first-of-all');
-    expect((await app.nobody.get('//metrics')).text).toContain('latchkey_activity_total{action="org.created"} 1\n');
+    expect((await app.anonymous.get('//metrics')).text).toContain('latchkey_activity_total{action="org.created"} 1\n');
   });
 });

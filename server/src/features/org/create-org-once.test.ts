@@ -34,7 +34,7 @@ describe('POST /org, more than once', () => {
       ...organization,
       contactEmail: `ada${place}@example.com`,
     }));
-    const responses = await Promise.all(bodies.map((body) => app.nobody.post('/org', body)));
+    const responses = await Promise.all(bodies.map((body) => app.anonymous.post('/org', body)));
     expect(hashing.asked).toBe(parallel);
     const [winner, ...others] = responses.filter(({ status }) => status === 200);
     expect(others).toEqual([]);
@@ -76,7 +76,7 @@ describe('POST /org, more than once', () => {
       { raw: new Uint8Array([0xff, 0xfe]), headers: { 'content-type': 'application/json' } },
     ];
     for (const attempt of attempts) {
-      const response = await app.nobody.call('POST', '/org', attempt);
+      const response = await app.anonymous.call('POST', '/org', attempt);
       expect(response).toMatchObject({ status: 409, body: { error: { code: 'CONFLICT' } } });
       expect(response.body.error).not.toHaveProperty('details');
     }
@@ -85,7 +85,7 @@ describe('POST /org, more than once', () => {
   it('409: later ones are cheap, no password is hashed for them (ORG-13)', async () => {
     await app.setUp();
     const hashing = gateHashing(app, 0);
-    const responses = await Promise.all(Array.from({ length: 200 }, () => app.nobody.post('/org', organization)));
+    const responses = await Promise.all(Array.from({ length: 200 }, () => app.anonymous.post('/org', organization)));
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([409]));
     expect(hashing.asked).toBe(0);
     expect(await app.events()).toHaveLength(2);
@@ -94,8 +94,8 @@ describe('POST /org, more than once', () => {
   it('413: a body over the limit, organization or not (HTTP-11)', async () => {
     const raw = JSON.stringify({ ...organization, shortName: 'x'.repeat(1_048_576) });
     const headers = { 'content-type': 'application/json' };
-    expect((await app.nobody.call('POST', '/org', { raw, headers })).status).toBe(413);
+    expect((await app.anonymous.call('POST', '/org', { raw, headers })).status).toBe(413);
     await app.setUp();
-    expect((await app.nobody.call('POST', '/org', { raw, headers })).status).toBe(413);
+    expect((await app.anonymous.call('POST', '/org', { raw, headers })).status).toBe(413);
   });
 });

@@ -11,7 +11,7 @@ describe('POST /org refuses', () => {
   afterAll(() => app.close());
 
   async function refusedFields(body: unknown): Promise<string[]> {
-    const response = await app.nobody.post('/org', body);
+    const response = await app.anonymous.post('/org', body);
     expect(response).toMatchObject({ status: 400, body: { error: { code: 'VALIDATION_ERROR' } } });
     return response.body.error.details.map(({ field }: { field: string }) => field);
   }
@@ -85,7 +85,7 @@ describe('POST /org refuses', () => {
   });
 
   it.each([[undefined], [null], [[]], ['text'], [7]])('400: a body that is no object: %j', async (body) => {
-    const { status } = await app.nobody.post('/org', body);
+    const { status } = await app.anonymous.post('/org', body);
     expect(status).toBe(400);
   });
 
@@ -94,12 +94,12 @@ describe('POST /org refuses', () => {
   });
 
   it('never shows the password in the refusal (PASSWORD-5)', async () => {
-    const { text } = await app.nobody.post('/org', { ...unnamed, password: 'Visible-Secret-77' });
+    const { text } = await app.anonymous.post('/org', { ...unnamed, password: 'Visible-Secret-77' });
     expect(text).not.toContain('Visible-Secret');
   });
 
   it('and has stored nothing of all that (ORG-11)', async () => {
-    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: false });
+    expect((await app.anonymous.get('/org/exists')).body).toEqual({ exists: false });
     expect(await app.events()).toEqual([]);
     expect(await app.audit()).toEqual([]);
   });
@@ -113,7 +113,7 @@ describe('POST /org accepts', () => {
   afterEach(() => app.close());
 
   it('200: the fewest fields, for an individual account (ORG-1, ORG-4, ORG-18)', async () => {
-    const { status, body } = await app.nobody.post('/org', { ...unnamed, accountType: 'individual' });
+    const { status, body } = await app.anonymous.post('/org', { ...unnamed, accountType: 'individual' });
     expect(status).toBe(200);
     expect(body).toEqual({
       _id: expect.stringMatching(/^[a-f0-9]{24}$/),
@@ -132,7 +132,7 @@ describe('POST /org accepts', () => {
 
   it('200: every field, unknown and governed ones ignored (ORG-7, ORG-8, ORG-19)', async () => {
     const address = { addressLine1: '1 High Street', city: 'Zürich', state: 'ZH', country: 'CH', postCode: '8001' };
-    const { status, body } = await app.nobody.post('/org', {
+    const { status, body } = await app.anonymous.post('/org', {
       ...organization,
       registeredName: '  Example Ltd  ',
       shortName: 'Ex',
@@ -157,7 +157,7 @@ describe('POST /org accepts', () => {
   it('200: limits that are just kept, with characters that take four bytes (ORG-5, PASSWORD-3)', async () => {
     const name = '🏠'.repeat(255);
     const password = `Marble-Kettle-7${'x'.repeat(1_009)}`;
-    const { status, body } = await app.nobody.post('/org', {
+    const { status, body } = await app.anonymous.post('/org', {
       ...organization,
       password,
       adminFullName: name,
@@ -170,12 +170,12 @@ describe('POST /org accepts', () => {
 
   it('200: a password of 8 characters, the letters of any script (PASSWORD-1, PASSWORD-2)', async () => {
     const password = 'Жгщбюц1№';
-    expect((await app.nobody.post('/org', { ...organization, password })).status).toBe(200);
+    expect((await app.anonymous.post('/org', { ...organization, password })).status).toBe(200);
     expect((await app.signInTokens(organization.contactEmail, password)).status).toBe(200);
   });
 
   it("200: an address of one spelling only, which is the administrator's and gives the domain (ORG-3)", async () => {
-    const { body } = await app.nobody.post('/org', { ...organization, contactEmail: '  ADA@Bücher.Example ' });
+    const { body } = await app.anonymous.post('/org', { ...organization, contactEmail: '  ADA@Bücher.Example ' });
     expect(body).toMatchObject({ contactEmail: 'ada@xn--bcher-kva.example', domain: 'xn--bcher-kva.example' });
     const admin = await app.signIn('ada@xn--bcher-kva.example');
     expect((await admin.get(`/users/${admin.userId}`)).body.email).toBe('ada@xn--bcher-kva.example');

@@ -32,7 +32,7 @@ describe('DELETE /org', () => {
     const other = await admin.token({ scopes: ['org:read', 'org:write', 'user:delete'] });
     const events = await app.events();
     const codes: string[] = [];
-    for (const client of [app.nobody, member, await member.token(), other, app.service()]) {
+    for (const client of [app.anonymous, member, await member.token(), other, app.service()]) {
       const { status, body } = await client.delete('/org');
       codes.push(`${status} ${body.error.code}`);
     }
@@ -81,7 +81,7 @@ describe('A7: after DELETE /org', () => {
     // Verified once, they are in memory.
     for (const client of Object.values(callers)) statusesBefore.push((await client.get('/org')).status);
     ({ refreshToken } = (await app.signInTokens(organization.contactEmail)).body);
-    const begun = await app.nobody.post('/userAccount/initAuth', { email: organization.contactEmail });
+    const begun = await app.anonymous.post('/userAccount/initAuth', { email: organization.contactEmail });
     halfSignedIn = begun.headers.get('x-session-token') ?? '';
     // What is written behind requests is written before the rows are compared.
     const isWritten = () => storedRows(app)['personal_access_tokens']?.every((row: Json) => row.last_used_at !== null);
@@ -128,7 +128,7 @@ describe('A7: after DELETE /org', () => {
     }
     const credentials = { method: 'password', credentials: { password }, email: organization.contactEmail };
     const headers = { 'x-session-token': halfSignedIn };
-    expect((await app.nobody.post('/userAccount/authenticate', credentials, { headers })).status).toBe(401);
+    expect((await app.anonymous.post('/userAccount/authenticate', credentials, { headers })).status).toBe(401);
   });
 
   it('401: a refresh token of before gets no session (ORG-26, AUTH-24)', async () => {
@@ -136,13 +136,13 @@ describe('A7: after DELETE /org', () => {
   });
 
   it('the organization still exists for anyone who asks, and none can be set up in its place (ORG-26)', async () => {
-    expect((await app.nobody.get('/org/exists')).body).toEqual({ exists: true });
+    expect((await app.anonymous.get('/org/exists')).body).toEqual({ exists: true });
     for (const options of [{ body: organization }, { body: {} }, { raw: '{' }]) {
-      const { status, body } = await app.nobody.call('POST', '/org', options);
+      const { status, body } = await app.anonymous.call('POST', '/org', options);
       expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
     }
-    expect((await app.nobody.get('/org/health')).status).toBe(200);
-    expect((await app.nobody.get('//health/ready')).status).toBe(200);
+    expect((await app.anonymous.get('/org/health')).status).toBe(200);
+    expect((await app.anonymous.get('//health/ready')).status).toBe(200);
   });
 
   it('200: a service goes on reading events with its scoped token, and nothing else (ORG-27)', async () => {
@@ -166,6 +166,6 @@ describe('A7: after DELETE /org', () => {
     for (const { credential } of Object.values(callers)) {
       expect((await app.with(credential).get('/org')).status).toBe(401);
     }
-    expect((await app.nobody.post('/org', organization)).status).toBe(409);
+    expect((await app.anonymous.post('/org', organization)).status).toBe(409);
   });
 });

@@ -35,7 +35,7 @@ describe('GET /org/onboarding-status', () => {
   });
 
   it('401: without a credential, and once the organization is deleted (AUTH-19, ORG-26)', async () => {
-    expect((await app.nobody.get(path)).status).toBe(401);
+    expect((await app.anonymous.get(path)).status).toBe(401);
     await app.deleteOrganization();
     expect(await admin.get(path)).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_INVALID' } } });
   });

@@ -7,7 +7,7 @@ describe('GET /org', () => {
   let created: unknown;
   beforeAll(async () => {
     app = await TestApp.start();
-    ({ body: created } = await app.nobody.post('/org', { ...organization, phoneNumber: '+44 20 7946 0000' }));
+    ({ body: created } = await app.anonymous.post('/org', { ...organization, phoneNumber: '+44 20 7946 0000' }));
     admin = await app.signIn(organization.contactEmail);
   });
   afterAll(() => app.close());
@@ -31,7 +31,7 @@ describe('GET /org', () => {
   });
 
   it('401: no one and an invented token (AUTH-19, AUTH-20)', async () => {
-    expect(await app.nobody.get('/org')).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    expect(await app.anonymous.get('/org')).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     expect(await app.with('x').get('/org')).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_INVALID' } } });
   });
 

@@ -61,7 +61,7 @@ describe('PUT /org/onboarding-status', () => {
     const reader = await admin.token({ scopes: ['org:read', 'org:admin'] });
     const before = (await admin.get('/org')).body;
     const codes: string[] = [];
-    for (const client of [app.nobody, member, reader]) {
+    for (const client of [app.anonymous, member, reader]) {
       const { status, body } = await client.put(path, { status: 'configured' });
       codes.push(`${status} ${body.error.code}`);
     }

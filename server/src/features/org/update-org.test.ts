@@ -182,7 +182,7 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
     const other = await admin.token({ scopes: ['org:read', 'org:admin'] });
     const membersToken = await member.token();
     const tries: TestResponse[] = [];
-    for (const client of [app.nobody, member, membersToken, other]) tries.push(await change(client, method, input));
+    for (const client of [app.anonymous, member, membersToken, other]) tries.push(await change(client, method, input));
     expect(tries.map(({ status, body }) => [status, body.error.code])).toEqual([
       [401, 'UNAUTHORIZED'],
       [403, 'ADMIN_REQUIRED'],
@@ -206,7 +206,7 @@ describe.each(['PATCH', 'PUT'])('%s /org (ORG-20, ORG-23)', (method) => {
 describe('PATCH /org of an individual', () => {
   it('200: registeredName can be cleared, and the event leaves it out (ORG-4, ORG-22, EVENT-4)', async () => {
     const app = await TestApp.start();
-    await app.nobody.post('/org', { ...organization, accountType: 'individual', shortName: 'Ada' });
+    await app.anonymous.post('/org', { ...organization, accountType: 'individual', shortName: 'Ada' });
     const admin = await app.signIn(organization.contactEmail);
     const { status, body } = await admin.patch('/org', { registeredName: null });
     expect([status, body.data.registeredName]).toEqual([200, null]);

@@ -77,7 +77,7 @@ describe('GET /users/dp and /org/logo', () => {
   it('401: without a credential; 403: by a token without the scope (ERR-16)', async () => {
     const users = await member.token({ scopes: ['user:read'] });
     const org = await member.token({ scopes: ['org:read'] });
-    for (const path of ['/users/dp', '/org/logo']) expect((await app.nobody.get(path)).status).toBe(401);
+    for (const path of ['/users/dp', '/org/logo']) expect((await app.anonymous.get(path)).status).toBe(401);
     expect((await users.get('/users/dp')).status).toBe(200);
     expect((await org.get('/users/dp')).body.message).toBe('Insufficient scope. Required: user:read');
     expect((await users.get('/org/logo')).body.message).toBe('Insufficient scope. Required: org:read');

@@ -104,7 +104,7 @@ describe('who may remove what', () => {
       const { status, body } = await client.delete('/org/logo');
       expect([status, body.error.code]).toEqual([403, 'ADMIN_REQUIRED']);
     }
-    for (const path of ['/users/dp', '/org/logo']) expect((await app.nobody.delete(path)).status).toBe(401);
+    for (const path of ['/users/dp', '/org/logo']) expect((await app.anonymous.delete(path)).status).toBe(401);
     expect((await member.get('/org/logo')).status).toBe(200);
   });
 

@@ -162,7 +162,7 @@ describe('who may upload what', () => {
       expect(code(await client.upload('/org/logo', await made('red')))).toEqual([403, 'ADMIN_REQUIRED']);
     }
     for (const path of ['/org/logo', '/users/dp']) {
-      expect(code(await app.nobody.upload(path, await made('red')))).toEqual([401, 'UNAUTHORIZED']);
+      expect(code(await app.anonymous.upload(path, await made('red')))).toEqual([401, 'UNAUTHORIZED']);
     }
     expect((await whole()).pictures).toEqual(before.pictures);
   });

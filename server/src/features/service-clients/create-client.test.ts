@@ -101,7 +101,7 @@ describe('POST /service-clients', () => {
   });
 
   it('401: without a credential, and by the service itself (SERVICE-2, SERVICE-7)', async () => {
-    expect((await app.nobody.post(path, input)).status).toBe(401);
+    expect((await app.anonymous.post(path, input)).status).toBe(401);
     expect((await app.service(['TOKEN_INTROSPECT']).post(path, input)).status).toBe(401);
   });
 

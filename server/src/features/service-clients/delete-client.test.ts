@@ -119,7 +119,7 @@ describe('DELETE /service-clients/:clientId', () => {
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write'] });
     const holder = await issuedTo(app, service);
-    const callers = [app.nobody, holder, member, narrow];
+    const callers = [app.anonymous, holder, member, narrow];
     const statuses = await Promise.all(callers.map(async (by) => (await by.delete(path(service.clientId))).status));
     expect(statuses).toEqual([401, 401, 403, 403]);
     expect((await holder.get(lookUp)).status).toBe(200);

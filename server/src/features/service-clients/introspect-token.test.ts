@@ -109,8 +109,8 @@ describe('POST /oauth2/introspect: what is good', () => {
     const responses = await Promise.all([
       formTo(app)(path, { token }, basic(service)),
       formTo(app)(path, { token, ...inBody }),
-      app.nobody.post(path, { token }, { headers: basic(service) }),
-      app.nobody.post(path, { token, ...inBody }),
+      app.anonymous.post(path, { token }, { headers: basic(service) }),
+      app.anonymous.post(path, { token, ...inBody }),
     ]);
     expect(responses.map(({ status, body }) => [status, body.active])).toEqual(responses.map(() => [200, true]));
   });
@@ -176,7 +176,7 @@ describe('POST /oauth2/introspect: what is not', () => {
 
   it('200 { active: false }: credentials that are no bearer tokens of a route, and what is none at all (SERVICE-19, AUTH-28)', async () => {
     const { body: pair } = await app.signInTokens(email);
-    const begun = await app.nobody.post('/userAccount/initAuth', { email });
+    const begun = await app.anonymous.post('/userAccount/initAuth', { email });
     const scoped = app.service().credential ?? '';
     const issued = (await issuedTo(app, service)).credential;
     const token = (await admin.token()).credential ?? '';

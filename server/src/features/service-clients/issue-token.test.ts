@@ -59,8 +59,8 @@ describe('POST /oauth2/token', () => {
       () => formTo(app)(path, { ...grant, client_id: service.clientId.toUpperCase() }, basic(service)),
     ],
     ['a form alone', () => formTo(app)(path, { ...grant, ...inBody() })],
-    ['JSON, by Basic', () => app.nobody.post(path, grant, { headers: basic(service) })],
-    ['JSON alone', () => app.nobody.post(path, { ...grant, ...inBody() })],
+    ['JSON, by Basic', () => app.anonymous.post(path, grant, { headers: basic(service) })],
+    ['JSON alone', () => app.anonymous.post(path, { ...grant, ...inBody() })],
     [
       'a form that says another charset, which means nothing there',
       () =>
@@ -147,7 +147,7 @@ describe('POST /oauth2/token', () => {
   ])('400 invalid_request: %s, which was meant to be %s, as a form and as JSON (SERVICE-20)', async (name, meant) => {
     const expected = { error: 'invalid_request', error_description: expect.stringContaining(`did you mean ${meant}?`) };
     const fields = { ...grant, [name]: 'EVENTS_READ' };
-    const asJson = () => app.nobody.post(path, fields, { headers: basic(service) });
+    const asJson = () => app.anonymous.post(path, fields, { headers: basic(service) });
     for (const response of [await formTo(app)(path, fields, basic(service)), await asJson()]) {
       expect([response.status, response.body]).toEqual([400, expected]);
       expect(response.body.error_description).toMatch(describable);
@@ -240,7 +240,7 @@ describe('POST /oauth2/token', () => {
       formTo(app)(path, { ...grant, client_secret: clientSecret }),
       formTo(app)(path, { ...grant, client_id: clientId, client_secret: 'wrong' }),
       formTo(app)(path, { ...grant, client_id: clientSecret, client_secret: clientId }),
-      app.nobody.post(path, { ...grant, client_id: clientId, client_secret: 'wrong' }),
+      app.anonymous.post(path, { ...grant, client_id: clientId, client_secret: 'wrong' }),
       formTo(app)(`${path}?client_id=${clientId}&client_secret=${clientSecret}`, grant),
     ]);
     const told = responses.map(({ status, text, headers }) => {
@@ -253,7 +253,7 @@ describe('POST /oauth2/token', () => {
   it('405: every other method, which issues nothing (ERR-19)', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
       const options = method === 'GET' ? {} : { body: grant };
-      const { status, headers } = await app.nobody.call(method, path, { headers: basic(service), ...options });
+      const { status, headers } = await app.anonymous.call(method, path, { headers: basic(service), ...options });
       expect([method, status, headers.get('allow')]).toEqual([method, 405, 'POST']);
     }
   });
@@ -262,7 +262,7 @@ describe('POST /oauth2/token', () => {
 describe('a scoped token that was issued', () => {
   it('is a JWT of ours, whose claims say what it is (SERVICE-11, AUTH-35, CRED-1)', async () => {
     const { credential } = await issuedTo(app, service, { scope: 'USER_LOOKUP EVENTS_READ' });
-    const keys = createLocalJWKSet((await app.nobody.get('//.well-known/jwks.json')).body);
+    const keys = createLocalJWKSet((await app.anonymous.get('//.well-known/jwks.json')).body);
     const { payload, protectedHeader } = await jwtVerify(credential, keys, { currentDate: new Date(app.clock.now()) });
     const iat = Math.floor(app.clock.now() / 1_000);
     expect(protectedHeader).toMatchObject({ alg: 'EdDSA', typ: 'JWT' });

@@ -79,7 +79,7 @@ describe('GET /service-clients', () => {
     const holder = await issuedTo(app, await registerService(admin));
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });
     const membersToken = await member.token({ scopes: ['org:admin'] });
-    const callers = [app.nobody, holder, app.service(['FETCH_CONFIG']), member, membersToken, narrow];
+    const callers = [app.anonymous, holder, app.service(['FETCH_CONFIG']), member, membersToken, narrow];
     const statuses = await Promise.all(callers.map(async (caller) => (await caller.get(path)).status));
     expect(statuses).toEqual([401, 401, 401, 403, 403, 403]);
   });

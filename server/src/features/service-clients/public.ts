@@ -118,7 +118,7 @@ export async function listClients(read: Reader, nowMs: number) {
   return (await selectClients(read, nowMs)).map((client) => toClientRecord(client, nowMs));
 }
 
-const nobodysHash = hashCredential('');
+const unknownClientHash = hashCredential('');
 
 /** The client that makes a request, as it was proved. */
 export interface ProvedClient {
@@ -134,8 +134,8 @@ export interface ProvedClient {
 /** Until when a secret proves a client; `null`: it does not. Takes the same time for every secret and client. */
 function provedUntil(client: ClientProof | undefined, secretHash: CredentialHash, nowMs: number): number | null {
   const given = Buffer.from(secretHash);
-  const isPresent = timingSafeEqual(given, Buffer.from(client?.secretHash ?? nobodysHash));
-  const isEarlier = timingSafeEqual(given, Buffer.from(client?.earlierSecretHash ?? nobodysHash));
+  const isPresent = timingSafeEqual(given, Buffer.from(client?.secretHash ?? unknownClientHash));
+  const isEarlier = timingSafeEqual(given, Buffer.from(client?.earlierSecretHash ?? unknownClientHash));
   if (!client) return null;
   const makerEndsMs = client.makerExpiresAt ?? Number.POSITIVE_INFINITY;
   if (isPresent) return makerEndsMs;

@@ -50,11 +50,11 @@ describe('POST /oauth2/revoke', () => {
       'a form alone',
       (token: string) => formTo(app)(path, { token, client_id: service.clientId, client_secret: service.clientSecret }),
     ],
-    ['JSON, by Basic', (token: string) => app.nobody.post(path, { token }, { headers: basic(service) })],
+    ['JSON, by Basic', (token: string) => app.anonymous.post(path, { token }, { headers: basic(service) })],
     [
       'JSON alone',
       (token: string) =>
-        app.nobody.post(path, { token, client_id: service.clientId, client_secret: service.clientSecret }),
+        app.anonymous.post(path, { token, client_id: service.clientId, client_secret: service.clientSecret }),
     ],
     [
       'a hint that is wrong',

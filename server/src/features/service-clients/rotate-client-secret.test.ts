@@ -99,7 +99,7 @@ describe('POST /service-clients/:clientId/rotate', () => {
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });
     const memberToken = await member.token({ scopes: ['org:admin'] });
     for (const by of [member, narrow, memberToken]) expect((await rotate(known, {}, by)).status).toBe(403);
-    expect((await rotate(known, {}, app.nobody)).status).toBe(401);
+    expect((await rotate(known, {}, app.anonymous)).status).toBe(401);
     expect((await rotate(known, {}, await issuedTo(app, known))).status).toBe(401);
     const gone = await registerService(admin);
     await admin.delete(`/service-clients/${gone.clientId}`);

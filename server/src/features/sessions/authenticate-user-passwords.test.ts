@@ -12,7 +12,7 @@ describe('the password at POST /userAccount/authenticate', () => {
   afterAll(() => app.close());
 
   /** Creates a user whose password was hashed as a new password is. */
-  async function somebody(email: string, chosen: string): Promise<void> {
+  async function someUser(email: string, chosen: string): Promise<void> {
     const { body } = await admin.post('/users', { fullName: 'Somebody', email });
     const { db, passwords } = app.services;
     const row = { user_id: body._id, password_hash: await passwords.hash(chosen), updated_at: 0 };
@@ -27,8 +27,8 @@ describe('the password at POST /userAccount/authenticate', () => {
     const composed = 'Ångström-7é'.normalize('NFC');
     const decomposed = composed.normalize('NFD');
     expect(composed).not.toBe(decomposed);
-    await somebody('composed@example.com', composed);
-    await somebody('decomposed@example.com', decomposed);
+    await someUser('composed@example.com', composed);
+    await someUser('decomposed@example.com', decomposed);
     for (const email of ['composed@example.com', 'decomposed@example.com']) {
       expect(await statusWith(email, composed)).toBe(200);
       expect(await statusWith(email, decomposed)).toBe(200);
@@ -40,7 +40,7 @@ describe('the password at POST /userAccount/authenticate', () => {
     for (const length of [72, 1_023]) {
       const common = `Aa1!${'x'.repeat(length - 4)}`;
       const email = `twin${length}@example.com`;
-      await somebody(email, `${common}A`);
+      await someUser(email, `${common}A`);
       expect(await statusWith(email, `${common}A`)).toBe(200);
       expect(await statusWith(email, `${common}B`)).toBe(401);
       expect(await statusWith(email, common)).toBe(401);
@@ -48,7 +48,7 @@ describe('the password at POST /userAccount/authenticate', () => {
   });
 
   it('401: letter case, spaces at the ends and look-alikes count (PASSWORD-4)', async () => {
-    await somebody('exact@example.com', ' Spaced-Out-7 ');
+    await someUser('exact@example.com', ' Spaced-Out-7 ');
     for (const given of ['Spaced-Out-7', ' spaced-out-7 ', ' Spaced-Out-7', ' Spaced-Out-７ ', ' Spaced‐Out‐7 ']) {
       expect(await statusWith('exact@example.com', given), given).toBe(401);
     }

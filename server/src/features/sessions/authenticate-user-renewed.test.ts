@@ -21,7 +21,7 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
   }
 
   /** Creates a user whose password was hashed at some cost. */
-  async function somebody(cost: Partial<typeof today>) {
+  async function someUser(cost: Partial<typeof today>) {
     users += 1;
     const email = `some-${users}@example.com`;
     const session = await app.member(admin, email);
@@ -42,7 +42,7 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
     ['less of both', { memoryCost: 4_096, timeCost: 1 }],
     ['less memory, more time', { memoryCost: 9_216, timeCost: 4 }],
   ])('200: is made anew by the right password alone, once: %s (AUTH-52)', async (_, cost) => {
-    const { email, userId, before } = await somebody(cost);
+    const { email, userId, before } = await someUser(cost);
     expect((await app.signInTokens(email, `${password}x`)).status).toBe(401);
     expect(await storedHash(userId)).toBe(before);
     expect((await app.signInTokens(email)).status).toBe(200);
@@ -57,13 +57,13 @@ describe('a password hash of another cost at POST /userAccount/authenticate', ()
     ['the same', {}],
     ['more', { memoryCost: 32_768, timeCost: 3 }],
   ])('200: stays as it is: %s (AUTH-52)', async (_, cost) => {
-    const { email, userId, before } = await somebody(cost);
+    const { email, userId, before } = await someUser(cost);
     expect((await app.signInTokens(email)).status).toBe(200);
     expect(await storedHash(userId)).toBe(before);
   });
 
   it('200: is no change of the password: sessions go on, and no one is told of one (AUTH-52)', async () => {
-    const { email, session } = await somebody({ timeCost: 1 });
+    const { email, session } = await someUser({ timeCost: 1 });
     const rows = (await app.audit()).length;
     expect((await app.signInTokens(email)).status).toBe(200);
     expect((await session.get('/org')).status).toBe(200);

@@ -26,7 +26,7 @@ afterAll(() => desk.close());
 
 type User = Pick<Client, 'userId'> & { readonly email: string; readonly session: Client };
 
-async function somebody(): Promise<User> {
+async function someUser(): Promise<User> {
   users += 1;
   const email = `some-${users}@example.com`;
   const session = await desk.app.member(desk.admin, email);
@@ -79,7 +79,7 @@ describe('POST /userAccount/authenticate in several steps', () => {
     '200: $named (AUTH-5 to AUTH-8)',
     async ({ order }) => {
       await desk.setSteps(['password', 'otp']);
-      const user = await somebody();
+      const user = await someUser();
       const before = await sessionsOf(user);
       await desk.setSteps(...order.map((method) => [method]));
       const token = await desk.begin(user.email);
@@ -104,7 +104,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
   let user: User;
   beforeEach(async () => {
     await desk.setSteps(['password', 'otp']);
-    user = await somebody();
+    user = await someUser();
     await desk.setSteps(['password'], ['otp']);
   });
 
@@ -192,7 +192,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
     const token = await desk.begin(user.email);
     expect((await desk.take(token, ['password', newPassword])).status).toBe(200);
     desk.mail.clear();
-    await desk.app.nobody.post('/userAccount/password/forgot', { email: user.email });
+    await desk.app.anonymous.post('/userAccount/password/forgot', { email: user.email });
     const link = desk.app.with(tokenIn(await desk.mail.mailTo(user.email)));
     expect((await link.post('/userAccount/password/reset/token', { password })).status).toBe(200);
     expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);

@@ -136,7 +136,7 @@ describe('POST /userAccount/authenticate', () => {
     app.clock.set(Math.floor(start / 1_000) * 1_000);
     const token = await beginSignIn(app, email);
     const tryIt = () =>
-      app.nobody.post(
+      app.anonymous.post(
         path,
         { method: 'password', credentials: { password } },
         { headers: { 'x-session-token': token } },
@@ -156,7 +156,7 @@ describe('POST /userAccount/authenticate', () => {
     const wrong = [undefined, '', 'x', `${head}.${forged}.${signature}`, `${none}.${claims}.`, `${head}.${claims}`];
     for (const value of wrong) {
       const headers: Record<string, string> = value === undefined ? {} : { 'x-session-token': value };
-      const response = await app.nobody.post(
+      const response = await app.anonymous.post(
         path,
         { method: 'password', credentials: { password }, email },
         { headers },
@@ -182,7 +182,7 @@ describe('POST /userAccount/authenticate', () => {
       { ...good, email: undefined },
     ];
     for (const body of bad) {
-      const { status, body: error } = await app.nobody.post(path, body, { headers });
+      const { status, body: error } = await app.anonymous.post(path, body, { headers });
       expect(status, JSON.stringify(body)).toBe(400);
       expect(error.error.code).toBe('VALIDATION_ERROR');
     }

@@ -192,7 +192,7 @@ describe('POST /userAccount/password/reset', () => {
   it('401: no one, and every credential that is no session of a person (AUTH-19, AUTH-28)', async () => {
     const { refreshToken } = (await app.signInTokens(email)).body;
     const link = await mailedToken({ app, mails }, email);
-    for (const who of [app.nobody, app.service(['USER_LOOKUP']), app.with(refreshToken), app.with(link)]) {
+    for (const who of [app.anonymous, app.service(['USER_LOOKUP']), app.with(refreshToken), app.with(link)]) {
       expect((await change(who)).status).toBe(401);
     }
     expect(await opens(app, email, password)).toBe(true);

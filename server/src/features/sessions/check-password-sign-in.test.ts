@@ -47,7 +47,7 @@ describe('GET /userAccount/internal/password/check', () => {
   });
 
   it("401: an administrator's session and token, and no one (AUTH-28)", async () => {
-    for (const client of [desk.admin, await desk.admin.token(), desk.app.nobody]) {
+    for (const client of [desk.admin, await desk.admin.token(), desk.app.anonymous]) {
       expect((await client.get(path)).status).toBe(401);
     }
   });

@@ -91,6 +91,6 @@ describe('DELETE /userAccount/sessions/:id', () => {
   });
 
   it('401: no one (AUTH-19)', async () => {
-    expect((await app.nobody.delete(`${path}/${'0'.repeat(24)}`)).status).toBe(401);
+    expect((await app.anonymous.delete(`${path}/${'0'.repeat(24)}`)).status).toBe(401);
   });
 });

@@ -18,7 +18,7 @@ describe('GET /userAccount/sessions', () => {
   afterAll(() => app.close());
 
   /** Creates a user with one session. */
-  async function somebody(): Promise<{ email: string; client: Client }> {
+  async function someUser(): Promise<{ email: string; client: Client }> {
     users += 1;
     const email = `some-${users}@example.com`;
     return { email, client: await app.member(await app.signIn('ada@example.com'), email) };
@@ -34,7 +34,7 @@ describe('GET /userAccount/sessions', () => {
   const wholeSecond = (ms: number) => Math.floor(ms / 1_000) * 1_000;
 
   it('200: the own ones, the latest active first, and which is this one (AUTH-53)', async () => {
-    const { email, client } = await somebody();
+    const { email, client } = await someUser();
     const startedMs = app.clock.now();
     app.clock.advance(minute);
     const second = await signIn(email, '2001:db8::7');
@@ -57,7 +57,7 @@ describe('GET /userAccount/sessions', () => {
   });
 
   it('200: a refresh makes a session the latest active, with a later end and the same id (AUTH-15, AUTH-53)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     const tokens = await signIn(email);
     app.clock.advance(minute);
     await signIn(email);
@@ -75,8 +75,8 @@ describe('GET /userAccount/sessions', () => {
   });
 
   it("200: without those that have ended, are expired, or are someone else's (AUTH-53)", async () => {
-    const { email, client } = await somebody();
-    const other = await somebody();
+    const { email, client } = await someUser();
+    const other = await someUser();
     const [gone, left] = [await signIn(email), await signIn(email)];
     expect(await listed(client)).toHaveLength(3);
     await app.with(gone.accessToken).post('/userAccount/logout/manual');
@@ -98,7 +98,7 @@ describe('GET /userAccount/sessions', () => {
   });
 
   it('200: at most 100, the latest active (AUTH-53)', async () => {
-    const { client } = await somebody();
+    const { client } = await someUser();
     const { db, newId } = app.services;
     const [own] = await db.read.selectFrom('sessions').where('user_id', '=', client.userId).selectAll().execute();
     if (!own) throw new Error('no session');
@@ -115,7 +115,7 @@ describe('GET /userAccount/sessions', () => {
   });
 
   it('200: where a session of an earlier release began is not known (AUTH-53)', async () => {
-    const { client } = await somebody();
+    const { client } = await someUser();
     await app.services.db.transaction((tx) =>
       tx.updateTable('sessions').set({ network: null, active_at: null }).where('user_id', '=', client.userId).execute(),
     );
@@ -129,6 +129,6 @@ describe('GET /userAccount/sessions', () => {
   });
 
   it('401: no one (AUTH-19)', async () => {
-    expect((await app.nobody.get(path)).status).toBe(401);
+    expect((await app.anonymous.get(path)).status).toBe(401);
   });
 });

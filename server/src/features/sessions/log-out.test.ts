@@ -102,6 +102,6 @@ describe('POST /userAccount/logout/manual', () => {
   });
 
   it('401: no one (AUTH-19)', async () => {
-    expect(await app.nobody.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    expect(await app.anonymous.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
   });
 });

@@ -233,8 +233,8 @@ describe('POST /userAccount/refresh/token', () => {
   });
 
   it('401: nothing, something malformed and something invented (AUTH-19, AUTH-20, AUTH-26)', async () => {
-    expect(await app.nobody.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
-    const basic = await app.nobody.post(path, undefined, { headers: { authorization: 'Basic eDp5' } });
+    expect(await app.anonymous.post(path)).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+    const basic = await app.anonymous.post(path, undefined, { headers: { authorization: 'Basic eDp5' } });
     expect(basic).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     const { body: first } = await app.signInTokens(email);
     const [head, claims, signature] = first.refreshToken.split('.');

@@ -19,7 +19,7 @@ function from(address: string) {
 async function tryFrom(address: string, method: string, secret: string): Promise<TestResponse> {
   const headers = { ...from(address), 'x-session-token': await desk.begin(email) };
   const body = { method, credentials: { [method]: secret } };
-  return desk.app.nobody.post('/userAccount/authenticate', body, { headers });
+  return desk.app.anonymous.post('/userAccount/authenticate', body, { headers });
 }
 
 describe('POST /userAccount/login/otp/generate with RATE_LIMIT on', () => {
@@ -48,7 +48,7 @@ describe('POST /userAccount/login/otp/generate with RATE_LIMIT on', () => {
 
   it('429: after 60 in a minute from one network, known address or not; others go on (ERR-24)', async () => {
     const ask = (address: string, place: number) =>
-      desk.app.nobody.post(
+      desk.app.anonymous.post(
         '/userAccount/login/otp/generate',
         { email: place % 2 === 0 ? email : 'eve@example.com' },
         { headers: from(address) },
@@ -96,7 +96,7 @@ describe('wrong codes slow further ones down', () => {
     const step = async (token: string, method: string, secret: string) => {
       const headers = { ...from(address), 'x-session-token': token };
       const body = { method, credentials: { [method]: secret } };
-      return (await desk.app.nobody.post('/userAccount/authenticate', body, { headers })).status;
+      return (await desk.app.anonymous.post('/userAccount/authenticate', body, { headers })).status;
     };
     const statuses: number[] = [];
     for (let tried = 1; tried <= 5; tried += 1) {

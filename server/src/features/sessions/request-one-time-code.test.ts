@@ -17,7 +17,7 @@ afterAll(() => desk.close());
 let users = 0;
 
 /** Creates a user who has had no code yet. */
-async function somebody(): Promise<{ email: string; userId: string }> {
+async function someUser(): Promise<{ email: string; userId: string }> {
   users += 1;
   const email = `some-${users}@example.com`;
   const { body } = await desk.admin.post('/users', { fullName: 'Some Body', email });
@@ -26,7 +26,7 @@ async function somebody(): Promise<{ email: string; userId: string }> {
 
 describe('POST /userAccount/login/otp/generate', () => {
   it('200: a code of six digits goes to the person and signs in, once (AUTH-7, AUTH-41, AUTH-42)', async () => {
-    const { email, userId } = await somebody();
+    const { email, userId } = await someUser();
     expect(await desk.askForCode(` ${email.toUpperCase()}`)).toMatchObject({ status: 200, body: { message } });
     const [letter, ...others] = desk.mail.mailsTo(email);
     expect(others).toEqual([]);
@@ -41,7 +41,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it('200: the first code that signs in sets hasLoggedIn, a wrong one does not (AUTH-11)', async () => {
-    const { email, userId } = await somebody();
+    const { email, userId } = await someUser();
     const code = await desk.codeFor(email);
     const shown = async () => (await desk.admin.get(`/users/${userId}`)).body.hasLoggedIn;
     await desk.signIn(email, 'otp', otherCode(code));
@@ -51,7 +51,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it('200: the same for all addresses, and a mail for anyone who is here alone (AUTH-41)', async () => {
-    const [here, gone] = [await somebody(), await somebody()];
+    const [here, gone] = [await someUser(), await someUser()];
     await desk.admin.delete(`/users/${gone.userId}`);
     desk.mail.clear();
     const requested = (await desk.app.audit()).length;
@@ -70,7 +70,7 @@ describe('POST /userAccount/login/otp/generate', () => {
       [10 * minute - 1, 200],
       [10 * minute, 401],
     ] as const) {
-      const { email } = await somebody();
+      const { email } = await someUser();
       const code = await desk.codeFor(email);
       desk.app.clock.advance(waitMs);
       expect([waitMs, (await desk.signIn(email, 'otp', code)).status]).toEqual([waitMs, status]);
@@ -82,7 +82,7 @@ describe('POST /userAccount/login/otp/generate', () => {
       [4, 200],
       [5, 401],
     ] as const) {
-      const { email } = await somebody();
+      const { email } = await someUser();
       const code = await desk.codeFor(email);
       for (let tried = 1; tried <= wrong; tried += 1) {
         expect(await desk.signIn(email, 'otp', otherCode(code, tried))).toMatchObject(refused);
@@ -92,7 +92,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it('200: a new code has its own tries, and the one before is dead (AUTH-42, AUTH-51)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     const first = await desk.codeFor(email);
     for (let tried = 1; tried <= 5; tried += 1) await desk.signIn(email, 'otp', otherCode(first, tried));
     const second = await desk.codeFor(email);
@@ -103,7 +103,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it('401: what is no code at all, which uses no try (AUTH-9, AUTH-42)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     const code = await desk.codeFor(email);
     const fullWidth = [...code].map((digit) => String.fromCodePoint(0xff10 + Number(digit))).join('');
     for (const given of ['', code.slice(1), `${code}0`, ` ${code}`, `${code}\n`, fullWidth, 'abcdef', '0x1234']) {
@@ -113,7 +113,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it("401: someone else's code, which uses no try of its owner's up (AUTH-9)", async () => {
-    const [one, other] = [await somebody(), await somebody()];
+    const [one, other] = [await someUser(), await someUser()];
     const code = await desk.codeFor(one.email);
     await desk.codeFor(other.email);
     await desk.signIn(other.email, 'otp', code);
@@ -121,7 +121,7 @@ describe('POST /userAccount/login/otp/generate', () => {
   });
 
   it('401: dies with the person, and does not come back with a restoration (AUTH-40, AUTH-51)', async () => {
-    const { email, userId } = await somebody();
+    const { email, userId } = await someUser();
     const code = await desk.codeFor(email);
     await desk.admin.delete(`/users/${userId}`);
     expect(await desk.signIn(email, 'otp', code)).toMatchObject(refused);
@@ -153,12 +153,12 @@ describe('POST /userAccount/login/otp/generate', () => {
 
   it('400: an address that is none (ERR-10)', async () => {
     for (const body of [undefined, {}, { email: 'nobody' }, { email: 7 }, { email: ['ada@example.com'] }]) {
-      expect((await desk.app.nobody.post(path, body)).status, JSON.stringify(body)).toBe(400);
+      expect((await desk.app.anonymous.post(path, body)).status, JSON.stringify(body)).toBe(400);
     }
   });
 
   it('the log and the audit log hold no code (AUDIT-8, PASSWORD-6)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     const code = await desk.codeFor(email);
     await desk.signIn(email, 'otp', otherCode(code));
     await desk.signIn(email, 'otp', code);
@@ -172,7 +172,7 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
   afterEach(() => desk.setSteps(['password', 'otp']));
 
   it('200 without a mail while no one signs in by codes; an earlier code is dead meanwhile (AUTH-10, AUTH-41)', async () => {
-    const { email } = await somebody();
+    const { email } = await someUser();
     const code = await desk.codeFor(email);
     await desk.setSteps(['password']);
     desk.mail.clear();
@@ -184,9 +184,9 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
   it('200 without a code while mail is not configured, or before there is an organization (AUTH-41)', async () => {
     const app = await TestApp.start();
     try {
-      const early = await app.nobody.post(path, { email: 'ada@example.com' });
+      const early = await app.anonymous.post(path, { email: 'ada@example.com' });
       await app.setUp();
-      const later = await app.nobody.post(path, { email: 'ada@example.com' });
+      const later = await app.anonymous.post(path, { email: 'ada@example.com' });
       for (const response of [early, later]) expect(response).toMatchObject({ status: 200, body: { message } });
       await app.services.afterResponse.close();
       expect(await app.services.db.read.selectFrom('mailed_codes').selectAll().execute()).toEqual([]);
@@ -198,10 +198,10 @@ describe('POST /userAccount/login/otp/generate where codes are of no use', () =>
 
 describe('every way of being wrong at signing in by code or password', () => {
   it('401: one status and one text (AUTH-9)', async () => {
-    const used = await somebody();
+    const used = await someUser();
     const usedCode = await desk.codeFor(used.email);
     await desk.signIn(used.email, 'otp', usedCode);
-    const [none, old, replaced, worn, gone] = await Promise.all(Array.from({ length: 5 }, somebody));
+    const [none, old, replaced, worn, gone] = await Promise.all(Array.from({ length: 5 }, someUser));
     if (!none || !old || !replaced || !worn || !gone) throw new Error('nobody is there');
     const oldCode = await desk.codeFor(old.email);
     desk.app.clock.advance(10 * minute);

@@ -102,7 +102,7 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
     app = await startWithMail(mails);
     // Before there are users.
     expect(shown(await forget(app, 'ada@example.com'))).toEqual(usual);
-    await app.nobody.post('/org', { ...organization, accountType: 'individual', registeredName: undefined });
+    await app.anonymous.post('/org', { ...organization, accountType: 'individual', registeredName: undefined });
     await mailedToken({ app, mails }, 'ada@example.com');
     expect(mails.mails).toMatchObject([{ subject: 'Reset your password for example.com' }]);
   });
@@ -172,7 +172,7 @@ describe('POST /userAccount/password/forgot tells no one who has an address', ()
   describe('is limited', () => {
     beforeEach(() => restart({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' }));
     const from = (address: string, user = email) =>
-      app.nobody.post(path, { email: user }, { headers: { 'x-forwarded-for': address } });
+      app.anonymous.post(path, { email: user }, { headers: { 'x-forwarded-for': address } });
 
     it('200: a person gets three mails in 20 minutes, and beyond that none, in silence (PASSWORD-7)', async () => {
       const responses: TestResponse[] = [];

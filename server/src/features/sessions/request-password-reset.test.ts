@@ -41,7 +41,7 @@ describe('POST /userAccount/password/forgot', () => {
 
   it('200: mails a link to the page for a new password, valid for 20 minutes and one use (MAIL-5, PASSWORD-7, PASSWORD-8)', async () => {
     await restart({ FRONTEND_URL: 'https://id.example.com/app' });
-    const response = await app.nobody.post(path, { email }, { headers: { 'x-forwarded-host': 'evil.test' } });
+    const response = await app.anonymous.post(path, { email }, { headers: { 'x-forwarded-host': 'evil.test' } });
     expect(response).toMatchObject({ status: 200, body: { message: neutralText } });
     const mail = await mails.mailTo(email);
     expect(mail).toMatchObject({
@@ -138,7 +138,7 @@ describe('POST /userAccount/password/forgot', () => {
     ];
     for (const body of bodies) {
       const refused = { status: 400, body: { error: { code: 'VALIDATION_ERROR' } } };
-      expect(await app.nobody.post(path, body), JSON.stringify(body)).toMatchObject(refused);
+      expect(await app.anonymous.post(path, body), JSON.stringify(body)).toMatchObject(refused);
     }
     await settled();
     expect(mails.asked).toEqual([]);

@@ -203,7 +203,7 @@ describe('POST /userAccount/password/reset/token', () => {
 
   it('401: nothing, an invented link, or one that was altered (LINK-1)', async () => {
     const link = await mailed();
-    const nothing = await app.nobody.post(path, { password: chosen });
+    const nothing = await app.anonymous.post(path, { password: chosen });
     expect(nothing).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     const other = link.endsWith('A') ? 'B' : 'A';
     const altered = [
@@ -226,7 +226,7 @@ describe('POST /userAccount/password/reset/token', () => {
     for (const options of bodies) {
       expect(await app.with(used).call('POST', path, options)).toMatchObject(gone);
       expect(await app.with(`lkl_${'A'.repeat(43)}`).call('POST', path, options)).toMatchObject(invalid);
-      expect((await app.nobody.call('POST', path, options)).status).toBe(401);
+      expect((await app.anonymous.call('POST', path, options)).status).toBe(401);
     }
   });
 
@@ -242,8 +242,8 @@ describe('POST /userAccount/password/reset/token', () => {
   it('200, 405: looking at a link in any way uses nothing up (PASSWORD-11, N8)', async () => {
     const link = await mailed();
     for (const method of ['GET', 'HEAD', 'OPTIONS']) {
-      await app.nobody.call(method, '//reset-password');
-      await app.nobody.call(method, `//reset-password?token=${link}`);
+      await app.anonymous.call(method, '//reset-password');
+      await app.anonymous.call(method, `//reset-password?token=${link}`);
       const { status } = await app.with(link).call(method, path);
       expect([204, 405]).toContain(status);
     }

@@ -23,14 +23,14 @@ afterEach(() => desk.close());
 async function statusOf(network: string, method: string, secret: string): Promise<number> {
   const headers = { 'x-forwarded-for': network, 'x-session-token': await beginSignIn(desk.app) };
   const body = { method, credentials: { [method]: secret }, email };
-  return (await desk.app.nobody.post('/userAccount/authenticate', body, { headers })).status;
+  return (await desk.app.anonymous.post('/userAccount/authenticate', body, { headers })).status;
 }
 
 /** Asks for a mail; returns the text of each that was sent. */
 async function ask(network: string, path = '/userAccount/login/otp/generate'): Promise<string[]> {
   desk.mail.clear();
   const headers = { 'x-forwarded-for': network };
-  expect((await desk.app.nobody.post(path, { email }, { headers })).status).toBe(200);
+  expect((await desk.app.anonymous.post(path, { email }, { headers })).status).toBe(200);
   await desk.settled();
   return desk.mail.mailsTo(email).map(({ text }) => text);
 }

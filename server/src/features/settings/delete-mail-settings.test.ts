@@ -68,7 +68,7 @@ describe('DELETE /settings/smtp', () => {
     await admin.put(path, input);
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:delete'] });
-    const callers = [member, await member.token(), narrow, app.nobody, app.service(['FETCH_CONFIG'])];
+    const callers = [member, await member.token(), narrow, app.anonymous, app.service(['FETCH_CONFIG'])];
     const statuses: number[] = [];
     for (const caller of callers) statuses.push((await caller.delete(path)).status);
     expect(statuses).toEqual([403, 403, 403, 401, 401]);

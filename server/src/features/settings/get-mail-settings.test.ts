@@ -115,7 +115,7 @@ describe('GET /settings/smtp', () => {
     const other = await (await admin.token({ scopes: ['org:write', 'user:invite'] })).get(path);
     expect([other.status, other.body.error.code]).toEqual([403, 'INSUFFICIENT_SCOPE']);
     const member = await app.member(admin, 'grace@example.com');
-    expect([(await member.get(path)).status, (await app.nobody.get(path)).status]).toEqual([403, 401]);
+    expect([(await member.get(path)).status, (await app.anonymous.get(path)).status]).toEqual([403, 401]);
     expect((await app.service(['FETCH_CONFIG']).get(path)).status).toBe(401);
   });
 
@@ -157,7 +157,7 @@ describe('GET /settings/smtp', () => {
     const invited = await admin.post('/users/bulk/invite', { emails: ['new@example.com'] });
     expect([invited.status, invited.body.message]).toEqual([400, expect.stringContaining('SMTP_URL')]);
     expect((await admin.post(`${path}/test`)).status).toBe(400);
-    expect((await app.nobody.post('/userAccount/password/forgot', { email: 'ada@example.com' })).status).toBe(200);
+    expect((await app.anonymous.post('/userAccount/password/forgot', { email: 'ada@example.com' })).status).toBe(200);
     const { password: _, ...without } = input;
     expect((await admin.put(path, without)).body.error.details).toEqual([
       { field: 'body.password', message: 'is required with this username, host and port' },

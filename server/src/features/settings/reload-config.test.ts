@@ -85,7 +85,7 @@ describe('POST /users/updateAppConfig', () => {
     const client = await admin.post('/service-clients', { name: 'front end', scopes: ['fetch:config'] });
     const { clientId: client_id, clientSecret: client_secret } = client.body;
     const grant = { grant_type: 'client_credentials', client_id, client_secret };
-    const { access_token: token } = (await app.nobody.post('/oauth2/token', grant)).body;
+    const { access_token: token } = (await app.anonymous.post('/oauth2/token', grant)).body;
     expect((await app.with(token).post(path)).status).toBe(200);
     expect((await app.service(['fetch:config']).post(path)).status).toBe(200);
   });
@@ -94,7 +94,7 @@ describe('POST /users/updateAppConfig', () => {
     const admin = await app.setUp();
     const token = await admin.token();
     const before = app.services.config;
-    for (const client of [app.nobody, admin, token]) expect((await client.post(path)).status).toBe(401);
+    for (const client of [app.anonymous, admin, token]) expect((await client.post(path)).status).toBe(401);
     for (const scopes of [['USER_LOOKUP'], [], 'FETCH_CONFIG']) {
       expect((await app.service(scopes).post(path)).status).toBe(403);
     }
@@ -124,7 +124,7 @@ describe('POST /users/updateAppConfig', () => {
       const reasons = app.logLines.map((line) => JSON.parse(line)).filter(({ reason }) => reason !== undefined);
       expect(reasons).toMatchObject([{ level: 50, msg: 'the old configuration stays' }]);
       expect(reasons[0].reason).toMatch(new RegExp(`${variable}|${directory}`));
-      const { text } = await app.nobody.get('//metrics');
+      const { text } = await app.anonymous.get('//metrics');
       expect(text).not.toContain('configurationWrong');
       write({ BASE_URL: 'https://id.example.net' });
       expect((await service.post(path)).status).toBe(200);

@@ -244,7 +244,7 @@ describe('PUT /settings/smtp', () => {
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:write', 'user:invite'] });
     const wide = await admin.token();
-    const callers = [member, await member.token(), narrow, wide, app.nobody, app.service(['FETCH_CONFIG'])];
+    const callers = [member, await member.token(), narrow, wide, app.anonymous, app.service(['FETCH_CONFIG'])];
     const responses: TestResponse[] = [];
     for (const caller of callers) responses.push(await caller.put(path, { host: 'evil.example.com' }));
     expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403, 401, 401]);

@@ -158,7 +158,7 @@ describe('POST /settings/smtp/test', () => {
     const { connections, asked } = server;
     const before = { connections, asked: [...asked] };
     const statuses: number[] = [];
-    for (const caller of [member, ...tokens, app.nobody, app.service(['FETCH_CONFIG'])])
+    for (const caller of [member, ...tokens, app.anonymous, app.service(['FETCH_CONFIG'])])
       statuses.push((await caller.post(`${path}/test`)).status);
     await settled();
     expect(statuses).toEqual([403, 403, 403, 401, 401]);

@@ -38,6 +38,6 @@ describe('GET /orgAuthConfig/authMethods', () => {
   });
 
   it('401: no one (AUTH-19)', async () => {
-    expect((await desk.app.nobody.get(path)).status).toBe(401);
+    expect((await desk.app.anonymous.get(path)).status).toBe(401);
   });
 });

@@ -23,7 +23,7 @@ describe('what was proved before something changed', () => {
 
   const take = (token: string, method: string, secret: string) => {
     const body = { method, credentials: { [method]: secret } };
-    return desk.app.nobody.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
+    return desk.app.anonymous.post('/userAccount/authenticate', body, { headers: { 'x-session-token': token } });
   };
 
   async function takeFirstOfTwo(email: string): Promise<string> {

@@ -29,7 +29,7 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ message, authMethod });
     expect(await shown()).toEqual(authMethod);
-    const { body } = await desk.app.nobody.post('/userAccount/initAuth');
+    const { body } = await desk.app.anonymous.post('/userAccount/initAuth');
     expect(body.allowedMethods).toEqual(authMethod[0]?.allowedMethods.map(({ type }) => type));
   });
 
@@ -91,7 +91,7 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
   });
 
   it('401: no one (AUTH-19)', async () => {
-    expect((await desk.app.nobody.post(path, { authMethod: stepsOf(['password']) })).status).toBe(401);
+    expect((await desk.app.anonymous.post(path, { authMethod: stepsOf(['password']) })).status).toBe(401);
   });
 
   it('200: a row of the audit log with the steps, and no entity event (AUDIT-1)', async () => {

@@ -19,7 +19,7 @@ describe('POST /userAccount/initAuth', () => {
   afterAll(() => app.close());
 
   it('200: the same before there is an organization (AUTH-3, AUTH-4)', async () => {
-    const { status, body } = await app.nobody.post(path, { email: 'ada@example.com' });
+    const { status, body } = await app.anonymous.post(path, { email: 'ada@example.com' });
     expect(status).toBe(200);
     expect(body).toEqual(begun);
     await app.setUp();
@@ -31,7 +31,7 @@ describe('POST /userAccount/initAuth', () => {
     await app.deleteUser(gone.userId);
     const tokens: string[] = [];
     for (const email of ['ada@example.com', 'eve@example.com', 'gone@example.com']) {
-      const { status, body, headers } = await app.nobody.post(path, { email });
+      const { status, body, headers } = await app.anonymous.post(path, { email });
       expect(status).toBe(200);
       expect(body).toEqual(begun);
       tokens.push(headers.get('x-session-token') ?? '');
@@ -42,13 +42,13 @@ describe('POST /userAccount/initAuth', () => {
     expect(claims[0]).toMatchObject({ tokenType: 'sign-in' });
     expect(claims[0].exp - claims[0].iat).toBe(3_600);
     for (const body of [undefined, {}]) {
-      expect(await app.nobody.post(path, body)).toMatchObject({ status: 200, body: begun });
+      expect(await app.anonymous.post(path, body)).toMatchObject({ status: 200, body: begun });
     }
   });
 
   it('200: every sign-in has a token of its own (AUTH-3)', async () => {
     const tokens = await Promise.all(
-      [1, 2, 3].map(async () => (await app.nobody.post(path)).headers.get('x-session-token')),
+      [1, 2, 3].map(async () => (await app.anonymous.post(path)).headers.get('x-session-token')),
     );
     expect(new Set(tokens).size).toBe(3);
   });
@@ -56,7 +56,7 @@ describe('POST /userAccount/initAuth', () => {
   it.each(['nobody', '', 7, null, ['ada@example.com'], { $ne: null }, `${'a'.repeat(300)}@example.com`])(
     '400: an address that is none: %j (ERR-10)',
     async (email) => {
-      const { status, body } = await app.nobody.post(path, { email });
+      const { status, body } = await app.anonymous.post(path, { email });
       expect(status).toBe(400);
       expect(body.error.details).toEqual([{ field: 'body.email', message: expect.any(String) }]);
     },
@@ -64,7 +64,7 @@ describe('POST /userAccount/initAuth', () => {
 
   it('200: writes nothing (AUTH-3)', async () => {
     const before = app.services.db.dataVersion();
-    expect((await app.nobody.post(path, { email: 'ada@example.com' })).status).toBe(200);
+    expect((await app.anonymous.post(path, { email: 'ada@example.com' })).status).toBe(200);
     expect(app.services.db.dataVersion()).toBe(before);
   });
 });
@@ -73,7 +73,7 @@ describe('POST /userAccount/initAuth with RATE_LIMIT on', () => {
   it('429: after 300 in a minute from one network, with Retry-After; others go on (ERR-24)', async () => {
     const app = await TestApp.start({ RATE_LIMIT: 'on', TRUST_PROXY: '127.0.0.1' });
     try {
-      const from = (address: string) => app.nobody.post(path, {}, { headers: { 'x-forwarded-for': address } });
+      const from = (address: string) => app.anonymous.post(path, {}, { headers: { 'x-forwarded-for': address } });
       const responses: Awaited<ReturnType<typeof from>>[] = [];
       // All at once would be more than a busy machine answers in time.
       for (let group = 0; group < 5; group += 1) {

@@ -286,7 +286,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   });
 
   it('leaves the field jitEnabled of initAuth at false (AUTH-48)', async () => {
-    const { body, headers } = await app.nobody.post('/userAccount/initAuth', {});
+    const { body, headers } = await app.anonymous.post('/userAccount/initAuth', {});
     const startUrl = startUrlOf(headers.get('x-session-token') ?? '');
     expect([body.jitEnabled, body.authProviders]).toEqual([false, { oidc: { startUrl } }]);
   });

@@ -210,7 +210,7 @@ describe('GET /userAccount/oidc/callback', () => {
     const back = await alone.signIn(browser, ada);
     await alone.stop();
     expect((await browser.open(back)).location).toBe(`${publicUrl}/sign-in#error=failed`);
-    const begun = await cut.nobody.post('/userAccount/initAuth', { email: 'ada@example.com' });
+    const begun = await cut.anonymous.post('/userAccount/initAuth', { email: 'ada@example.com' });
     expect([begun.status, begun.body.allowedMethods]).toEqual([200, ['password', 'oidc']]);
     expect((await cut.signInTokens('ada@example.com')).status).toBe(200);
     await alone.listen();

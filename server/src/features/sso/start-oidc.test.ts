@@ -152,7 +152,7 @@ describe('GET /userAccount/oidc/start', () => {
     await alone.stop();
     const { status, headers } = await start(cut);
     expect([status, headers.get('location')]).toEqual([302, `${publicUrl}/sign-in#error=failed`]);
-    expect((await cut.nobody.post('/userAccount/initAuth', { email: 'ada@example.com' })).status).toBe(200);
+    expect((await cut.anonymous.post('/userAccount/initAuth', { email: 'ada@example.com' })).status).toBe(200);
     expect((await cut.signInTokens('ada@example.com', password)).status).toBe(200);
     const warning = cut.logLines.find((line) => line.includes('the provider of single sign-on failed'));
     expect(JSON.parse(warning ?? '{}')).toMatchObject({ level: 40, requestId: headers.get('x-request-id') });

@@ -146,7 +146,7 @@ describe('POST /personal-access-tokens', () => {
 
   it('401: without a credential, whatever the body (AUTH-1, HTTP-6)', async () => {
     for (const raw of ['{"name":"x"}', '{', '']) {
-      const { status, body } = await app.nobody.call('POST', path, { raw });
+      const { status, body } = await app.anonymous.call('POST', path, { raw });
       expect([status, body.error.code]).toEqual([401, 'UNAUTHORIZED']);
     }
   });

@@ -152,7 +152,7 @@ describe('GET /personal-access-tokens/admin', () => {
   });
 
   it('401: without a credential (AUTH-1)', async () => {
-    expect((await app.nobody.get(path)).status).toBe(401);
+    expect((await app.anonymous.get(path)).status).toBe(401);
   });
 
   it('403: an administrator’s PAT without token:admin (SCOPE-10)', async () => {

@@ -59,7 +59,7 @@ describe('GET /personal-access-tokens/scopes', () => {
   });
 
   it('401: without a credential (AUTH-1)', async () => {
-    expect((await app.nobody.get(path)).status).toBe(401);
+    expect((await app.anonymous.get(path)).status).toBe(401);
   });
 
   it('403: a token without token:read (SCOPE-10)', async () => {

@@ -71,7 +71,7 @@ describe('GET /personal-access-tokens', () => {
   });
 
   it('401: without a credential (AUTH-1)', async () => {
-    const { status, body, headers } = await app.nobody.get('/personal-access-tokens');
+    const { status, body, headers } = await app.anonymous.get('/personal-access-tokens');
     expect([status, body.error.code]).toEqual([401, 'UNAUTHORIZED']);
     expect(headers.get('www-authenticate')).toMatch(/^Bearer /);
   });

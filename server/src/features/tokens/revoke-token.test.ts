@@ -150,7 +150,7 @@ describe('DELETE /personal-access-tokens/:tokenId', () => {
 
   it('401: without a credential (AUTH-1)', async () => {
     const token = await member.token();
-    expect((await app.nobody.delete(own(token.tokenId))).status).toBe(401);
+    expect((await app.anonymous.delete(own(token.tokenId))).status).toBe(401);
     expect((await token.get('/org')).status).toBe(200);
   });
 

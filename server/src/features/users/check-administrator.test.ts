@@ -53,7 +53,7 @@ describe('GET /users/:id/adminCheck', () => {
   });
 
   it('401 without a credential, 403 without the scope (ERR-14, ERR-15)', async () => {
-    expect((await check(app.nobody, admin.userId)).status).toBe(401);
+    expect((await check(app.anonymous, admin.userId)).status).toBe(401);
     const token = await admin.token({ scopes: ['user:write', 'org:admin'] });
     expect((await check(token, admin.userId)).body.message).toBe('Insufficient scope. Required: user:read');
   });

@@ -18,7 +18,7 @@ describe('DELETE /users/:id', () => {
   afterAll(() => app.close());
 
   /** Creates a user who is signed in. */
-  async function somebody(): Promise<Client & { email: string }> {
+  async function someUser(): Promise<Client & { email: string }> {
     count += 1;
     const email = `some-${count}@example.com`;
     return Object.assign(await app.member(admin, email), { email });
@@ -37,7 +37,7 @@ describe('DELETE /users/:id', () => {
     app.services.db.read.selectFrom('group_members').where('user_id', '=', userId).selectAll().execute();
 
   it('200: the user is kept as deleted, by whom and when, and has not logged in (USER-34)', async () => {
-    const { userId, email } = await somebody();
+    const { userId, email } = await someUser();
     const before = await rowOf(userId);
     expect(before.signed_in_at).toBeTypeOf('number');
     app.clock.advance(60_000);
@@ -84,7 +84,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: every session ends at once, by access and by refresh token, and the password is gone (USER-35, AUTH-24)', async () => {
-    const first = await somebody();
+    const first = await someUser();
     const { body: second } = await app.signInTokens(first.email);
     expect((await remove(first.userId)).status).toBe(200);
     const { credential } = first;
@@ -115,7 +115,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: tokens are refused at once and stay in the administrator’s list with ownerDeleted (USER-38, PAT-23)', async () => {
-    const leaving = await somebody();
+    const leaving = await someUser();
     const parent = await leaving.token({ expiryDays: 'never', name: 'parent' });
     const child = await parent.token({ name: 'child' });
     await remove(leaving.userId);
@@ -130,8 +130,8 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: no one else’s sessions, tokens and password are touched (K8)', async () => {
-    const staying = await somebody();
-    const leaving = await somebody();
+    const staying = await someUser();
+    const leaving = await someUser();
     const [token, mine] = [await staying.token(), await admin.token()];
     await remove(leaving.userId, mine);
     const responses = await Promise.all([staying, token, admin, mine].map((client) => client.get('/org')));
@@ -140,7 +140,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('200: the picture is kept', async () => {
-    const leaving = await somebody();
+    const leaving = await someUser();
     const { userId } = leaving;
     expect((await leaving.upload('/users/dp', new Uint8Array(onePixel()))).status).toBe(201);
     const picture = () =>
@@ -166,7 +166,7 @@ describe('DELETE /users/:id', () => {
   });
 
   it('409: a member of the admin group, oneself included; the text says what to do first (USER-36)', async () => {
-    const second = await somebody();
+    const second = await someUser();
     await app.promote(second.userId);
     const [events, audit] = [await app.events(), await app.audit()];
     for (const [id, client] of [

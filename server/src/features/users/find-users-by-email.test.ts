@@ -216,7 +216,7 @@ describe('GET /users/email/exists', () => {
         expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer realm="latchkey", error="invalid_token"']);
       }
     }
-    expect((await app.nobody.get('/users/email/exists?email=ada@example.com')).status).toBe(401);
+    expect((await app.anonymous.get('/users/email/exists?email=ada@example.com')).status).toBe(401);
   });
 
   it('403: another scope, whatever it sends (SERVICE-3, HTTP-4)', async () => {

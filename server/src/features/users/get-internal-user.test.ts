@@ -48,7 +48,7 @@ describe('GET /users/internal/:id', () => {
 
   it('401: no credential, a session, a personal access token, whatever the id (SERVICE-1)', async () => {
     const token = await admin.token();
-    for (const client of [app.nobody, admin, token]) {
+    for (const client of [app.anonymous, admin, token]) {
       for (const id of [admin.userId, 'f'.repeat(24), 'x']) {
         expect((await client.get(`/users/internal/${id}`)).status).toBe(401);
       }

@@ -82,7 +82,7 @@ describe('GET /users/:id', () => {
   );
 
   it('401 without a credential, 403 without the scope, before the id is looked at (HTTP-2)', async () => {
-    expect((await app.nobody.get('/users/x')).status).toBe(401);
+    expect((await app.anonymous.get('/users/x')).status).toBe(401);
     const token = await member.token({ scopes: ['org:read'] });
     for (const id of ['x', member.userId, 'f'.repeat(24)]) {
       const { status, body, headers } = await token.get(`/users/${id}`);

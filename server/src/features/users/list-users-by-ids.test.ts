@@ -89,7 +89,7 @@ describe('POST /users/by-ids', () => {
   });
 
   it('401 without a credential, 403 without the scope, whatever the body (HTTP-4)', async () => {
-    expect((await app.nobody.post('/users/by-ids', {})).status).toBe(401);
+    expect((await app.anonymous.post('/users/by-ids', {})).status).toBe(401);
     const token = await admin.token({ scopes: ['user:write', 'user:invite'] });
     for (const userIds of [[admin.userId], [], ['x']]) {
       const { status, body } = await token.post('/users/by-ids', { userIds });

@@ -167,7 +167,7 @@ describe('GET /users, one page', () => {
     for (const query of ['page=0', 'page=1', 'sortBy=x']) {
       expect((await token.get(`/users?${query}`)).body.message).toBe('Insufficient scope. Required: user:read');
     }
-    expect((await app.nobody.get('/users?page=0')).status).toBe(401);
+    expect((await app.anonymous.get('/users?page=0')).status).toBe(401);
   });
 });
 

@@ -105,7 +105,7 @@ describe('GET /users/fetch/with-groups', () => {
   });
 
   it('401 without a credential, 403 without the scope (ERR-14, ERR-15)', async () => {
-    expect((await app.nobody.get('/users/fetch/with-groups')).status).toBe(401);
+    expect((await app.anonymous.get('/users/fetch/with-groups')).status).toBe(401);
     const token = await admin.token({ scopes: ['usergroup:read', 'org:read'] });
     const { status, body } = await token.get('/users/fetch/with-groups');
     expect([status, body.message]).toEqual([403, 'Insufficient scope. Required: user:read']);

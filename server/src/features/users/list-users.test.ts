@@ -68,7 +68,7 @@ describe('GET /users', () => {
   });
 
   it('401 without a credential, 403 without the scope (ERR-14, ERR-15)', async () => {
-    const refused = await app.nobody.get('/users');
+    const refused = await app.anonymous.get('/users');
     expect([refused.status, refused.body.error.code]).toEqual([401, 'UNAUTHORIZED']);
     expect(refused.headers.get('www-authenticate')).toBe('Bearer realm="latchkey"');
     const token = await admin.token({ scopes: ['user:write', 'user:invite'] });

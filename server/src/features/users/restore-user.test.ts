@@ -176,7 +176,7 @@ describe('POST /users/:id/restore', () => {
   it('200: in an organization with an individual account too (USER-39)', async () => {
     const single = await TestApp.start();
     const { registeredName: _, ...rest } = organization;
-    expect((await single.nobody.post('/org', { ...rest, accountType: 'individual' })).status).toBe(200);
+    expect((await single.anonymous.post('/org', { ...rest, accountType: 'individual' })).status).toBe(200);
     const owner = await single.signIn(organization.contactEmail);
     const { body } = await owner.post('/users', { fullName: 'X', email: 'x@example.com' });
     await owner.delete(`/users/${body._id}`);

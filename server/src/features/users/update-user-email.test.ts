@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 /** Creates a user who can sign in; returns the address too. */
-async function somebody(): Promise<{ client: Client; email: string; id: string }> {
+async function someUser(): Promise<{ client: Client; email: string; id: string }> {
   count += 1;
   const email = `some-${count}@example.com`;
   const client = await app.member(admin, email);
@@ -30,7 +30,7 @@ const ways = [
 
 describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   it('200: in its one spelling; one signs in with the new one, and with the old one no more (USER-9, USER-24)', async () => {
-    const { client, email, id } = await somebody();
+    const { client, email, id } = await someUser();
     const { status, body } = await change(client, id, ` New-${email}`.toUpperCase());
     expect([status, body.email]).toEqual([200, `new-${email}`]);
     expect((await app.signInTokens(`new-${email}`)).status).toBe(200);
@@ -39,7 +39,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   });
 
   it('200: the domain in its IDNA form (USER-9)', async () => {
-    const { id } = await somebody();
+    const { id } = await someUser();
     expect((await change(admin, id, `a${count}@BÜCHER.example`)).body.email).toBe(`a${count}@xn--bcher-kva.example`);
   });
 
@@ -48,10 +48,10 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     ['with spaces around it', (email: string) => ` ${email}\t`],
     ['with a domain in full width', (email: string) => email.replace('example', 'ｅｘａｍｐｌｅ')],
   ])('one’s own, %s, is 200; someone else’s is 409 and changes nothing (USER-10, USER-33)', async (__, spell) => {
-    const { client, email, id } = await somebody();
+    const { client, email, id } = await someUser();
     const own = await change(client, id, spell(email));
     expect([own.status, own.body.email]).toEqual([200, email]);
-    const another = await somebody();
+    const another = await someUser();
     const [events, audit] = [await app.events(), await app.audit()];
     for (const caller of [admin, another.client]) {
       expect(code(await change(caller, another.id, spell(email)))).toEqual([409, 'CONFLICT']);
@@ -61,17 +61,17 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   });
 
   it('409: a deleted user’s address (USER-10, USER-33)', async () => {
-    const gone = await somebody();
+    const gone = await someUser();
     await app.deleteUser(gone.id);
-    const { client, id, email } = await somebody();
+    const { client, id, email } = await someUser();
     expect(code(await change(client, id, gone.email.toUpperCase()))).toEqual([409, 'CONFLICT']);
     expect((await admin.get(`/users/${id}`)).body.email).toBe(email);
   });
 
   it('409: the last verified address of another, anyone who asks, until another one is verified (ADDRESS-3, USER-10, USER-33)', async () => {
-    const moved = await somebody();
+    const moved = await someUser();
     await change(await moved.client.token({ scopes: ['user:write'] }), moved.id, `one-${moved.email}`);
-    const { client, id, email } = await somebody();
+    const { client, id, email } = await someUser();
     const [events, audit] = [await app.events(), await app.audit()];
     for (const caller of [admin, client, await client.token({ scopes: ['user:write'] })]) {
       for (const taken of [moved.email, moved.email.toUpperCase()]) {
@@ -94,10 +94,10 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   });
 
   it('409: also where the one whose recovery mail goes there is deleted (USER-33)', async () => {
-    const gone = await somebody();
+    const gone = await someUser();
     await change(await gone.client.token(), gone.id, `one-${gone.email}`);
     await app.deleteUser(gone.id);
-    const { client, id } = await somebody();
+    const { client, id } = await someUser();
     for (const taken of [gone.email, `one-${gone.email}`]) {
       expect(code(await change(client, id, taken))).toEqual([409, 'CONFLICT']);
     }
@@ -105,7 +105,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
 
   it('200: one may go back to the address that one’s own recovery mail goes to (USER-33)', async () => {
     for (const who of ['token', 'self', 'admin'] as const) {
-      const { client, email, id } = await somebody();
+      const { client, email, id } = await someUser();
       const token = await client.token({ scopes: ['user:write'] });
       expect((await change(token, id, `one-${email}`)).status).toBe(200);
       const { status, body } = await change({ token, self: client, admin }[who], id, email);
@@ -114,7 +114,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   });
 
   it('the audit row holds both addresses where the address moved, and only there (STORE-1)', async () => {
-    const { client, email, id } = await somebody();
+    const { client, email, id } = await someUser();
     const rows = async () =>
       (await app.audit()).filter((row) => row.action === 'user.updated' && row.subject_id === id);
     await change(client, id, `NEW-${email}`);
@@ -131,9 +131,9 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
   });
 
   it('the address so far is free at once, for someone new and for a change', async () => {
-    const first = await somebody();
+    const first = await someUser();
     await change(admin, first.id, `moved-${first.email}`);
-    const second = await somebody();
+    const second = await someUser();
     expect((await change(admin, second.id, first.email)).status).toBe(200);
     expect((await admin.post('/users', { fullName: 'N', email: second.email })).status).toBe(201);
   });
@@ -153,7 +153,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     `a@${'x'.repeat(250)}.io`,
     `${'a'.repeat(100_000)}@`,
   ])('400: %j (USER-11, USER-12)', async (bad) => {
-    const { id } = await somebody();
+    const { id } = await someUser();
     const response = await change(admin, id, bad);
     expect(code(response)).toEqual([400, 'VALIDATION_ERROR']);
     expect(response.body.error.details[0].field).toBe('body.email');
@@ -166,7 +166,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     };
 
     it('to the earlier address once the user changed it, over further changes, until it is changed back', async () => {
-      const { client, email, id } = await somebody();
+      const { client, email, id } = await someUser();
       const token = await client.token({ scopes: ['user:write'] });
       expect(await recoveryOf(id)).toBeNull();
       for (const [next, by] of [
@@ -183,7 +183,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     });
 
     it('to the new address once an administrator changed it in a session, and with no token (ADDRESS-2)', async () => {
-      const { email, id } = await somebody();
+      const { email, id } = await someUser();
       await change(await admin.token({ scopes: ['user:write'] }), id, `one-${email}`);
       expect(await recoveryOf(id)).toBe(email);
       await change(admin, id, `two-${email}`);
@@ -191,7 +191,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     });
 
     it('to the earlier address still, whatever else is changed and whether the user is deleted and restored', async () => {
-      const { client, email, id } = await somebody();
+      const { client, email, id } = await someUser();
       await change(await client.token(), id, `one-${email}`);
       await client.put(`/users/${id}`, { email: `one-${email}`, designation: 'X' });
       await client.patch(`/users/${id}/fullname`, { fullName: 'X' });
@@ -201,7 +201,7 @@ describe.each(ways)('an e-mail address, changed with %s', (_, change) => {
     });
 
     it('is told to no one but by what gives verified addresses alone (ADDRESS-15)', async () => {
-      const { client, email, id } = await somebody();
+      const { client, email, id } = await someUser();
       const token = await client.token();
       const texts = [(await change(token, id, `one-${email}`)).text];
       expect((await admin.get('/users/fetch/with-groups')).text).toContain(`"${email}"`);

@@ -25,7 +25,7 @@ describe('PUT /users/:id', () => {
   });
   afterAll(() => app.close());
 
-  async function somebody(given: Json = {}): Promise<Json> {
+  async function someUser(given: Json = {}): Promise<Json> {
     count += 1;
     const email = `some-${count}@example.com`;
     const { body } = await admin.post('/users', { fullName: 'Some Body', email });
@@ -35,7 +35,7 @@ describe('PUT /users/:id', () => {
   const code = ({ status, body }: TestResponse) => [status, body.error?.code];
 
   it('200: sets everything that it takes, and the answer is what is stored (USER-25, USER-30)', async () => {
-    const before = await somebody();
+    const before = await someUser();
     app.clock.advance(60_000);
     const email = `new-${before.email}`;
     const { status, body } = await put(before._id, { email, ...everything });
@@ -46,7 +46,7 @@ describe('PUT /users/:id', () => {
   });
 
   it('200: what is absent stays, the address too (USER-25)', async () => {
-    const before = await somebody(everything);
+    const before = await someUser(everything);
     const { status, body } = await put(before._id, { email: before.email });
     expect([status, body]).toEqual([200, { ...before, updatedAt: body.updatedAt }]);
     expect((await app.audit()).at(-1).details).toEqual({ fields: ['email'] });
@@ -56,7 +56,7 @@ describe('PUT /users/:id', () => {
 
   it.each([null, ''])('200: %j clears each optional field, and nothing else (USER-29)', async (nothing) => {
     for (const key of ['firstName', 'middleName', 'lastName', 'mobile', 'designation', 'address']) {
-      const before = await somebody({ ...everything, fullName: 'Countess' });
+      const before = await someUser({ ...everything, fullName: 'Countess' });
       const { [key]: _, ...rest } = before;
       const { status, body } = await put(before._id, { email: before.email, [key]: nothing });
       expect([key, status, body]).toEqual([key, 200, { ...rest, updatedAt: body.updatedAt }]);
@@ -90,7 +90,7 @@ describe('PUT /users/:id', () => {
     ['address.city', { address: { city: 'a\0b' } }],
     ['address.postCode', { address: { postCode: 'x'.repeat(256) } }],
   ])('400: %s %j changes nothing (USER-8, USER-13, USER-29, HTTP-14)', async (field, change) => {
-    const before = await somebody(everything);
+    const before = await someUser(everything);
     const events = (await app.events()).length;
     const response = await put(before._id, { email: before.email, ...change });
     expect(code(response)).toEqual([400, 'VALIDATION_ERROR']);
@@ -102,17 +102,17 @@ describe('PUT /users/:id', () => {
   });
 
   it.each(['1234567890', '+123456789012345'])('200: the telephone number %s (USER-8)', async (mobile) => {
-    expect((await somebody({ mobile })).mobile).toBe(mobile);
+    expect((await someUser({ mobile })).mobile).toBe(mobile);
   });
 
   it('200: the address is replaced as a whole, and holds nothing that an address has not (USER-30)', async () => {
-    const before = await somebody({ address });
+    const before = await someUser({ address });
     const { body } = await put(before._id, { email: before.email, address: { city: ' Paris ', planet: 'Earth' } });
     expect(body.address).toEqual({ city: 'Paris' });
   });
 
   it('200: unknown keys, and those that the service governs, are ignored (USER-26)', async () => {
-    const before = await somebody();
+    const before = await someUser();
     const evil = { orgId: unknown, _id: unknown, id: unknown, slug: 'evil', isDeleted: true, deletedBy: unknown };
     const roles = { role: 'admin', roles: ['admin'], groups: ['admin'], isAdmin: true, password: 'Evil-Horse-77' };
     const store = { org_id: unknown, recovery_email: 'evil@example.com', has_logged_in: 1, createdAt: 0, updatedAt: 0 };
@@ -122,7 +122,7 @@ describe('PUT /users/:id', () => {
   });
 
   it('200: publishes userUpdated with the full set, what is not set left out (USER-27, EVENT-6)', async () => {
-    const { _id, orgId, email } = await somebody();
+    const { _id, orgId, email } = await someUser();
     const events = (await app.events()).length;
     await put(_id, { email, ...everything });
     await put(_id, { email, firstName: null, middleName: '', designation: null });
@@ -136,7 +136,7 @@ describe('PUT /users/:id', () => {
   });
 
   it('200: an administrator writes hasLoggedIn both ways; it is audited, and opens nothing (USER-31)', async () => {
-    const before = await somebody();
+    const before = await someUser();
     const { body: on } = await put(before._id, { email: before.email, hasLoggedIn: true });
     expect(on.hasLoggedIn).toBe(true);
     expect((await app.audit()).at(-1)).toMatchObject({
@@ -172,7 +172,7 @@ describe('PUT /users/:id', () => {
   });
 
   it('404: an unknown user and a deleted one; 400: no id (USER-28, HTTP-19)', async () => {
-    const gone = await somebody();
+    const gone = await someUser();
     await app.deleteUser(gone._id);
     const body = { email: 'fresh@example.com' };
     for (const id of [unknown, gone._id]) expect(code(await put(id, body))).toEqual([404, 'NOT_FOUND']);

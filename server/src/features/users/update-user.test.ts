@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 /** Creates a user whom a test may change at will. */
-async function somebody(given: Json = {}): Promise<Json> {
+async function someUser(given: Json = {}): Promise<Json> {
   count += 1;
   const { body } = await admin.post('/users', { fullName: 'Some Body', email: `some-${count}@example.com`, ...given });
   return body;
@@ -42,7 +42,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
   const send = (client: Client, id: string, body: Json = { [key]: value }) => client.patch(path(id), body);
 
   it('200: an administrator changes it; the answer is what is stored from now on (USER-22, USER-23, USER-24)', async () => {
-    const before = await somebody();
+    const before = await someUser();
     app.clock.advance(later);
     const { status, body } = await send(admin, before._id);
     expect(status).toBe(200);
@@ -86,7 +86,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
   });
 
   it('404: an unknown user and a deleted one, all the same (USER-28, ERR-18)', async () => {
-    const gone = await somebody();
+    const gone = await someUser();
     await app.deleteUser(gone._id);
     const events = await app.events();
     const responses = [await send(admin, unknown), await send(admin, gone._id)];
@@ -107,13 +107,13 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
     { body: { [key === 'fullName' ? 'fullname' : `${key}s`]: value } },
     ...[7, true, ['x'], { $ne: null }, 'x'.repeat(256), ...cleared].map((bad) => ({ body: { [key]: bad } })),
   ])('400: $body (USER-29, HTTP-14)', async ({ body }) => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     const response = await send(admin, _id, body);
     expect([...code(response), fields(response)]).toEqual([400, 'VALIDATION_ERROR', [`body.${key}`]]);
   });
 
   it('400: no body at all, and one that is no object', async () => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     for (const raw of ['', '[]', 'null', '"x"']) {
       const options = { raw, headers: { 'content-type': 'application/json' } };
       expect(code(await admin.call('PATCH', path(_id), options))).toEqual([400, 'VALIDATION_ERROR']);
@@ -121,7 +121,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
   });
 
   it('200: publishes userUpdated with the full set and writes one audit row that names the field (USER-27, EVENT-6, STORE-1)', async () => {
-    const { _id, orgId, email } = await somebody();
+    const { _id, orgId, email } = await someUser();
     const token = await admin.token({ scopes: ['user:write'] });
     const [events, audit] = [await app.events(), await app.audit()];
     const { status } = await send(token, _id, { [key]: key === 'email' ? `new-${email}` : value, slug: 'evil' });
@@ -136,7 +136,7 @@ describe.each(routes)('PATCH /users/:id/$field', ({ field, key, value, told }) =
   });
 
   it('200: nothing else that is sent along is changed (USER-26)', async () => {
-    const before = await somebody();
+    const before = await someUser();
     const more = {
       fullName: 'Evil',
       firstName: 'Evil',
@@ -154,7 +154,7 @@ describe.each(routes.filter(({ key }) => key !== 'fullName' && key !== 'email'))
   'PATCH /users/:id/$field with nothing',
   ({ field, key, value }) => {
     it.each([null, '', ' \u3000 '])('200: %j clears it (USER-29)', async (nothing) => {
-      const { _id } = await somebody();
+      const { _id } = await someUser();
       await admin.patch(`/users/${_id}/${field}`, { [key]: value });
       const { status, body } = await admin.patch(`/users/${_id}/${field}`, { [key]: nothing });
       expect([status, key in body, body.fullName]).toEqual([200, false, 'Some Body']);
@@ -172,7 +172,7 @@ describe('names (USER-13, USER-32)', () => {
     ['👩🏽‍🚀', 'O’Neil-van der Berg'],
     ['नरेन्द्र', 'ஸ்ரீ'],
   ])('200: %s %s, of any script', async (firstName, lastName) => {
-    const { _id } = await somebody({ fullName: 'X' });
+    const { _id } = await someUser({ fullName: 'X' });
     await admin.patch(`/users/${_id}/firstName`, { firstName });
     await admin.patch(`/users/${_id}/lastName`, { lastName });
     const { body } = await admin.patch(`/users/${_id}/fullname`, { fullName: `${firstName} ${lastName}` });
@@ -182,7 +182,7 @@ describe('names (USER-13, USER-32)', () => {
   });
 
   it('200: trimmed and in NFC; the list is searched by the new name', async () => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     const { body } = await admin.patch(`/users/${_id}/fullname`, { fullName: ' \u3000Zoe\u0308 Que\u0301bec ' });
     expect(body.fullName).toBe('Zo\u00eb Qu\u00e9bec');
     const search = encodeURIComponent('zo\u00cb QU\u00c9');
@@ -191,14 +191,14 @@ describe('names (USER-13, USER-32)', () => {
   });
 
   it.each(['a\nb', 'a\0b', 'a\u202eb', 'a\u2028b', 'a\u001b[2J', '\ud800'])('400: %j', async (bad) => {
-    const { _id } = await somebody();
+    const { _id } = await someUser();
     for (const [field, key] of [['fullname', 'fullName'], ['firstName'], ['lastName'], ['designation']]) {
       expect((await admin.patch(`/users/${_id}/${field}`, { [key ?? field ?? '']: bad })).status).toBe(400);
     }
   });
 
   it('200: the full name follows first and last name where it is made of them, and only there', async () => {
-    const { _id } = await somebody({ fullName: 'Ada Lovelace' });
+    const { _id } = await someUser({ fullName: 'Ada Lovelace' });
     const set = async (field: string, value: string | null) =>
       (await admin.patch(`/users/${_id}/${field}`, { [field]: value })).body.fullName;
     expect(await set('firstName', 'Ada')).toBe('Ada Lovelace');
@@ -211,7 +211,7 @@ describe('names (USER-13, USER-32)', () => {
   });
 
   it('400: names that make too long a full name together change nothing', async () => {
-    const { _id } = await somebody({ fullName: 'Ada Lovelace' });
+    const { _id } = await someUser({ fullName: 'Ada Lovelace' });
     await admin.put(`/users/${_id}`, { email: `some-${count}@example.com`, firstName: 'Ada', lastName: 'Lovelace' });
     const events = await app.events();
     const response = await admin.patch(`/users/${_id}/lastName`, { lastName: 'x'.repeat(255) });

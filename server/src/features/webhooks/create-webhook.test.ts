@@ -160,7 +160,7 @@ describe('POST /webhooks', () => {
     const before = await stored();
     const narrow = await admin.token({ scopes: ['org:write', 'user:write'] });
     for (const [client, status] of [
-      [app.nobody, 401],
+      [app.anonymous, 401],
       [app.service(['EVENTS_READ']), 401],
       [member, 403],
       [await member.token(), 403],

@@ -27,7 +27,7 @@ describe('GET /webhooks', () => {
   it('401, 403: for no one, members, and tokens without the scope (SCOPE-17)', async () => {
     const member = await app.member(admin, 'grace@example.com');
     const narrow = await admin.token({ scopes: ['org:read', 'org:write'] });
-    expect((await app.nobody.get('/webhooks')).status).toBe(401);
+    expect((await app.anonymous.get('/webhooks')).status).toBe(401);
     expect((await member.get('/webhooks')).status).toBe(403);
     expect((await narrow.get('/webhooks')).status).toBe(403);
   });

@@ -31,7 +31,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     if (revoked.status !== 200) throw new Error(`not revoked: ${revoked.status}`);
     await grace.token({ name: 'Scripts4711 again' });
     await app.signInTokens(email, 'Wrong-Horse-1');
-    await app.nobody.post('/userAccount/password/forgot', { email });
+    await app.anonymous.post('/userAccount/password/forgot', { email });
     await app.services.afterResponse.close();
   });
   afterAll(() => app.close());
