@@ -186,12 +186,12 @@ async function noHandles({ entry }: RowOptions): Promise<Outcome> {
   if (list !== 200 && list !== 503) faults.push(`a list was answered ${list}`);
   run('prlimit', ['--pid', String(pid), '--nofile=20000:20000']);
   const others = await Promise.all(pending);
-  const turnedAway = others.filter((status) => status !== 200);
+  const rejected = others.filter((status) => status !== 200);
   young.destroy();
   old.destroy();
   faults.push(...(await recovered(service, witness)), ...(await healthFaults(service, 200)));
   faults.push(...(await startedAgain({ service, witness }, entry)));
-  return { faults, done: `20 answered, ${turnedAway.length} of 20 new not`, note: `a whole list: ${list}` };
+  return { faults, done: `20 answered, ${rejected.length} of 20 new not`, note: `a whole list: ${list}` };
 }
 
 /** D4: what cannot be written at the start is told in one line. */

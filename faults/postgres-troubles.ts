@@ -50,8 +50,8 @@ export interface Trouble {
 /** Waits until every node tells of what is wrong, and blames one that takes it back while it still is. */
 async function expectUnready({ load, nodes, seconds }: Given): Promise<void> {
   for (const node of nodes) {
-    const isTold = async () => (await node.health('ready')) === 503;
-    await until(`node ${node.name} said that it is not ready`, isTold).catch((error) => load.blame(messageOf(error)));
+    const isLogged = async () => (await node.health('ready')) === 503;
+    await until(`node ${node.name} said that it is not ready`, isLogged).catch((error) => load.blame(messageOf(error)));
   }
   const untilMs = performance.now() + seconds * 2_000;
   while (performance.now() < untilMs) {

@@ -13,7 +13,7 @@ import { openSqlite } from '../../../server/src/db/sqlite/sqlite.ts';
 import {
   type Carried,
   carryOver,
-  goOnAlone,
+  continueWithoutJournal,
   type Revocation,
   type Revoked,
   recordRestored,
@@ -79,7 +79,7 @@ function prepare({ facts, staging, journal }: Parts, { revoke }: RestoreInput) {
   return withAttachedStore(join(staging, storeFile), journal, async (tx) => {
     const carried = journal === null ? null : await carryOver(tx, services, facts.schema);
     if (typeof carried === 'string') throw refuseCarrying(carried);
-    if (carried === null) await goOnAlone(tx);
+    if (carried === null) await continueWithoutJournal(tx);
     const revoked = await revokeRestored(tx, services, { input: revoke, origin: operator });
     const details = {
       madeAt: facts.madeAt,

@@ -30,7 +30,7 @@ function textOf({ facts, carried, revoked, keys, audit, keptAside }: RestoredSto
   return lines.join('\n');
 }
 
-function unsaidRevocation(): CommandError {
+function missingRevocation(): CommandError {
   return new CommandError(
     'usage',
     '--without-journal needs --revoke, since there is no record of what was revoked after the back-up: all, tokens or sessions revoke those, none makes credentials valid again that were revoked since',
@@ -66,7 +66,7 @@ export const restore = command({
     const { restoreBackup } = await import('../backup/restore-backup.ts');
     const { requireEmbedded } = await import('../backup/require-embedded.ts');
     const config = operatorConfig(context, dataDir);
-    if (withoutJournal && revoke === null) throw unsaidRevocation();
+    if (withoutJournal && revoke === null) throw missingRevocation();
     requireEmbedded(config, dataDir, `pg_restore --clean --if-exists --dbname="$DATABASE_URL" ${from}`);
     const restored = await restoreBackup(config, {
       from,

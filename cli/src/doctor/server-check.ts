@@ -28,8 +28,8 @@ async function ask(address: string): Promise<ServerReply | null> {
     const response = await fetch(`${address}/health/live`, options);
     const text = await response.text();
     const halfWayMs = (askedMs + systemClock.now()) / 2;
-    const said = text.length > bytesMax ? null : /"timestamp":"([^"]+)"/.exec(text)?.[1];
-    const theirMs = Date.parse(said ?? '');
+    const sent = text.length > bytesMax ? null : /"timestamp":"([^"]+)"/.exec(text)?.[1];
+    const theirMs = Date.parse(sent ?? '');
     if (response.status !== 200 || Number.isNaN(theirMs)) return null;
     const ready = await fetch(`${address}/health/ready`, { ...options, signal: AbortSignal.timeout(responseMsMax) });
     await ready.body?.cancel();

@@ -53,9 +53,9 @@ async function planBatch(
   // Users of the file exist by the time that tokens are written.
   const knows = (ids: readonly string[]) =>
     isWriting ? [] : staging.withIds('users', ids).flatMap(({ id }) => id ?? []);
-  const told = batch.map(({ content }) => content);
-  const inherited = await ends.of(read, told);
-  const tokens = told.map((token, place) => {
+  const stagedTokens = batch.map(({ content }) => content);
+  const inherited = await ends.of(read, stagedTokens);
+  const tokens = stagedTokens.map((token, place) => {
     const one = inherited[place];
     return one && 'token' in one ? one.token : token;
   });

@@ -5,7 +5,7 @@ export const imported = ['users', 'groups', 'tokens'] as const;
 export type Imported = (typeof imported)[number];
 
 /** Outcome of a record. `skipped`: it stays as it is here; `invalid`: there is a problem with it. */
-type Fate = 'created' | 'updated' | 'unchanged' | 'skipped' | 'invalid';
+type RecordOutcome = 'created' | 'updated' | 'unchanged' | 'skipped' | 'invalid';
 
 /** A problem of a record, and its place. Contains no value of the record. */
 export interface Problem {
@@ -15,11 +15,11 @@ export interface Problem {
   readonly message: string;
 }
 
-const fates: readonly Fate[] = ['created', 'updated', 'unchanged', 'skipped', 'invalid'];
+const recordOutcomes: readonly RecordOutcome[] = ['created', 'updated', 'unchanged', 'skipped', 'invalid'];
 const problemsListed = 100;
 const problemsShown = 20;
 
-type Counts = Record<Imported, Record<Fate, number>>;
+type Counts = Record<Imported, Record<RecordOutcome, number>>;
 
 function noCounts(): Counts {
   const none = () => ({ created: 0, updated: 0, unchanged: 0, skipped: 0, invalid: 0 });
@@ -35,8 +35,8 @@ export class Tally {
   /** Why records are skipped, and how many are. */
   readonly reasons = new Map<string, number>();
 
-  count(kind: Imported, fate: Fate, number = 1): void {
-    this.counts[kind][fate] += number;
+  count(kind: Imported, outcome: RecordOutcome, number = 1): void {
+    this.counts[kind][outcome] += number;
   }
 
   skip(kind: Imported, reason: string): void {
@@ -101,7 +101,7 @@ export class Report {
   toText(tally: Tally): string {
     const counts = imported.flatMap((kind) => {
       const all = { ...tally.counts[kind], invalid: this.invalid[kind] };
-      const named = fates.filter((fate) => all[fate] > 0).map((fate) => `${all[fate]} ${fate}`);
+      const named = recordOutcomes.filter((outcome) => all[outcome] > 0).map((outcome) => `${all[outcome]} ${outcome}`);
       return named.length > 0 ? [`${kind}: ${named.join(', ')}`] : [];
     });
     const rest = [

@@ -89,10 +89,10 @@ async function checkAndWrite(all: Import): Promise<Outcome> {
   const { report } = staging;
   const checked = await check(all);
   requireNoProblem(input, report, checked);
-  const told = report.problemCount;
+  const reported = report.problemCount;
   if (input.isDry) return outcome(input, report, checked);
   const done = outcome(input, report, await go(all, true));
-  if (report.problemCount === told) return done;
+  if (report.problemCount === reported) return done;
   throw problems('failed', 'Some records were not written, since others changed the store meanwhile', done);
 }
 

@@ -42,7 +42,7 @@ async function ask(base: string, url: URL, init: RequestInit = {}): Promise<Repl
 }
 
 /** Why the address of an instance leads to none that speaks MCP. */
-function explainStranger(base: string, { response: { status, headers }, body }: Reply): CommandError {
+function explainUnknownServer(base: string, { response: { status, headers }, body }: Reply): CommandError {
   const target = headers.get('location');
   if (status >= 300 && status < 400 && target !== null) {
     const origin = URL.canParse(target, base) ? new URL(target, base).origin : 'another address';
@@ -78,8 +78,8 @@ function explainError(base: string, { response: { status }, body }: Reply): Comm
  * before. Throws CommandError that tells which of it is not so, and what to do. Rule: MCP-15.
  */
 export async function checkInstance({ base, metadata, endpoint }: InstanceAddress, token: Secret): Promise<void> {
-  const told = await ask(base, metadata, { headers: { accept: 'application/json' } });
-  if (!(told.response.ok && metadataForm.safeParse(told.body).success)) throw explainStranger(base, told);
+  const reply = await ask(base, metadata, { headers: { accept: 'application/json' } });
+  if (!(reply.response.ok && metadataForm.safeParse(reply.body).success)) throw explainUnknownServer(base, reply);
   const response = await ask(base, endpoint, {
     method: 'POST',
     headers: {

@@ -84,8 +84,8 @@ function parsed(text: unknown): unknown {
 export function explainFailure(error: unknown, { base }: InstanceAddress): RpcError {
   if (error instanceof SdkHttpError) {
     const { status, data } = error;
-    const told = rpcErrorForm.safeParse(parsed(data['text'])).data?.error;
-    return told ?? { code: refusedCode, message: `${base} answers ${status}` };
+    const rpcError = rpcErrorForm.safeParse(parsed(data['text'])).data?.error;
+    return rpcError ?? { code: refusedCode, message: `${base} answers ${status}` };
   }
   const failure = connectionFailure(error);
   if (failure) return { code: refusedCode, message: `${base} cannot be reached: ${failure.text}` };

@@ -78,10 +78,10 @@ async function resume(target: Database, mark: MovedMark): Promise<Moved> {
 
 function requireSame({ name }: MovedTable, here: TableChecksum, there: TableChecksum): void {
   if (here.rows === there.rows && here.digest === there.digest) return;
-  const told = ({ rows, digest }: TableChecksum) => `${rows} rows, digest ${digest}`;
+  const describe = ({ rows, digest }: TableChecksum) => `${rows} rows, digest ${digest}`;
   throw new CommandError(
     'failed',
-    `The table ${name} is not the same in the database: here ${told(here)}; there ${told(there)}. Nothing was moved`,
+    `The table ${name} is not the same in the database: here ${describe(here)}; there ${describe(there)}. Nothing was moved`,
   );
 }
 

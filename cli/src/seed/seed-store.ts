@@ -7,7 +7,7 @@ import type { Config } from '../../../server/src/config/config.ts';
 import type { Tx } from '../../../server/src/db/database.ts';
 import { createGroup, findFirstAdministrator } from '../../../server/src/features/groups/public.ts';
 import { createOrganization, readOrganizationState } from '../../../server/src/features/org/public.ts';
-import { addTokensWithoutHolder, issueTokenFor } from '../../../server/src/features/tokens/public.ts';
+import { addUnusableTokens, issueTokenFor } from '../../../server/src/features/tokens/public.ts';
 import { addUsers } from '../../../server/src/features/users/public.ts';
 import { openSigningKeys } from '../../../server/src/keys/keys.ts';
 import { CommandError } from '../failures.ts';
@@ -132,7 +132,7 @@ async function fillTokens(filling: Filling, userIds: readonly string[]) {
     const count = Math.min(atOnce, input.tokens - done);
     const owners = Array.from({ length: count }, (_, place) => userIds[(done + place) % userIds.length] ?? '');
     const tokens = { orgId, userIds: owners, name: 'Seeded', scopes: 'user:read' };
-    await inTransaction(filling, (tx) => addTokensWithoutHolder(tx, services, tokens));
+    await inTransaction(filling, (tx) => addUnusableTokens(tx, services, tokens));
     advance(count);
     await setTimeout(pauseMs);
   }

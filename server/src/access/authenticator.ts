@@ -45,14 +45,14 @@ export function validate(record: CredentialRecord, nowMs: number): Principal {
  * Rules: AUTH-25 to AUTH-27.
  */
 export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: AuthenticatorParts): Authenticate {
-  const kept = new CommitVersionedCache<CredentialHash, CredentialRecord>(() => db.dataVersion());
+  const cache = new CommitVersionedCache<CredentialHash, CredentialRecord>(() => db.dataVersion());
 
-  async function lookUp(hash: CredentialHash): Promise<CredentialRecord> {
-    const versionAtStart = kept.currentVersion();
+  async function findRecord(hash: CredentialHash): Promise<CredentialRecord> {
+    const versionAtStart = cache.currentVersion();
     for (const findCredential of find) {
       const record = await findCredential(hash);
       if (!record) continue;
-      if (record.invalidReason === null) kept.put(hash, record, versionAtStart);
+      if (record.invalidReason === null) cache.put(hash, record, versionAtStart);
       return record;
     }
     throw unauthorized.invalid();
@@ -62,7 +62,7 @@ export function authenticator({ db, clock, displayPrefixes, find, onTokenUse }: 
     const hash = hashCredential(readBearer(header, displayPrefixes()));
     const isFresh = db.refreshVersion();
     if (isFresh) await isFresh;
-    const record = kept.get(hash) ?? (await lookUp(hash));
+    const record = cache.get(hash) ?? (await findRecord(hash));
     const nowMs = clock.now();
     const principal = validate(record, nowMs);
     if (principal.kind === 'token') onTokenUse(principal.tokenId, nowMs);

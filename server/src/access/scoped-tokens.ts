@@ -8,11 +8,11 @@ import type { ServicePrincipal } from './principal.ts';
 export type ServiceScope = 'USER_LOOKUP' | 'FETCH_CONFIG' | 'EVENTS_READ' | 'TOKEN_INTROSPECT';
 
 /** The one scope that services keep after the organization is deleted, to read up to `orgDeleted`. Rule: ORG-27. */
-const lastingScope: ServiceScope = 'EVENTS_READ';
+const remainingScope: ServiceScope = 'EVENTS_READ';
 
 /** Of some scopes, those that count once the organization is deleted. Rule: ORG-27. */
-export function lastingScopes(scopes: Iterable<string>): string[] {
-  return [...scopes].filter((name) => name === lastingScope);
+export function remainingScopes(scopes: Iterable<string>): string[] {
+  return [...scopes].filter((name) => name === remainingScope);
 }
 
 /** The store's record of a token that it issued to a service. */
@@ -55,7 +55,7 @@ function provedBy({ clientId, scopes, isRevoked, expiresAtMs }: ServiceTokenReco
  * ORG-27.
  */
 function afterDeletion(proved: Proved): ServicePrincipal {
-  const scopes = new Set(lastingScopes(proved.scopes));
+  const scopes = new Set(remainingScopes(proved.scopes));
   if (scopes.size === 0) throw unauthorized.invalid();
   return { ...proved, scopes, isOrganizationDeleted: true };
 }

@@ -32,8 +32,8 @@ async function selectErasures(read: Reader): Promise<readonly Erasure[]> {
 
 /** Returns the number of records that an erasure states; `null`: none. */
 function recordsIn({ details }: Pick<AuditLog, 'details'>): number | null {
-  const said: unknown = JSON.parse(details);
-  const records = typeof said === 'object' && said !== null && 'records' in said ? said.records : null;
+  const stated: unknown = JSON.parse(details);
+  const records = typeof stated === 'object' && stated !== null && 'records' in stated ? stated.records : null;
   return typeof records === 'number' ? records : null;
 }
 
@@ -101,8 +101,8 @@ export class RecordedErasures {
    * removed since.
    */
   #isComplete(row: AuditLog): boolean {
-    const [said, taken] = [recordsIn(row), this.#taken.get(row.sequence) ?? 0];
-    return said === taken || (!this.#isWhole && said !== null && taken < said);
+    const [stated, taken] = [recordsIn(row), this.#taken.get(row.sequence) ?? 0];
+    return stated === taken || (!this.#isWhole && stated !== null && taken < stated);
   }
 
   async #firstAfter(sequence: number, users: readonly string[], isAnew: boolean): Promise<number | null> {

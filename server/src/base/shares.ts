@@ -22,8 +22,8 @@ export class KeyedCounter {
     this.#what = what;
   }
 
-  of(holder: string): number {
-    return this.#byHolder.get(holder) ?? 0;
+  of(key: string): number {
+    return this.#byHolder.get(key) ?? 0;
   }
 
   get all(): number {
@@ -34,15 +34,15 @@ export class KeyedCounter {
    * Takes some of it until the scope ends.
    * @returns gives it back earlier
    */
-  take(scope: Scope, holder: string, amount = 1): () => void {
-    this.#add(holder, amount);
-    return scope.hold(() => this.#add(holder, -amount));
+  take(scope: Scope, key: string, amount = 1): () => void {
+    this.#add(key, amount);
+    return scope.hold(() => this.#add(key, -amount));
   }
 
-  #add(holder: string, amount: number): void {
-    const own = this.of(holder) + amount;
-    if (own > 0) this.#byHolder.set(holder, own);
-    else this.#byHolder.delete(holder);
+  #add(key: string, amount: number): void {
+    const own = this.of(key) + amount;
+    if (own > 0) this.#byHolder.set(key, own);
+    else this.#byHolder.delete(key);
     this.#all += amount;
     countAll(this.#what, amount);
   }

@@ -4,7 +4,7 @@ import { readCounter } from '../db/counters.ts';
 import type { Database } from '../db/database.ts';
 import type { LiveConfig } from './live-config.ts';
 
-const lookEveryMs = second;
+const pollEveryMs = second;
 
 interface WatchParts {
   readonly db: Pick<Database, 'read' | 'refreshVersion' | 'dataVersion'>;
@@ -23,7 +23,7 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     await db.refreshVersion();
     const present = db.dataVersion();
     if (present === mark) return;
@@ -42,12 +42,12 @@ export async function watchReloads({ db, live, log }: WatchParts): Promise<() =>
   function schedule(): void {
     timer = setTimeout(() => {
       // A failing store is reported by the requests that need it.
-      look()
+      poll()
         .catch((error: unknown) => log.debug({ err: error }, 'could not check for reloads of other nodes'))
         .finally(() => {
           if (!isStopped) schedule();
         });
-    }, lookEveryMs).unref();
+    }, pollEveryMs).unref();
   }
 
   schedule();

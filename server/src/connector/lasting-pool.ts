@@ -4,7 +4,7 @@ import type { Pool } from 'undici';
  * Pool of connections that may be retired while it is used: it closes when its last user is done, and a later user who
  * kept a reference gets a new one for the duration of the use.
  */
-export class LastingPool {
+export class RetirablePool {
   readonly #open: () => Pool;
   #pool: Pool;
   #users = 0;

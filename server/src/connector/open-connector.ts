@@ -8,7 +8,7 @@ import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorRequest, ConnectorResponse } from './connector.ts';
 import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
-import { LastingPool } from './lasting-pool.ts';
+import { RetirablePool } from './lasting-pool.ts';
 
 const exchangeMsMax = 10 * second;
 const connectionsMax = 32;
@@ -127,7 +127,7 @@ function openPool(origin: string, timeoutMs: number): Pool {
 export function openConnector({ url, clock, timeoutMs = exchangeMsMax }: ConnectorOptions): Connector {
   const { origin, pathname } = new URL(url);
   const basePath = pathname.replace(/\/+$/, '');
-  const pool = new LastingPool(() => openPool(origin, timeoutMs));
+  const pool = new RetirablePool(() => openPool(origin, timeoutMs));
   const breaker = circuitBreaker(clock);
   const senders = new KeyedCounter('connector exchanges');
 

@@ -31,13 +31,13 @@ export function untrustedProxyWarning(
   log: Logger,
   isTrusted: (address: string) => boolean,
 ): (message: IncomingMessage) => void {
-  let isTold = false;
+  let isLogged = false;
   return (message) => {
-    if (isTold) return;
+    if (isLogged) return;
     const header = forwardingHeaders.find((name) => message.headers[name] !== undefined);
     const peer = message.socket.remoteAddress;
     if (header === undefined || peer === undefined || isTrusted(peer)) return;
-    isTold = true;
+    isLogged = true;
     log.warn({ peer, header }, 'a forwarded header is ignored: its sender is not in TRUST_PROXY');
   };
 }

@@ -40,18 +40,18 @@ export async function deliverAll(
   mails: readonly Mail[],
   { msMax }: { readonly msMax: number },
 ): Promise<readonly (MailError | null)[]> {
-  const patience = new Deadline();
+  const deadline = new Deadline();
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), msMax);
 
   async function deliver(mail: Mail): Promise<MailError | null> {
-    if (patience.lost) return patience.lost;
+    if (deadline.lost) return deadline.lost;
     if (over.signal.aborted) return new MailError('late', 'There was no time left for this mail.');
     const outcome = await mailer.send(mail, over.signal).then(
       () => null,
       (error: unknown) => (error instanceof MailError ? error : new MailError('unreachable', 'The mailer failed.')),
     );
-    patience.note(outcome);
+    deadline.note(outcome);
     return outcome;
   }
 

@@ -5,7 +5,7 @@ import { passwordChangedMail, tokenCreatedMail } from './notice-letters.ts';
 import { sendNotice } from './notices.ts';
 
 /** Mails the owner of an account that its password was changed. Rule: SESSION-11. */
-export function tellOfNewPassword(
+export function notifyOfNewPassword(
   services: Services,
   change: { readonly userId: string; readonly revokedTokens: boolean; readonly origin: Origin },
 ): void {
@@ -30,7 +30,7 @@ interface CreatedToken {
 }
 
 /** Mails the owner of a new token that never expires or that has rights of an administrator. Rule: SESSION-11. */
-export function tellOfToken(
+export function notifyOfToken(
   services: Services,
   { name, ...token }: CreatedToken,
   to: { readonly userId: string; readonly origin: Origin },

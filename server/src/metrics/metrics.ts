@@ -26,7 +26,7 @@ export interface Metrics {
 }
 
 /** Shows what this process holds for requests. Rule: HTTP-32. */
-function exposeHeld(registry: Registry): void {
+function exposeCounts(registry: Registry): void {
   const held: Gauge<'what'> = new Gauge({
     name: 'latchkey_held',
     help: 'Resources in use by requests: bytes, or places, by kind',
@@ -60,7 +60,7 @@ export function createMetrics(): Metrics {
     labelNames: ['refusal'],
     registers: [registry],
   });
-  exposeHeld(registry);
+  exposeCounts(registry);
   const relayBehind = new Gauge({
     name: 'latchkey_relay_behind_events',
     help: 'Events that were not delivered yet, by subscription',

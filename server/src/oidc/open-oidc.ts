@@ -40,8 +40,11 @@ function problemOf(error: unknown): string {
  * @param addressClaims source of the address: the ID token, or the userinfo endpoint. An address and whether it is
  * verified belong together.
  */
-function identityOf({ iss, sub, ...claims }: openid.IDToken, told: Readonly<Record<string, unknown>>): OidcIdentity {
-  const { email, email_verified: isVerified, name = claims['name'] } = told;
+function identityOf(
+  { iss, sub, ...claims }: openid.IDToken,
+  addressClaims: Readonly<Record<string, unknown>>,
+): OidcIdentity {
+  const { email, email_verified: isVerified, name = claims['name'] } = addressClaims;
   return {
     issuer: iss,
     subject: sub,

@@ -36,7 +36,7 @@ export function logWatch(db: Pick<Database, 'read' | 'dataVersion' | 'refreshVer
   let version = 0;
   let seen: number | null = null;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     await db.refreshVersion();
     const present = db.dataVersion();
     if (present === seen) return;
@@ -47,7 +47,7 @@ export function logWatch(db: Pick<Database, 'read' | 'dataVersion' | 'refreshVer
 
   async function tick(): Promise<void> {
     try {
-      await look();
+      await poll();
     } catch (error) {
       // A failing store is reported by the requests that need it.
       log.debug({ err: error }, 'the event log could not be read');

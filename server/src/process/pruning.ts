@@ -4,7 +4,7 @@ import { hour, minute } from '../base/clock.ts';
 /** Milliseconds between two removals of ended data. */
 export const pruneEveryMs = hour;
 /** Milliseconds between checks whether a removal is due, where several nodes share the work. */
-const lookEveryMs = 10 * minute;
+const pollEveryMs = 10 * minute;
 const firstMs = minute;
 
 /**
@@ -39,7 +39,7 @@ export function startPruning(
     if (Object.values(removed).some((count) => count > 0)) log.info(removed, 'removed expired data');
   };
   const first = setTimeout(() => void prune(), firstMs).unref();
-  const further = setInterval(() => void prune(), claim ? lookEveryMs : pruneEveryMs).unref();
+  const further = setInterval(() => void prune(), claim ? pollEveryMs : pruneEveryMs).unref();
   return () => {
     clearTimeout(first);
     clearInterval(further);

@@ -5,7 +5,7 @@ import type { Reader } from '../database.ts';
 import { startupReason, storeFile } from './data-dir.ts';
 
 /** Number of problems that are listed; there may be more. */
-const toldMax = 5;
+const listedMax = 5;
 const waitMs = 5_000;
 
 /** Findings about the file of the embedded store. */
@@ -33,11 +33,11 @@ export function checkStoreFile(dataDir: string, wholeBytesMax: number): StoreFil
     try {
       store.pragma('query_only = ON');
       const ask = (sqlText: string) => (isWhole ? store.prepare(sqlText).pluck().all().map(String) : []);
-      const told = ask(`PRAGMA quick_check(${toldMax})`);
+      const lines = ask(`PRAGMA quick_check(${listedMax})`);
       return {
         bytes,
         isWhole,
-        damage: told.filter((text) => text !== 'ok'),
+        damage: lines.filter((text) => text !== 'ok'),
         strays: ask('SELECT DISTINCT "table" FROM pragma_foreign_key_check'),
       };
     } finally {

@@ -139,15 +139,15 @@ function preparedQueries(read: Kysely<Tables>, pool: PostgresPool, mark: Postgre
       const { rows } = await ask(values);
       return rows.length === 0 ? undefined : query.toValue(rows[0]);
     };
-    const kept = new CommitVersionedCache<string, T>(() => mark.read());
+    const cache = new CommitVersionedCache<string, T>(() => mark.read());
     const keepFirst = async (values: unknown[]) => {
       const key = values.join('\0');
       await mark.refreshVersion();
-      const known = kept.get(key);
+      const known = cache.get(key);
       if (known !== undefined) return known;
-      const stamp = kept.currentVersion();
+      const versionAtStart = cache.currentVersion();
       const value = await readFirst(values);
-      if (value !== undefined) kept.put(key, value, stamp);
+      if (value !== undefined) cache.put(key, value, versionAtStart);
       return value;
     };
     const first = query.isCached ? keepFirst : readFirst;

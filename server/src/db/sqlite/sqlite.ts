@@ -191,14 +191,14 @@ function preparedQueries(reader: Sqlite.Database, read: Kysely<Tables>, mark: Da
       const row = statement.get(values);
       return row === undefined ? undefined : query.toValue(row);
     };
-    const kept = new CommitVersionedCache<string, T>(() => mark.read());
+    const cache = new CommitVersionedCache<string, T>(() => mark.read());
     const keepFirst = (values: unknown[]) => {
       const key = values.join('\0');
-      const known = kept.get(key);
+      const known = cache.get(key);
       if (known !== undefined) return known;
       // Reading is synchronous here: nothing can be committed between the stamp and the row.
       const value = readFirst(values);
-      if (value !== undefined) kept.put(key, value, kept.currentVersion());
+      if (value !== undefined) cache.put(key, value, cache.currentVersion());
       return value;
     };
     const first = query.isCached ? keepFirst : readFirst;

@@ -15,7 +15,7 @@ export function selectAddress(read: Reader, userId: string) {
  * The users, deleted or not, who hold one of some addresses unverified, and the deleted ones whose last verified address
  * is one of them: all of them are to get their last verified address back when those addresses are proved.
  */
-export function selectUnverifiedHolders(
+export function selectUnverifiedOwners(
   read: Reader,
   {
     orgId,

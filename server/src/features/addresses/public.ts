@@ -18,7 +18,7 @@ import { hasPassword, proveCurrentPassword } from '../passwords/public.ts';
 import {
   selectAddress,
   selectIsHeldUnverified,
-  selectUnverifiedHolders,
+  selectUnverifiedOwners,
   selectUser,
   updateToLastVerified,
   updateVerified,
@@ -55,24 +55,24 @@ export async function giveBackAddresses(
   },
 ): Promise<readonly GivenBack[]> {
   const { orgId, emails, exceptId = '', by, origin } = input;
-  const holders = await selectUnverifiedHolders(tx, { orgId, emails, exceptId });
+  const owners = await selectUnverifiedOwners(tx, { orgId, emails, exceptId });
   const nowMs = services.clock.now();
   const given: GivenBack[] = [];
   // In one order for all.
-  for (const holder of holders.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
-    const { id: userId, email: lostEmail, recovery_email: email } = holder;
+  for (const owner of owners.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
+    const { id: userId, email: lostEmail, recovery_email: email } = owner;
     if (email === null) continue;
     await updateToLastVerified(tx, userId, nowMs);
     await endLinks(tx, { userId, nowMs, reason: 'email-changed' });
     await forgetCodes(tx, userId);
-    if (holder.is_deleted === 0) {
-      const payload = updatedPayload({ ...holder, email, recovery_email: null });
+    if (owner.is_deleted === 0) {
+      const payload = updatedPayload({ ...owner, email, recovery_email: null });
       await appendEvents(tx, services, [{ eventType: 'userUpdated', payload }]);
     }
     const changes = { email: { before: lostEmail, after: email }, recoveryEmail: { before: email, after: null } };
     const record = { action: 'user.email-given-back', orgId, actor: by, subjectId: userId, origin, changes } as const;
     await appendAudit(tx, services, record);
-    given.push({ userId, lostEmail, email, isDeleted: holder.is_deleted === 1 });
+    given.push({ userId, lostEmail, email, isDeleted: owner.is_deleted === 1 });
     // There may be a thousand: readers get their turn.
     await setImmediate();
   }

@@ -78,7 +78,7 @@ export interface Invitees<U> {
   readonly unreached: readonly U[];
 }
 
-interface Holder {
+interface AddressOwner {
   readonly id: string;
   readonly email: string;
   readonly recovery_email: string | null;
@@ -91,13 +91,13 @@ interface Holder {
  * @param holders the users who have one of the addresses, or get recovery mail there
  * @param unreachedIds ids of active users whose last invitation mail failed
  */
-export function sortInvitees<U extends Holder>(
+export function sortInvitees<U extends AddressOwner>(
   emails: readonly string[],
-  holders: readonly U[],
+  owners: readonly U[],
   unreachedIds: ReadonlySet<string>,
 ): Invitees<U> {
-  const taken = new Set(holders.flatMap(({ email, recovery_email }) => [email, recovery_email]));
-  const byEmail = new Map(holders.map((holder) => [holder.email, holder]));
+  const taken = new Set(owners.flatMap(({ email, recovery_email }) => [email, recovery_email]));
+  const byEmail = new Map(owners.map((holder) => [holder.email, holder]));
   const named = emails.flatMap((email) => byEmail.get(email) ?? []);
   return {
     unknown: emails.filter((email) => !taken.has(email)),

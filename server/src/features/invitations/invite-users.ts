@@ -7,7 +7,7 @@ import type { Services } from '../../services.ts';
 import { emailAddress } from '../../text/email-address.ts';
 import { announceGivenBack } from '../addresses/public.ts';
 import { requireGroups } from '../groups/public.ts';
-import { bringIn, type InvitingInput, makeInvitations, requireInviting, sendInvitations } from './public.ts';
+import { addInvitees, type InvitingInput, makeInvitations, requireInviting, sendInvitations } from './public.ts';
 
 const emailsMax = 1_000;
 const groupsMax = 100;
@@ -33,7 +33,7 @@ async function prepare(services: Services, write: Write, input: InvitingInput) {
   const { orgId } = caller;
   return write(async (tx) => {
     await requireGroups(tx, { orgId, groupIds, caller });
-    const { invitees, givenBack } = await bringIn(tx, services, input);
+    const { invitees, givenBack } = await addInvitees(tx, services, input);
     if (invitees.length === 0) throw new ApiError('everybodyActive');
     return { givenBack, invitations: await makeInvitations(tx, services, { invitees, by: caller }) };
   });

@@ -15,7 +15,7 @@ import { type GivenBack, giveBackAddresses } from '../addresses/public.ts';
 import { findAdministratorsAmong, joinGroups } from '../groups/public.ts';
 import { type IssuedLink, issueLinks, noteDeliveries } from '../links/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
-import { addUsers, findHoldersOfEmails, restoreDeletedUser } from '../users/public.ts';
+import { addUsers, findOwnersOfEmails, restoreDeletedUser } from '../users/public.ts';
 import { nameOf, requestMsMax, sortInvitees } from './invitation.ts';
 import { selectUnreached } from './invitation-store.ts';
 
@@ -96,7 +96,7 @@ async function record(
  * @returns the users who are to get an invitation, none where all have an active account; and the users who lost an
  * address that belongs to one of those
  */
-export async function bringIn(
+export async function addInvitees(
   tx: Tx,
   services: Services,
   input: InvitingInput,
@@ -104,10 +104,10 @@ export async function bringIn(
   const { caller, emails, groupIds, origin } = input;
   const { orgId } = caller;
   const givenBack = await giveBackAddresses(tx, services, { orgId, emails, by: caller, origin });
-  const holders = await findHoldersOfEmails(tx, orgId, emails);
-  const looked = { orgId, userIds: holders.map(({ id }) => id), nowMs: services.clock.now() };
-  const wereReturning = await selectUnreached(tx, looked);
-  const { unknown, deleted, unreached } = sortInvitees(emails, holders, new Set(wereReturning.keys()));
+  const owners = await findOwnersOfEmails(tx, orgId, emails);
+  const query = { orgId, userIds: owners.map(({ id }) => id), nowMs: services.clock.now() };
+  const wereReturning = await selectUnreached(tx, query);
+  const { unknown, deleted, unreached } = sortInvitees(emails, owners, new Set(wereReturning.keys()));
   const addressOf = (place: number) => unknown[place] ?? '';
   const newUser = (_: number, place: number) => ({ email: addressOf(place), fullName: nameOf(addressOf(place)) });
   const addedIds = await addUsers(tx, services, { orgId, count: unknown.length, newUser });

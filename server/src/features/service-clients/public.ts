@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
-import { lastingScopes, type ServiceTokenRecord } from '../../access/scoped-tokens.ts';
+import { remainingScopes, type ServiceTokenRecord } from '../../access/scoped-tokens.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { second, toTimestamp } from '../../base/clock.ts';
@@ -166,7 +166,7 @@ export async function requireClient(
  * Returns those scopes that are valid now: all, or the remaining ones once the organization is deleted. Rule: ORG-27.
  */
 export async function presentScopes(read: Reader, scopes: readonly string[]): Promise<readonly string[]> {
-  return (await selectIsOrganizationDeleted(read)) ? lastingScopes(scopes) : scopes;
+  return (await selectIsOrganizationDeleted(read)) ? remainingScopes(scopes) : scopes;
 }
 
 /**

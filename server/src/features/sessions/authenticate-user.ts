@@ -46,7 +46,7 @@ function refuseLate(services: Services, { user, method, origin }: Stage) {
 }
 
 /** Notes one step of several. Rule: AUTH-8. */
-async function goOn(services: AllServices, stage: Stage) {
+async function continueSignIn(services: AllServices, stage: Stage) {
   const { signIn, user, proof, method } = stage;
   const isDone = await services.db.transaction(
     async (tx) =>
@@ -115,6 +115,6 @@ export const authenticateUser = endpoint({
     // One step of several earns no more guesses at the next.
     await (signIn.isLast ? attempt.succeeded() : attempt.undecided());
     const stage = { signIn, user, proof, method, origin };
-    return signIn.isLast ? finish(services, stage, organization.accountType) : goOn(services, stage);
+    return signIn.isLast ? finish(services, stage, organization.accountType) : continueSignIn(services, stage);
   },
 });

@@ -10,7 +10,7 @@ import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectUserById, type User } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
-import { tellOfNewPassword } from '../../mail/owner-notices.ts';
+import { notifyOfNewPassword } from '../../mail/owner-notices.ts';
 import type { Services } from '../../services.ts';
 import { proveCurrentPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
 import { meetsSteps } from '../sign-in/public.ts';
@@ -88,7 +88,7 @@ export const changePassword = endpoint({
     const passwordHash = await services.passwords.hash(wanted);
     await services.limits.count('passwordChange', `${user.id} ${networkOf(origin.network)}`);
     const pair = await change(services, { caller, write, user, proof, passwordHash, revokeTokens, origin });
-    tellOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
+    notifyOfNewPassword(services, { userId: caller.userId, revokedTokens: revokeTokens, origin });
     return { data: 'password reset', ...pair };
   },
 });

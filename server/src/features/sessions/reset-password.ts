@@ -3,7 +3,7 @@ import { newPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { tellOfNewPassword } from '../../mail/owner-notices.ts';
+import { notifyOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/public.ts';
 import { requireLink, useUpLink } from '../links/public.ts';
 import { hasPassword, requireStrongFor, setPassword } from '../passwords/public.ts';
@@ -49,7 +49,7 @@ export const resetPassword = endpoint({
     });
     // A user who forgot the password has tried some: that must not delay the right one. A first password was chosen by
     // an invitation, and replaces none.
-    if (user && !isFirst) tellOfNewPassword(services, { userId: user.id, revokedTokens: revokeTokens, origin });
+    if (user && !isFirst) notifyOfNewPassword(services, { userId: user.id, revokedTokens: revokeTokens, origin });
     if (user) await limits.forgive(user.email, origin.network);
     return { data: 'password reset' };
   },

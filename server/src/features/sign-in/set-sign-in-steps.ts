@@ -70,7 +70,7 @@ async function usableMethods({ db, mail, oidc }: Services, userId: string): Prom
 const noticesMax = 100;
 
 /** Mails the administrators that the steps were changed. Rule: SESSION-11. */
-function tellAdministrators(
+function mailAdministrators(
   services: Services,
   { orgId }: Principal,
   { steps, network }: { readonly steps: readonly (readonly string[])[]; readonly network: string },
@@ -106,7 +106,7 @@ export const setSignInSteps = endpoint({
       const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;
       await appendAudit(tx, services, { ...record, details, changes });
     });
-    tellAdministrators(services, caller, { steps: authMethod.map(methodsOf), network: origin.network });
+    mailAdministrators(services, caller, { steps: authMethod.map(methodsOf), network: origin.network });
     return { message: 'Sign-in methods updated successfully', authMethod };
   },
 });

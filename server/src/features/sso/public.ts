@@ -21,7 +21,7 @@ import { findOwner, forgetIdentities, issueTicket, linkIdentity } from '../ident
 import { endCredentials } from '../sessions/public.ts';
 import { signsInBy } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
-import { addUser, findHoldersOfEmails, requireUser } from '../users/public.ts';
+import { addUser, findOwnersOfEmails, requireUser } from '../users/public.ts';
 import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
 import type { OidcProblem } from './oidc-flow.ts';
 
@@ -47,7 +47,7 @@ interface Account {
 async function addNewUser(tx: Tx, services: Services, arrival: Arrival): Promise<string | null> {
   const { identity, settings, email, orgId, origin } = arrival;
   const isAllowed = settings.allowedDomains.includes(domainOf(email));
-  if (!isAllowed || (await findHoldersOfEmails(tx, orgId, [email])).length > 0) return null;
+  if (!isAllowed || (await findOwnersOfEmails(tx, orgId, [email])).length > 0) return null;
   const fullName = plainText().safeParse(identity.name).data ?? email.slice(0, email.lastIndexOf('@'));
   const { id } = await addUser(tx, services, { orgId, email, fullName, syncAction: 'immediate' });
   await joinExistingGroups(tx, { orgId, userId: id, groupIds: settings.groupIds });

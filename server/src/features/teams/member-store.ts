@@ -133,7 +133,7 @@ export async function deleteMemberships(tx: Tx, userId: string): Promise<void> {
 }
 
 /** The next owner of a team. */
-interface Heir {
+interface NextOwner {
   readonly teamId: string;
   readonly userId: string;
 }
@@ -141,7 +141,7 @@ interface Heir {
 /**
  * Returns, for each team whose only owner is a user, the other member who has the highest role for the longest time.
  */
-export async function selectHeirs(tx: Tx, ownerId: string): Promise<Heir[]> {
+export async function selectNextOwners(tx: Tx, ownerId: string): Promise<NextOwner[]> {
   const owned = tx
     .selectFrom('team_members as own')
     .where('own.user_id', '=', ownerId)
@@ -175,7 +175,7 @@ export async function selectHeirs(tx: Tx, ownerId: string): Promise<Heir[]> {
 }
 
 /** Makes members of teams their owners, as many as one statement takes. */
-export async function updateToOwners(tx: Tx, heirs: readonly Heir[]): Promise<void> {
+export async function updateToOwners(tx: Tx, nextOwners: readonly NextOwner[]): Promise<void> {
   await tx
     .updateTable('team_members')
     .set({ role: 'OWNER' })
@@ -183,7 +183,7 @@ export async function updateToOwners(tx: Tx, heirs: readonly Heir[]): Promise<vo
       eb(
         refTuple('team_id', 'user_id'),
         'in',
-        heirs.map(({ teamId, userId }) => tuple(teamId, userId)),
+        nextOwners.map(({ teamId, userId }) => tuple(teamId, userId)),
       ),
     )
     .execute();

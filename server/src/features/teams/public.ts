@@ -4,7 +4,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import type { Services } from '../../services.ts';
-import { deleteMemberships, selectHeirs, updateToOwners } from './member-store.ts';
+import { deleteMemberships, selectNextOwners, updateToOwners } from './member-store.ts';
 
 /**
  * Removes a deleted user from all teams. Where no other member owns one, the member with the highest role for the
@@ -16,19 +16,19 @@ export async function leaveAllTeams(
   act: { readonly userId: string; readonly orgId: string; readonly actor: Principal; readonly origin: Origin },
 ): Promise<void> {
   const { userId, orgId, actor, origin } = act;
-  const heirs = await selectHeirs(tx, userId);
+  const nextOwners = await selectNextOwners(tx, userId);
   await deleteMemberships(tx, userId);
-  for (let start = 0; start < heirs.length; start += batchRows) {
-    const some = heirs.slice(start, start + batchRows);
+  for (let start = 0; start < nextOwners.length; start += batchRows) {
+    const some = nextOwners.slice(start, start + batchRows);
     await updateToOwners(tx, some);
-    const records = some.map((heir) => ({
+    const records = some.map((nextOwner) => ({
       action: 'team.updated' as const,
       orgId,
       actor,
-      subjectId: heir.teamId,
+      subjectId: nextOwner.teamId,
       origin,
-      details: { owner: heir.userId, after: userId },
-      changes: { owner: { before: userId, after: heir.userId } },
+      details: { owner: nextOwner.userId, after: userId },
+      changes: { owner: { before: userId, after: nextOwner.userId } },
     }));
     await appendAudit(tx, services, ...records);
   }

@@ -7,7 +7,7 @@ import { hashCredential } from '../../base/secret.ts';
 import { selectUserById } from '../../db/members/people.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
-import { tellOfToken } from '../../mail/owner-notices.ts';
+import { notifyOfToken } from '../../mail/owner-notices.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
 import { insertToken } from './token-store.ts';
@@ -99,7 +99,7 @@ export const createToken = endpoint({
         changes: changesBetween(null, made),
       });
     });
-    tellOfToken(services, token, { userId: caller.userId, origin });
+    notifyOfToken(services, token, { userId: caller.userId, origin });
     return {
       message: 'Personal access token created successfully',
       token: {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { secondConnection } from '../../../test/support/second-connection.ts';
 import { type Client, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 import { day, hour } from '../../base/clock.ts';
-import { addTokensWithoutHolder, pruneTokens, revokeTokensOf } from './public.ts';
+import { addUnusableTokens, pruneTokens, revokeTokensOf } from './public.ts';
 
 describe('pruneTokens', () => {
   let app: TestApp;
@@ -110,7 +110,7 @@ describe('revokeTokensOf', () => {
     await admin.delete(`/personal-access-tokens/${dead.tokenId}`);
     const userIds = Array.from({ length: 1_201 }, () => admin.userId);
     const input = { orgId, userIds, name: 'many', scopes: 'org:read' };
-    await app.services.db.transaction((tx) => addTokensWithoutHolder(tx, app.services, input));
+    await app.services.db.transaction((tx) => addUnusableTokens(tx, app.services, input));
     const before = (await app.audit()).length;
     const origin = { requestId: 'r', network: 'local' };
     const end = { owner: { userId: admin.userId }, orgId, by: null, reason: 'why', origin };

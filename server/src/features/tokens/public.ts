@@ -133,7 +133,7 @@ export async function pruneTokens(services: AllServices): Promise<number> {
 }
 
 /** Gives many people a token each that nobody holds: of its hash no one knows the token. For filling a store. */
-export async function addTokensWithoutHolder(
+export async function addUnusableTokens(
   tx: Tx,
   { clock, newId }: Pick<Services, 'clock' | 'newId'>,
   input: {

@@ -8,7 +8,7 @@ import { optionalMobile, optionalText, plainText } from '../../text/plain-text.t
 import { announceGivenBack, giveBackAddresses } from '../addresses/public.ts';
 import { addUser } from './public.ts';
 import { auditedUser, toUserRecord, userRecord } from './user.ts';
-import { selectHolderOfEmail } from './user-store.ts';
+import { selectOwnerOfEmail } from './user-store.ts';
 
 /** Rules: USER-4 to USER-8, USER-10. */
 export const createUser = endpoint({
@@ -31,7 +31,7 @@ export const createUser = endpoint({
     const { orgId } = caller;
     const { added, givenBack } = await write(async (tx) => {
       const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
-      const holder = await selectHolderOfEmail(tx, { orgId, email: body.email, forId: null });
+      const holder = await selectOwnerOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new ApiError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addUser(tx, services, { ...body, orgId, syncAction: 'immediate' });
       const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;

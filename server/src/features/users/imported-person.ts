@@ -50,7 +50,7 @@ interface Present {
   /**
    * The user who has the address verified; one who has it unverified loses it. Users other than `sameId` come first.
    */
-  readonly holder: StoredUser | undefined;
+  readonly owner: StoredUser | undefined;
   /** Whether `sameId` changed or proved the address here: that one stays. */
   readonly hasOwnAddress: boolean;
   readonly nowMs: number;
@@ -91,7 +91,7 @@ function toChange(before: StoredUser, change: UserChange, nowMs: number): UserPl
 const addressTaken = { what: 'refuse', field: 'email' } as const;
 
 /** What a file says of a user who is here; the address that was changed here stays. Rule: ADDRESS-17. */
-function planById(given: ImportedUser, before: StoredUser, { holder, hasOwnAddress }: Present): UserPlan {
+function planById(given: ImportedUser, before: StoredUser, { owner, hasOwnAddress }: Present): UserPlan {
   const user = hasOwnAddress ? { ...given, email: before.email } : given;
   const same = { what: 'same', userId: before.id } as const;
   if (before.erased_at !== null) return { what: 'leave', reason: 'users whose data was erased here' };
@@ -101,16 +101,16 @@ function planById(given: ImportedUser, before: StoredUser, { holder, hasOwnAddre
   if (isDeleted || (user.updatedAt ?? 0) <= before.updated_at) return same;
   const change = changeOf(before, user);
   if (!change) return same;
-  if (change.email !== undefined && holder && holder.id !== before.id) {
+  if (change.email !== undefined && owner && owner.id !== before.id) {
     return { ...addressTaken, message: 'belongs to another user here' };
   }
   return toChange(before, change, user.updatedAt ?? before.updated_at);
 }
 
-function planByEmail(user: ImportedUser, holder: StoredUser, nowMs: number): UserPlan {
-  if (holder.is_deleted === 1) return { ...addressTaken, message: 'belongs to a deleted user: restore that one' };
-  const change = changeOf(holder, user);
-  return change ? toChange(holder, change, nowMs) : { what: 'same', userId: holder.id };
+function planByEmail(user: ImportedUser, owner: StoredUser, nowMs: number): UserPlan {
+  if (owner.is_deleted === 1) return { ...addressTaken, message: 'belongs to a deleted user: restore that one' };
+  const change = changeOf(owner, user);
+  return change ? toChange(owner, change, nowMs) : { what: 'same', userId: owner.id };
 }
 
 /** Returns the name of a new user. */
@@ -119,10 +119,10 @@ function nameOf({ fullName, newFullName }: ImportedUser): string | undefined {
 }
 
 function planUser(user: ImportedUser, present: Present): UserPlan {
-  const { sameId, holder, nowMs } = present;
+  const { sameId, owner, nowMs } = present;
   if (sameId) return planById(user, sameId, present);
-  if (holder && user.id === undefined) return planByEmail(user, holder, nowMs);
-  if (holder) return { ...addressTaken, message: 'belongs to another user here' };
+  if (owner && user.id === undefined) return planByEmail(user, owner, nowMs);
+  if (owner) return { ...addressTaken, message: 'belongs to another user here' };
   if (nameOf(user) === undefined) return { what: 'refuse', field: 'fullName', message: 'is missing' };
   return { what: 'add' };
 }
@@ -142,17 +142,17 @@ export function planAll(
 ): readonly UserPlan[] {
   const { present, having, ownAddresses, nowMs } = here;
   const byId = new Map(present.map((user) => [user.id, user]));
-  const holders = new Map<string, StoredUser[]>();
+  const owners = new Map<string, StoredUser[]>();
   for (const user of having) {
     const email = user.recovery_email ?? user.email;
-    holders.set(email, [...(holders.get(email) ?? []), user]);
+    owners.set(email, [...(owners.get(email) ?? []), user]);
   }
   return users.map((user) => {
     const sameId = user.id === undefined ? undefined : byId.get(user.id);
-    const some = holders.get(user.email) ?? [];
+    const some = owners.get(user.email) ?? [];
     const hasOwnAddress = sameId !== undefined && (sameId.recovery_email !== null || ownAddresses.has(sameId.id));
-    const holder = some.find(({ id }) => id !== user.id) ?? some[0];
-    return planUser(user, { sameId, holder, hasOwnAddress, nowMs });
+    const owner = some.find(({ id }) => id !== user.id) ?? some[0];
+    return planUser(user, { sameId, owner, hasOwnAddress, nowMs });
   });
 }
 

@@ -21,7 +21,7 @@ import { leaveAllTeams } from '../teams/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
 import { type ImportedUser, importedUserRow, planAll, type UserPlan } from './imported-person.ts';
 import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
-import { insertUsers, selectAnyUsersByIds, selectHoldersOfEmails, selectUserById, updateUser } from './user-store.ts';
+import { insertUsers, selectAnyUsersByIds, selectOwnersOfEmails, selectUserById, updateUser } from './user-store.ts';
 
 /** Services that are needed to write with an audit record. */
 type WritingServices = Pick<Services, 'clock' | 'newId'> & {
@@ -160,8 +160,8 @@ export async function requireUser(read: Reader, orgId: string, id: string): Prom
 }
 
 /** Returns the users who have one of some addresses, deleted or not, or get recovery mail there. */
-export function findHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
-  return selectHoldersOfEmails(read, orgId, emails);
+export function findOwnersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
+  return selectOwnersOfEmails(read, orgId, emails);
 }
 
 /**
@@ -205,7 +205,7 @@ export async function planUsers(
     read,
     present.map(({ id }) => id),
   );
-  return planAll(users, { present, ownAddresses, having: await selectHoldersOfEmails(read, orgId, emails), nowMs });
+  return planAll(users, { present, ownAddresses, having: await selectOwnersOfEmails(read, orgId, emails), nowMs });
 }
 
 /**

@@ -16,7 +16,7 @@ import {
 import { changeUser } from './public.ts';
 import { recordFor, toUserRecord } from './user.ts';
 import { applyChange, type UserChange } from './user-change.ts';
-import { selectHolderOfEmail, selectUserById } from './user-store.ts';
+import { selectOwnerOfEmail, selectUserById } from './user-store.ts';
 
 /** A change of a user, and who makes it. */
 interface Edit extends ForCaller {
@@ -48,8 +48,8 @@ export async function edit(services: Services, { caller, write, params: { id }, 
     const isMoving = after.email !== before.email;
     const move = { orgId, emails: [after.email], exceptId: id, by: caller, origin };
     const givenBack = isMoving && verifies ? await giveBackAddresses(tx, services, move) : [];
-    const holder = isMoving && (await selectHolderOfEmail(tx, { orgId, email: after.email, forId: id }));
-    if (holder) throw new ApiError('emailTaken');
+    const owner = isMoving && (await selectOwnerOfEmail(tx, { orgId, email: after.email, forId: id }));
+    if (owner) throw new ApiError('emailTaken');
     await changeUser(tx, services, { before, after, by: caller, origin, details: { fields: Object.keys(change) } });
     const issuing = { userId: id, by: caller, isProved: proof !== null };
     const confirmation = isMoving && canMail ? await issueConfirmation(tx, services, issuing) : null;

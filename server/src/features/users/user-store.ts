@@ -135,7 +135,7 @@ export function selectUsersByEmail(read: Reader, email: string) {
  * mail there.
  * @param forId of the user who is to have it; `null` for a new user
  */
-export function selectHolderOfEmail(
+export function selectOwnerOfEmail(
   read: Reader,
   { orgId, email, forId }: { readonly orgId: string; readonly email: string; readonly forId: string | null },
 ): Promise<StoredUser | undefined> {
@@ -148,7 +148,7 @@ export function selectHolderOfEmail(
 }
 
 /** Returns all users who have one of some addresses, deleted or not, or get recovery mail there. */
-export function selectHoldersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
+export function selectOwnersOfEmails(read: Reader, orgId: string, emails: readonly string[]): Promise<StoredUser[]> {
   // The organization in each half, as above.
   return read
     .selectFrom('users')

@@ -33,7 +33,7 @@ declare module 'fastify' {
     /** Time when the headers had arrived, by the monotonic clock. */
     startedMs: number;
     /** Rejected because of overload, and not even logged. */
-    isTurnedAway: boolean;
+    isRejected: boolean;
   }
   interface FastifyContextConfig {
     /** The declaration behind a route. */
@@ -145,7 +145,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
     warnOfProxy(request.raw);
     // A liveness check that got 503 would restart a busy process.
     if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
-      request.isTurnedAway = true;
+      request.isRejected = true;
       done(new ApiError('overloaded', { headers: { 'retry-after': '1' } }));
       return;
     }
@@ -164,7 +164,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
  */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const { method, routeOptions } = request;
-  if (request.isTurnedAway) return;
+  if (request.isRejected) return;
   const isQuiet = method === 'GET' || method === 'HEAD' || routeOptions.config.endpoint?.isMcp === true;
   const isRead = isQuiet && reply.statusCode < 400;
   const level = isRead ? 'debug' : 'info';

@@ -16,8 +16,8 @@ function waitingSince(server: Server): () => number | null {
   let sinceMs: number | null = null;
   let hasTakenIn = false;
 
-  function lookAgain(): void {
-    if (hasTakenIn) setImmediate(lookAgain);
+  function checkAgain(): void {
+    if (hasTakenIn) setImmediate(checkAgain);
     else sinceMs = null;
     hasTakenIn = false;
   }
@@ -26,7 +26,7 @@ function waitingSince(server: Server): () => number | null {
     hasTakenIn = true;
     if (sinceMs !== null) return;
     sinceMs = performance.now();
-    setImmediate(lookAgain);
+    setImmediate(checkAgain);
   });
   return () => sinceMs;
 }
@@ -42,15 +42,15 @@ function waitingSince(server: Server): () => number | null {
 export function loadShedder(server: Server, log: Logger, waitMsMax = usualWaitMsMax): (nowMs: number) => boolean {
   const waiting = waitingSince(server);
   let begunMs: number | null = null;
-  let turnedAway = 0;
-  let toldMs = 0;
+  let rejected = 0;
+  let loggedMs = 0;
 
   function end(): void {
     begunMs = null;
-    if (turnedAway === 0 || performance.now() - toldMs < second) return;
-    log.warn({ requests: turnedAway }, 'overload: requests rejected');
-    toldMs = performance.now();
-    turnedAway = 0;
+    if (rejected === 0 || performance.now() - loggedMs < second) return;
+    log.warn({ requests: rejected }, 'overload: requests rejected');
+    loggedMs = performance.now();
+    rejected = 0;
   }
 
   return (nowMs) => {
@@ -59,7 +59,7 @@ export function loadShedder(server: Server, log: Logger, waitMsMax = usualWaitMs
       setImmediate(end);
     }
     if (nowMs - Math.min(begunMs, waiting() ?? begunMs) <= waitMsMax) return false;
-    turnedAway += 1;
+    rejected += 1;
     return true;
   };
 }

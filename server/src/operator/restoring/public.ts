@@ -124,7 +124,7 @@ export async function carryOver(tx: Tx, services: WritingServices, schema: numbe
  * Prepares a restored store without knowledge of what ended since its back-up: unfinished work is dropped, and numbers
  * of events that may have been used since are skipped. Rule: CLI-28.
  */
-export async function goOnAlone(tx: Tx): Promise<void> {
+export async function continueWithoutJournal(tx: Tx): Promise<void> {
   await deleteHalfDone(tx);
   await updateEventCounter(tx, skippedEvents);
 }

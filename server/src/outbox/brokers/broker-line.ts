@@ -97,7 +97,7 @@ export function textOf(error: unknown): string {
  * Makes a reason printable: one line, short, and without secrets, which servers may quote in part or as a whole.
  * @param secrets the longest first
  */
-export function tellable(reason: string, secrets: readonly string[]): string {
+export function printable(reason: string, secrets: readonly string[]): string {
   const masked = secrets.reduce((text, one) => text.replaceAll(one, '[secret]'), reason);
   const isInPart = secrets.some((one) => one.length > quotedChars && masked.includes(one.slice(0, quotedChars)));
   if (isInPart) return 'the broker responded with a secret';

@@ -3,7 +3,7 @@ import type { Secret } from '../../base/secret.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, Sink } from '../relay/sink.ts';
 import { type BrokerAddress, readBrokerAddress } from './broker-address.ts';
-import { type BrokerConnection, tellable, textOf } from './broker-line.ts';
+import { type BrokerConnection, printable, textOf } from './broker-line.ts';
 import type { MessageForm } from './broker-message.ts';
 import { natsConnection } from './nats-line.ts';
 import { NatsPublisher, natsBatchMax } from './nats-sink.ts';
@@ -70,7 +70,7 @@ export async function checkBroker({ url, ca }: Pick<BrokerParts, 'url' | 'ca'>):
   } catch (error) {
     // The driver's error may contain the address with the credentials.
     // oxlint-disable-next-line eslint/preserve-caught-error -- its text is passed on, without secrets
-    throw new Error(tellable(textOf(error), secretsOf(url, address)));
+    throw new Error(printable(textOf(error), secretsOf(url, address)));
   } finally {
     connection.close();
   }
@@ -107,7 +107,7 @@ function sinkOver(
     deliver: async (events) => {
       if (isClosed) return closed;
       const { delivered, failure } = await unlessClosed(publisher.deliver(events));
-      return { delivered, failure: failure && { ...failure, reason: tellable(failure.reason, secrets) } };
+      return { delivered, failure: failure && { ...failure, reason: printable(failure.reason, secrets) } };
     },
     close: async () => {
       isClosed = true;

@@ -48,14 +48,14 @@ export function isOutOfTurn(error: unknown): boolean {
 }
 
 /** No stream takes the subject. */
-export function isUnheard(error: unknown): boolean {
+export function hasNoResponders(error: unknown): boolean {
   const cause = causeOf(error);
   return cause instanceof errors.RequestError && cause.isNoResponders();
 }
 
 /** Returns whether JetStream itself responded, or nothing takes the subject: the connection works. */
 export function isResponse(error: unknown): boolean {
-  return codeOf(error) !== 0 || isUnheard(error);
+  return codeOf(error) !== 0 || hasNoResponders(error);
 }
 
 function loginOf({ username, password }: BrokerAddress): Pick<NodeConnectionOptions, 'user' | 'pass' | 'token'> {
@@ -77,7 +77,7 @@ async function greet({ host, port }: BrokerHost): Promise<void> {
  * The servers that are well enough to be connected to: the library would wait for one after the other. Throws why there
  * is none.
  */
-async function selectWell(hosts: readonly BrokerHost[]): Promise<readonly BrokerHost[]> {
+async function selectHealthy(hosts: readonly BrokerHost[]): Promise<readonly BrokerHost[]> {
   const greetings = await Promise.allSettled(hosts.map(greet));
   const well = hosts.filter((_, place) => greetings[place]?.status === 'fulfilled');
   const failed = greetings.find((one) => one.status === 'rejected');
@@ -97,10 +97,10 @@ class Transport extends NodeTransport {
 async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions): Promise<NatsClient> {
   // The library tells TLS the name but no address, and TLS would then expect a certificate for localhost.
   const { tls = null, timeout = responseMsMax } = options;
-  const judged = tls === null ? {} : { tls: { ...tls, host } };
+  const checked = tls === null ? {} : { tls: { ...tls, host } };
   const servers = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
-  const connecting = NatsConnectionImpl.connect({ ...options, ...judged, servers });
+  const connecting = NatsConnectionImpl.connect({ ...options, ...checked, servers });
   try {
     const nats = await inTime(connecting, timeout);
     return { nats, jetstream: jetstream(nats, { timeout: responseMsMax }), seen: new Set() };
@@ -114,7 +114,7 @@ async function openTo({ host, port }: BrokerHost, options: NodeConnectionOptions
 }
 
 async function open(address: BrokerAddress, ca: string | undefined): Promise<NatsClient> {
-  const hosts = await selectWell(address.hosts);
+  const hosts = await selectHealthy(address.hosts);
   const options: NodeConnectionOptions = {
     name: 'latchkey',
     ...(address.isTls ? { tls: ca === undefined ? {} : { ca } } : {}),

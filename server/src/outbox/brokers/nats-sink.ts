@@ -7,10 +7,10 @@ import { type BrokerConnection, textOf } from './broker-line.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 import {
   ensureStream,
+  hasNoResponders,
   isOutOfTurn,
   isResponse,
   isTooLarge,
-  isUnheard,
   type NatsClient,
   subjectOf,
 } from './nats-line.ts';
@@ -37,9 +37,9 @@ interface Run {
   readonly error: unknown;
 }
 
-function headersOf({ key, headers: told }: BrokerMessage): MsgHdrs {
+function headersOf({ key, headers: given }: BrokerMessage): MsgHdrs {
   const made = headers();
-  for (const [name, value] of Object.entries(told)) made.set(name, value);
+  for (const [name, value] of Object.entries(given)) made.set(name, value);
   if (key !== '') made.set('Event-Key', key);
   return made;
 }
@@ -47,7 +47,7 @@ function headersOf({ key, headers: told }: BrokerMessage): MsgHdrs {
 const tooSlow: SinkFailure = { kind: 'unavailable', reason: 'the broker takes too long' };
 
 function failureOf(error: unknown, { stream }: NatsParts): SinkFailure {
-  if (isUnheard(error))
+  if (hasNoResponders(error))
     return { kind: 'unavailable', reason: `no stream takes the subjects ${stream}.>, or JetStream is off` };
   if (error instanceof errors.TimeoutError) return tooSlow;
   return { kind: isTooLarge(error) ? 'refused' : 'unavailable', reason: textOf(error) };
@@ -84,7 +84,7 @@ export class NatsPublisher {
       this.#hasDelivered ||= delivered > 0;
       const isBroken = isOutOfTurn(run.error) && run.acknowledged > 0;
       this.#windowSize = isBroken ? Math.ceil(this.#windowSize / 2) : Math.min(natsBatchMax, this.#windowSize * 2);
-      const isMissing = isUnheard(run.error) && !hasLookedAgain;
+      const isMissing = hasNoResponders(run.error) && !hasLookedAgain;
       hasLookedAgain ||= isMissing;
       const isOver = run.error !== null && !isBroken && !isMissing;
       if (isOver) return { delivered, failure: failureOf(run.error, this.#parts) };

@@ -11,13 +11,13 @@ export type StoredDeadLetter = Selectable<DeadLetters>;
 const bogusLeaseMs = 15 * minute;
 
 /** Values that are reset as soon as something arrives, or an administrator intervenes. */
-const well = { attempts: 0, refusals: 0, next_try_at: null, failing_since: null, last_error: null };
+const noFailure = { attempts: 0, refusals: 0, next_try_at: null, failing_since: null, last_error: null };
 
 /** Adds a subscription that begins after a sequence, unless it exists. */
 export async function insertRelay(tx: Tx, name: string, position: number): Promise<void> {
   await tx
     .insertInto('relays')
-    .values({ name, position, holder: null, held_until: 0, delivered_at: null, ...well })
+    .values({ name, position, holder: null, held_until: 0, delivered_at: null, ...noFailure })
     .onConflict((oc) => oc.column('name').doNothing())
     .execute();
 }
@@ -91,7 +91,7 @@ export async function updatePosition(
   { to, deliveredAt }: { readonly to: number; readonly deliveredAt: number | null },
 ): Promise<boolean> {
   const { numUpdatedRows } = await updateOwn(tx, step)
-    .set({ position: to, ...well, ...(deliveredAt === null ? {} : { delivered_at: deliveredAt }) })
+    .set({ position: to, ...noFailure, ...(deliveredAt === null ? {} : { delivered_at: deliveredAt }) })
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
@@ -114,14 +114,14 @@ export async function updateFailure(
 
 /** Makes a subscription retry at once, whatever failed before. */
 export async function updateRetryNow(tx: Tx, name: string): Promise<void> {
-  await tx.updateTable('relays').set(well).where('name', '=', name).execute();
+  await tx.updateTable('relays').set(noFailure).where('name', '=', name).execute();
 }
 
 /** Moves a subscription to continue after a sequence, and to try at once; returns whether it exists. Rule: EVENT-10. */
 export async function updateReplay(tx: Tx, name: string, after: number): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('relays')
-    .set({ position: after, ...well })
+    .set({ position: after, ...noFailure })
     .where('name', '=', name)
     .executeTakeFirst();
   return numUpdatedRows === 1n;
@@ -217,7 +217,7 @@ export async function updateRequeued(
   if (relay !== undefined) query = query.where('relay', '=', relay);
   const { numUpdatedRows } = await query.executeTakeFirst();
   const asked = tx.selectFrom('dead_letters').where('requeued_at', '=', nowMs).select('relay');
-  if (numUpdatedRows > 0n) await tx.updateTable('relays').set(well).where('name', 'in', asked).execute();
+  if (numUpdatedRows > 0n) await tx.updateTable('relays').set(noFailure).where('name', 'in', asked).execute();
   return Number(numUpdatedRows);
 }
 

@@ -7,7 +7,7 @@ import { type Next, Relay, type RelayParts } from './relay.ts';
 import { RelayStateCache } from './relay-board.ts';
 
 /** The longest time until a new subscription is noticed that another process created. */
-const lookEveryMs = second;
+const pollEveryMs = second;
 const errorPauseMs = second;
 /** Without activity for this long, relaying has stopped. */
 const silentMsMax = 30 * second;
@@ -147,7 +147,7 @@ export function startRelays(parts: RelaysParts): Relays {
   let aliveMs = performance.now();
   let known: readonly string[] = [];
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const subscriptions = await parts.subscriptions();
     const present = new Map(subscriptions.map((subscription) => [subscription.name, subscription]));
     // Those that ended by themselves run no longer, and have left their figures too.
@@ -167,8 +167,8 @@ export function startRelays(parts: RelaysParts): Relays {
     await setImmediate();
     while (!signal.aborted) {
       const { version: mark } = watch;
-      await look().catch((error: unknown) => log.error({ err: error }, 'the subscriptions could not be read'));
-      await watch.wait({ until: () => watch.version !== mark, msMax: lookEveryMs, signal });
+      await poll().catch((error: unknown) => log.error({ err: error }, 'the subscriptions could not be read'));
+      await watch.wait({ until: () => watch.version !== mark, msMax: pollEveryMs, signal });
     }
     await Promise.all([...running.keys()].map(stop));
   }

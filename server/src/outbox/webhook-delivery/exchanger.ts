@@ -36,10 +36,10 @@ export class Exchanger {
     this.origin = origin;
     this.networks = networks;
     this.#timeoutMs = timeoutMs;
-    const judge = addressCheck(new URL(origin).protocol, networks);
+    const check = addressCheck(new URL(origin).protocol, networks);
     this.#client = new Client(origin, {
       pipelining: 1,
-      connect: guardedConnector({ check: judge, timeoutMs, ...parts }),
+      connect: guardedConnector({ check: check, timeoutMs, ...parts }),
       // One time for the whole exchange stands for those of its parts.
       headersTimeout: 0,
       bodyTimeout: 0,
