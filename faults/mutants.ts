@@ -108,7 +108,7 @@ const lookAtNothing = {
 const countedTime = { file: 'base/clock.js', from: 'Date.now()', to: 'performance.timeOrigin + performance.now()' };
 
 const letAllIn = {
-  file: 'http/server/load-gate.js',
+  file: 'http/server/load-shedder.js',
   from: 'turnedAway += 1;\n        return true;',
   to: 'return false;',
 };

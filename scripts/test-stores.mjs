@@ -11,8 +11,8 @@ const postgresMakers = ['server/test/support/postgres-place.ts', 'server/test/su
 const embeddedOnly = {
   'server/src/keys/rotate-encryption.test.ts': 'the key file of the data directory',
   'server/src/db/write-health.test.ts': 'whether the embedded store writes',
-  'server/src/http/server/load-gate.test.ts': 'a load on the process, whatever its store',
-  'server/src/db/sqlite/batch-reader.test.ts': 'how SQLite reads lists',
+  'server/src/http/server/load-shedder.test.ts': 'a load on the process, whatever its store',
+  'server/src/db/sqlite/stream-reader.test.ts': 'how SQLite reads lists',
   'server/src/db/schema/migrate.test.ts': 'migrations of SQLite, and of stores of earlier releases',
   'server/src/db/sqlite/sqlite.test.ts': 'the embedded store itself',
   'server/src/db/sqlite/sqlite-files.test.ts': 'its files',

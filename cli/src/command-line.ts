@@ -2,7 +2,7 @@ import { StartupError } from '../../server/src/base/errors.ts';
 import { commands } from './commands.ts';
 import { CommandError, exitCodes, type FailureKind } from './failures.ts';
 import { runProgram } from './program.ts';
-import type { RuntimeContext } from './surroundings.ts';
+import type { RuntimeContext } from './runtime-context.ts';
 
 /** Output of a command line. */
 interface Output {

@@ -1,6 +1,6 @@
 import type { Options, Values } from './options.ts';
 import { readOptions } from './options.ts';
-import type { RuntimeContext } from './surroundings.ts';
+import type { RuntimeContext } from './runtime-context.ts';
 
 /**
  * Result of a command: for programs (`--json` prints it as one line), and as text. Neither contains a stored secret.

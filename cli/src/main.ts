@@ -1,5 +1,5 @@
 import { runCommandLine } from './command-line.ts';
-import { processContext } from './surroundings.ts';
+import { processContext } from './runtime-context.ts';
 
 // Files are accessible to their owner only.
 process.umask(0o077);

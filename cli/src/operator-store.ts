@@ -8,7 +8,7 @@ import { holdDataDir, requireStore } from '../../server/src/db/files/data-dir.ts
 import { openPostgres } from '../../server/src/db/postgres/postgres.ts';
 import { migrate, requireCurrentSchema } from '../../server/src/db/schema/migrate.ts';
 import { openSqlite } from '../../server/src/db/sqlite/sqlite.ts';
-import type { RuntimeContext } from './surroundings.ts';
+import type { RuntimeContext } from './runtime-context.ts';
 
 /** As whose work the audit log has what commands do. */
 export const operator: Origin = { requestId: 'operator', network: 'local' };

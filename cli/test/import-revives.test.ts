@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { tablesOf } from '../../server/test/support/statement-watch.ts';
 import type { Client, Json, TestApp } from '../../server/test/support/test-app.ts';
 import { password } from '../../server/test/support/test-app.ts';
-import { readCsvUsers } from '../src/import/csv-people.ts';
+import { readCsvUsers } from '../src/import/csv-users.ts';
 import { runImport } from '../src/import/run-import.ts';
 import { stageDump } from '../src/import/stage-dump.ts';
 import { group, idOf, type Line, newOrganization, startNow, token, toLines, user } from './import-world.ts';

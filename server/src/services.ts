@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Reauthorize } from './access/confirmation.ts';
 import type { LastUsed } from './access/last-used.ts';
 import type { PasswordHasher } from './access/passwords.ts';
+import type { Reauthorize } from './access/reauthorization.ts';
 import type { AuditRecord } from './audit-log/audit-log.ts';
-import type { RejectionCounter } from './audit-log/counted-refusals.ts';
-import type { AfterResponse } from './base/background.ts';
+import type { RejectionCounter } from './audit-log/rejection-counter.ts';
+import type { AfterResponse } from './base/after-response.ts';
 import type { Clock } from './base/clock.ts';
 import type { NewId } from './base/ids.ts';
 import type { Config } from './config/config.ts';

@@ -4,8 +4,8 @@ import { type AuditVerdict, verifyAudit } from '../../../server/src/audit-log/ve
 import { systemClock } from '../../../server/src/base/clock.ts';
 import { idGenerator } from '../../../server/src/base/ids.ts';
 import type { Config } from '../../../server/src/config/config.ts';
+import { withAttachedStore } from '../../../server/src/db/files/attached-store.ts';
 import { type BackupFacts, type UnpackedBackup, unpackBackup } from '../../../server/src/db/files/backup-file.ts';
-import { withAttachedStore } from '../../../server/src/db/files/beside.ts';
 import { holdDataDir, prepareDataDir, storeFile } from '../../../server/src/db/files/data-dir.ts';
 import type { Progress } from '../../../server/src/db/files/store-copy.ts';
 import { migrate, schemaVersion } from '../../../server/src/db/schema/migrate.ts';
@@ -23,7 +23,7 @@ import { operator } from '../operator-store.ts';
 import { type KeyPlan, planKeys, requireSameEncryption, writeKeys } from './backup-keys.ts';
 import { copyPresent, takePresentStore } from './present-store.ts';
 import { replaceStore } from './replace-store.ts';
-import { noJournal, refuseCarrying, requireSchema } from './restore-refusals.ts';
+import { noJournal, refuseCarrying, requireSchema } from './restore-errors.ts';
 
 interface RestoreInput {
   readonly from: string;

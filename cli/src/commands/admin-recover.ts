@@ -18,7 +18,7 @@ export const adminRecover = command({
     const { operator, operatorConfig, withStore } = await import('../operator-store.ts');
     const { recoverAdministrator } = await import('../../../server/src/operator/recovery/public.ts');
     const { normalizeEmail } = await import('../../../server/src/text/email-address.ts');
-    const { operatorError: refused, requireOrganization } = await import('../refusals.ts');
+    const { operatorError: refused, requireOrganization } = await import('../operator-errors.ts');
     const config = operatorConfig(context, dataDir);
     const wanted = email === null ? null : (normalizeEmail(email) ?? email);
     const recovery = await withStore(context, dataDir, async (services) => {

@@ -21,7 +21,7 @@ export const importUsers = command({
   async run({ file, dataDir, dryRun, skipInvalid, createGroups }, context) {
     const { operatorConfig } = await import('../operator-store.ts');
     const { runImport } = await import('../import/run-import.ts');
-    const { readCsvUsers } = await import('../import/csv-people.ts');
+    const { readCsvUsers } = await import('../import/csv-users.ts');
     return runImport(operatorConfig(context, dataDir), context, {
       file,
       isDry: dryRun,

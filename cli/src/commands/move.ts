@@ -4,7 +4,7 @@ import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import type { Moved } from '../move/move-store.ts';
 import { flag, storeOptions, text } from '../options.ts';
-import type { RuntimeContext } from '../surroundings.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
 
 const shownDigits = 16;
 

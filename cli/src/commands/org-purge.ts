@@ -1,7 +1,7 @@
 import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { flag, storeOptions } from '../options.ts';
-import type { RuntimeContext } from '../surroundings.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
 
 async function confirm({ ask }: RuntimeContext, slug: string): Promise<void> {
   const response = await ask(`Purging cannot be undone. Type ${slug} to purge it: `);
@@ -24,7 +24,7 @@ export const orgPurge = command({
   async run({ dataDir, yes }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { purgeOrganization, readOrganizationState } = await import('../../../server/src/features/org/public.ts');
-    const { operatorError: refused } = await import('../refusals.ts');
+    const { operatorError: refused } = await import('../operator-errors.ts');
     const purged = await withStore(context, dataDir, async (services) => {
       const organization = await readOrganizationState(services.db.read);
       if (organization === null) throw refused('noOrganization');

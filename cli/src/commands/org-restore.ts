@@ -13,7 +13,7 @@ export const orgRestore = command({
   async run({ dataDir }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { restoreOrganization } = await import('../../../server/src/features/org/public.ts');
-    const { operatorError: refused } = await import('../refusals.ts');
+    const { operatorError: refused } = await import('../operator-errors.ts');
     const restored = await withStore(context, dataDir, (services) => restoreOrganization(services, operator));
     if (typeof restored === 'string') throw refused(restored);
     const { slug, activeUsers, revokedTokens } = restored;

@@ -12,7 +12,7 @@ export const serviceRevoke = command({
     const { operator, withStore } = await import('../operator-store.ts');
     const { endClient } = await import('../../../server/src/features/service-clients/public.ts');
     const { selectActiveOrganization } = await import('../../../server/src/db/members/organization.ts');
-    const { orThrow } = await import('../refusals.ts');
+    const { orThrow } = await import('../operator-errors.ts');
     const clientId = id.toLowerCase();
     const end = withStore(context, dataDir, (services) =>
       services.db.transaction(async (tx) => {

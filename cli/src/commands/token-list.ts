@@ -19,7 +19,7 @@ export const tokenList = command({
     const { withStore } = await import('../operator-store.ts');
     const { listTokens } = await import('../../../server/src/features/tokens/public.ts');
     const { foldCase } = await import('../../../server/src/text/plain-text.ts');
-    const { requireOrganization } = await import('../refusals.ts');
+    const { requireOrganization } = await import('../operator-errors.ts');
     const { total, tokens } = await withStore(context, dataDir, async ({ db, clock }) => {
       const { id: orgId } = await requireOrganization(db.read);
       const folded = search === null ? undefined : foldCase(search);

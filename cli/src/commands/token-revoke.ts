@@ -16,7 +16,7 @@ export const tokenRevoke = command({
   async run({ dataDir, id, reason }, context) {
     const { operator, withStore } = await import('../operator-store.ts');
     const { revokeReason, revokeToken } = await import('../../../server/src/features/tokens/public.ts');
-    const { orThrow, requireOrganization } = await import('../refusals.ts');
+    const { orThrow, requireOrganization } = await import('../operator-errors.ts');
     const given = revokeReason.safeParse(reason ?? '');
     if (!given.success) throw new CommandError('usage', `--reason ${given.error.issues[0]?.message}`);
     const tokenId = id.toLowerCase();

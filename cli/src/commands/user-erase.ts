@@ -1,7 +1,7 @@
 import { command } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { flag, neededText, storeOptions } from '../options.ts';
-import type { RuntimeContext } from '../surroundings.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
 
 async function confirm({ ask }: RuntimeContext, slug: string): Promise<void> {
   const response = await ask(`Erasing cannot be undone. Type ${slug} to erase the data of this user: `);
@@ -29,7 +29,7 @@ export const userErase = command({
     const { operator, operatorConfig, withConfiguredStore } = await import('../operator-store.ts');
     const { presentKey } = await import('../present-key.ts');
     const { eraseUser, findErasable } = await import('../../../server/src/operator/erasure/public.ts');
-    const { operatorError: refused } = await import('../refusals.ts');
+    const { operatorError: refused } = await import('../operator-errors.ts');
     const userId = user.toLowerCase();
     const config = operatorConfig(context, dataDir);
     const encryption = presentKey(config);

@@ -4,7 +4,7 @@ import type { Database } from '../../../server/src/db/database.ts';
 import { selectLatest } from '../../../server/src/db/files/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
 import { presentKey } from '../present-key.ts';
-import type { RuntimeContext } from '../surroundings.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
 import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
 import { checkClock, checkDisk, checkFiles, checkUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';

@@ -12,8 +12,8 @@ import { requireCurrentSchema } from '../../../server/src/db/schema/migrate.ts';
 import { findTokenCircles } from '../../../server/src/operator/imported-tokens/public.ts';
 import { auditStream } from '../../../server/src/outbox/envelope.ts';
 import { readNewest } from '../../../server/src/outbox/event-log.ts';
-import { isSubscriptionTo } from '../../../server/src/outbox/relay/outlet.ts';
 import { countDeadLetters, selectRelays } from '../../../server/src/outbox/relay/relay-store.ts';
+import { isSubscriptionTo } from '../../../server/src/outbox/relay/subscription.ts';
 import { openStore } from '../operator-store.ts';
 import { type Finding, failed, fine, messageOf, shownBytes, skipped, warning } from './check.ts';
 

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../../server/src/db/database.ts';
-import { selectKnownUsers } from '../../../server/src/db/members/people.ts';
+import { selectKnownUsers } from '../../../server/src/db/members/users.ts';
 import {
   addImportedGroup,
   findJoining,

@@ -4,10 +4,10 @@ import { selectActiveOrganization } from '../../../server/src/db/members/organiz
 import { readOrganizationState } from '../../../server/src/features/org/public.ts';
 import type { Outcome } from '../command.ts';
 import { CommandError } from '../failures.ts';
+import { operatorError } from '../operator-errors.ts';
 import { withConfiguredStore } from '../operator-store.ts';
-import { operatorError } from '../refusals.ts';
-import type { RuntimeContext } from '../surroundings.ts';
-import { createOrganizationFor, findNewOrganization, type NewOrganization } from './found-organization.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
+import { createOrganizationFor, findNewOrganization, type NewOrganization } from './create-organization.ts';
 import type { Pass, Store } from './pass.ts';
 import { passGroupNames } from './pass-group-names.ts';
 import { passGroups } from './pass-groups.ts';

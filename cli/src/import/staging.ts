@@ -1,4 +1,4 @@
-import { openSpool, type SpooledRecord } from '../../../server/src/db/files/scratch.ts';
+import { openSpool, type SpooledRecord } from '../../../server/src/db/files/spool.ts';
 import type { addImportedGroup } from '../../../server/src/features/groups/public.ts';
 import type { createImportedOrganization } from '../../../server/src/features/org/public.ts';
 import type { planUsers } from '../../../server/src/features/users/public.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Secret } from '../../../server/src/base/secret.ts';
 import { CommandError } from '../failures.ts';
-import type { RuntimeContext } from '../surroundings.ts';
+import type { RuntimeContext } from '../runtime-context.ts';
 
 /** Token options of the command line; `null`: absent. */
 interface Given {

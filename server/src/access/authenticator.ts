@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { type CredentialHash, hashCredential } from '../base/secret.ts';
+import { CommitVersionedCache } from '../db/commit-versioned-cache.ts';
 import type { Database } from '../db/database.ts';
-import { CommitVersionedCache } from '../db/kept.ts';
 import { readBearer, unauthorized } from './bearer.ts';
 import type { CredentialRecord, Principal } from './principal.ts';
 

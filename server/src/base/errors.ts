@@ -1,4 +1,4 @@
-import { apiErrors, type ErrorDefinition } from './refusals.ts';
+import { apiErrors, type ErrorDefinition } from './api-errors.ts';
 
 /** Returns OAuth's code for an error. Rule: ERR-5. */
 export function oauthError({ errorName: error, status }: ApiError): string {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { ConnectorResponse } from './connector.ts';
-import { refuseResponse } from './connector-refusals.ts';
+import { refuseResponse } from './connector-errors.ts';
 
 /** Of a response with a body that is used. */
 const bodyBytesMax = 10 * 1_048_576;

@@ -1,5 +1,5 @@
-import type { Write } from '../access/confirmation.ts';
 import type { Principal } from '../access/principal.ts';
+import type { Write } from '../access/reauthorization.ts';
 import type { Forwarded, PassedResponse } from '../http/endpoint.ts';
 import type { Services } from '../services.ts';
 import type { ConnectorRequest, ConnectorResponse } from './connector.ts';

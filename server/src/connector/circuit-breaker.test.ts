@@ -3,7 +3,7 @@ import { TestClock } from '../../test/support/test-clock.ts';
 import { second } from '../base/clock.ts';
 import { ApiError } from '../base/errors.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
-import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
+import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-errors.ts';
 
 /** A breaker, and the work that was given to it: each piece ends when the test says so. */
 function rig() {

@@ -1,6 +1,6 @@
 import { type Clock, second } from '../base/clock.ts';
 import { ApiError, type ApiErrorName } from '../base/errors.ts';
-import { refuseUnavailable } from './connector-refusals.ts';
+import { refuseUnavailable } from './connector-errors.ts';
 
 const failuresMax = 5;
 const openMs = 5 * second;

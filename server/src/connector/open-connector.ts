@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, Pool } from 'undici';
 import { type Clock, second } from '../base/clock.ts';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
+import { KeyedCounter } from '../base/keyed-counter.ts';
 import { Scope } from '../base/scope.ts';
-import { KeyedCounter } from '../base/shares.ts';
 import { Attempt } from './attempt.ts';
 import { circuitBreaker } from './circuit-breaker.ts';
 import type { Connector, ConnectorRequest, ConnectorResponse } from './connector.ts';
-import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-refusals.ts';
-import { RetirablePool } from './lasting-pool.ts';
+import { refuseResponse, refuseTimeout, refuseUnavailable } from './connector-errors.ts';
+import { RetirablePool } from './retirable-pool.ts';
 
 const exchangeMsMax = 10 * second;
 const connectionsMax = 32;

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
-import type { Write } from '../access/confirmation.ts';
 import type { Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal, SessionPrincipal } from '../access/principal.ts';
+import type { Write } from '../access/reauthorization.ts';
 import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../base/origin.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Act } from '../limits/limits.ts';
 import type { AllServices, Services } from '../services.ts';
 import type { IfWriting, ServicesOf } from './writing.ts';
-import type { WrittenResponse } from './written-answer.ts';
+import type { WrittenResponse } from './written-response.ts';
 
 /** The methods that endpoints have. */
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Write } from '../access/confirmation.ts';
 import type { Policy } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
+import type { Write } from '../access/reauthorization.ts';
 import type { Tx } from '../db/database.ts';
 import type { AllServices } from '../services.ts';
 import { type AnyEndpoint, endpoint } from './endpoint.ts';

@@ -1,6 +1,6 @@
-import type { Write } from '../access/confirmation.ts';
 import type { Policy } from '../access/policy.ts';
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
+import type { Write } from '../access/reauthorization.ts';
 import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { AllServices, Services } from '../services.ts';
 

@@ -1,8 +1,8 @@
 import pLimit from 'p-limit';
 import sharp from 'sharp';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
+import { KeyedCounter } from '../base/keyed-counter.ts';
 import { inScope } from '../base/scope.ts';
-import { KeyedCounter } from '../base/shares.ts';
 import { decodePicture } from './decode-picture.ts';
 import { encodePicture } from './encode-picture.ts';
 import { isPng, type PictureHeader, readPictureHeader } from './picture-header.ts';

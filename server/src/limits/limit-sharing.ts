@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import pLimit from 'p-limit';
 import { minute } from '../base/clock.ts';
 import type { Database } from '../db/database.ts';
-import { retryOnConflict } from '../db/despite-others.ts';
 import { StoreBusyError } from '../db/failures.ts';
+import { retryOnConflict } from '../db/retry-on-conflict.ts';
 import { type ActWindow, BoundedMap, type LimitCounts, type LimitKey, withAct } from './limit-counts.ts';
 import {
   changeCounts,

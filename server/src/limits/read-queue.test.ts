@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../base/errors.ts';
-import { currentCounts } from '../base/shares.ts';
+import { currentCounts } from '../base/keyed-counter.ts';
 import { readQueue } from './read-queue.ts';
 
 describe('reads that cost (HTTP-38)', () => {

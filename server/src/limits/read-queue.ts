@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ApiError, refuseTooMany } from '../base/errors.ts';
+import { KeyedCounter } from '../base/keyed-counter.ts';
 import { inScope } from '../base/scope.ts';
-import { KeyedCounter } from '../base/shares.ts';
 
 /** A store that is elsewhere is waited for by so many at once. */
 const atOnceMax = 4;

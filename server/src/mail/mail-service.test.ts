@@ -2,7 +2,7 @@ import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MailServer } from '../../test/support/mail-server.ts';
 import { TestClock } from '../../test/support/test-clock.ts';
-import { type AfterResponse, afterResponse } from '../base/background.ts';
+import { type AfterResponse, afterResponse } from '../base/after-response.ts';
 import type { Mail, MailSettings } from './mail.ts';
 import { type MailService, openMailService } from './mail-service.ts';
 import type { Mailer } from './mailer.ts';

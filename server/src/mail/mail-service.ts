@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { AfterResponse } from '../base/background.ts';
+import type { AfterResponse } from '../base/after-response.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Mail, MailSettings } from './mail.ts';

@@ -3,7 +3,7 @@ import type { MailTarget } from '../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../db/members/organization.ts';
 import type { Services } from '../services.ts';
 import type { MailContent } from './mail.ts';
-import type { NoticeReader } from './notice-letters.ts';
+import type { NoticeReader } from './notice-emails.ts';
 
 /** Kind of a notice. Each is limited separately, so that many of one kind cannot hide one of another. */
 type NoticeKind = 'password changed' | 'token created' | 'sign-in steps changed' | 'sessions ended' | 'session reused';

@@ -1,7 +1,7 @@
 import type { Origin } from '../base/origin.ts';
 import { selectMailTarget } from '../db/members/mail-targets.ts';
 import type { Services } from '../services.ts';
-import { passwordChangedMail, tokenCreatedMail } from './notice-letters.ts';
+import { passwordChangedMail, tokenCreatedMail } from './notice-emails.ts';
 import { sendNotice } from './notices.ts';
 
 /** Mails the owner of an account that its password was changed. Rule: SESSION-11. */

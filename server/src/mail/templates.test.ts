@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { approveEmailMail, emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
 import type { MailContent } from './mail.ts';
-import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-letters.ts';
+import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-emails.ts';
 import { withoutLinks } from './people-names.ts';
 import {
   administratorLeftMail,

@@ -1,7 +1,7 @@
 import type { Policy } from '../access/policy.ts';
 import type { Principal } from '../access/principal.ts';
 import type { Origin } from '../base/origin.ts';
-import type { WrittenResponse } from '../http/written-answer.ts';
+import type { WrittenResponse } from '../http/written-response.ts';
 
 /** Caller of tools, and the parts of the request that calls them. */
 export interface AgentCall {

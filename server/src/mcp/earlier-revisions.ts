@@ -8,8 +8,8 @@ import {
   type Transport,
 } from '@modelcontextprotocol/server';
 import { ApiError } from '../base/errors.ts';
-import { WrittenResponse } from '../http/written-answer.ts';
-import { rpcError, rpcResponse } from './rpc-answers.ts';
+import { WrittenResponse } from '../http/written-response.ts';
+import { rpcError, rpcResponse } from './rpc-responses.ts';
 import { resultText, type ToolResult } from './tool-call.ts';
 
 /** Server that answers one message once it is connected. */

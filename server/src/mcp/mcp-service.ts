@@ -8,12 +8,12 @@ import {
 import type { Logger } from 'pino';
 import type { AnyEndpoint } from '../http/endpoint.ts';
 import { inputReader, type ReadInput } from '../http/input.ts';
-import { WrittenResponse } from '../http/written-answer.ts';
+import { WrittenResponse } from '../http/written-response.ts';
 import type { AllServices } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
 import { type AgentCall, type McpHeaders, type McpService, readHeaders } from './agents.ts';
 import { isEarlierCall, respondEarlier } from './earlier-revisions.ts';
-import { idOf, rpcError } from './rpc-answers.ts';
+import { idOf, rpcError } from './rpc-responses.ts';
 import { makeTools, type Tool } from './tool.ts';
 import { callTool } from './tool-call.ts';
 

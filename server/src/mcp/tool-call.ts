@@ -6,7 +6,7 @@ import { type ApiError, refuseInput } from '../base/errors.ts';
 import { rowsCharged, spending } from '../http/budgets.ts';
 import { PassedResponse, RecordWithStreamedList, WithHeaders } from '../http/endpoint.ts';
 import { type RawInput, type ReadInput, unknownName } from '../http/input.ts';
-import { describeFault } from '../http/server/answers.ts';
+import { describeFault } from '../http/server/error-responses.ts';
 import type { AllServices } from '../services.ts';
 import { closestName } from '../text/closest.ts';
 import type { AgentCall } from './agents.ts';

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { second } from '../base/clock.ts';
-import { currentCounts } from '../base/shares.ts';
+import { currentCounts } from '../base/keyed-counter.ts';
 
 /** Outcomes of relayed events. */
 const relayOutcomes = ['delivered', 'refused', 'unavailable', 'dead'] as const;

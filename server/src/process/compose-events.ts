@@ -7,9 +7,9 @@ import { liveBroker } from '../outbox/brokers/live-broker.ts';
 import { auditStream, entityStream, type StreamName } from '../outbox/envelope.ts';
 import { readEvents, readNewest } from '../outbox/event-log.ts';
 import { type LogWatch, logWatch } from '../outbox/log-watch.ts';
-import type { EventSource } from '../outbox/relay/outlet.ts';
 import { type Relays, startRelays } from '../outbox/relay/relays.ts';
 import { webhookRetry } from '../outbox/relay/retry.ts';
+import type { EventSource } from '../outbox/relay/subscription.ts';
 import type { AllServices } from '../services.ts';
 
 /** The logs whose events go out. */

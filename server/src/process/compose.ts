@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { authenticator } from '../access/authenticator.ts';
-import { reauthorization } from '../access/confirmation.ts';
 import { lastUsed } from '../access/last-used.ts';
 import { type PasswordCost, passwordHasher } from '../access/passwords.ts';
+import { reauthorization } from '../access/reauthorization.ts';
 import { scopedTokenReader } from '../access/scoped-tokens.ts';
 import { appendAudit } from '../audit-log/audit-log.ts';
-import { rejectionCounter } from '../audit-log/counted-refusals.ts';
-import { type AfterResponse, afterResponse } from '../base/background.ts';
+import { rejectionCounter } from '../audit-log/rejection-counter.ts';
+import { type AfterResponse, afterResponse } from '../base/after-response.ts';
 import { type Clock, second } from '../base/clock.ts';
 import { ApiError, StartupError } from '../base/errors.ts';
 import { idGenerator } from '../base/ids.ts';

@@ -2,6 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf } from '../../src/http/endpoint.ts';
 import { isStrict } from '../../src/http/schemas.ts';
 import { routes } from '../../src/routes.gen.ts';
+import { MailServer } from '../support/mail-server.ts';
+import { rowsOf, secondConnection } from '../support/second-connection.ts';
+import { neutral } from '../support/sign-in.ts';
+import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
 import {
   jsonRoutes,
   newPassword,
@@ -9,11 +13,7 @@ import {
   type ValidRequest,
   validBody,
   type World,
-} from '../support/good-requests.ts';
-import { MailServer } from '../support/mail-server.ts';
-import { rowsOf, secondConnection } from '../support/second-connection.ts';
-import { neutral } from '../support/sign-in.ts';
-import { type Client, type Json, TestApp, type TestResponse } from '../support/test-app.ts';
+} from '../support/valid-requests.ts';
 
 const evilId = 'e'.repeat(24);
 const memberEmail = 'grace@example.com';

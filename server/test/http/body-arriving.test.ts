@@ -3,12 +3,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Principal } from '../../src/access/principal.ts';
 import type { Reader } from '../../src/db/database.ts';
 import { callTool, codeOf } from '../support/agents.ts';
-import { newPassword } from '../support/good-requests.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { OidcServer } from '../support/oidc-server.ts';
 import { RawConnection } from '../support/raw-http.ts';
 import { nextTurn, storedRows } from '../support/second-connection.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
+import { newPassword } from '../support/valid-requests.ts';
 import { sentBy, type WritingCall, writingCalls, writingOtherwise } from '../support/writing-calls.ts';
 
 const callerEmail = 'grace@example.com';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { currentCounts } from '../../src/base/shares.ts';
+import { currentCounts } from '../../src/base/keyed-counter.ts';
 import { holdNext } from '../support/gates.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';

@@ -13,11 +13,11 @@ import {
 } from '../support/interleaving.ts';
 import { Inviting } from '../support/inviting.ts';
 import { tokenIn } from '../support/mail-server.ts';
-import { faultsIn, now } from '../support/people-history.ts';
 import { secondConnection } from '../support/second-connection.ts';
 import type { StoreConnection } from '../support/store-connection.ts';
 import type { Client, Json, TestResponse } from '../support/test-app.ts';
 import { isOnPostgres } from '../support/test-store.ts';
+import { faultsIn, now } from '../support/user-history.ts';
 
 let it1: Inviting;
 let second: Client;

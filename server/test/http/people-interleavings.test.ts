@@ -21,12 +21,12 @@ import {
   looseTransactions,
   pickedTransactions,
 } from '../support/interleaving.ts';
-import { faultsIn, now } from '../support/people-history.ts';
-import { Expected, peopleCount, type Script, scripts, send } from '../support/people-scripts.ts';
 import { commitCount, secondConnection } from '../support/second-connection.ts';
 import type { StoreConnection } from '../support/store-connection.ts';
 import { Client, TestApp } from '../support/test-app.ts';
 import { isOnPostgres } from '../support/test-store.ts';
+import { faultsIn, now } from '../support/user-history.ts';
+import { Expected, peopleCount, type Script, scripts, send } from '../support/user-scripts.ts';
 
 type User = Awaited<ReturnType<typeof newUsers>>[number];
 

@@ -7,10 +7,10 @@ import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { isStrict } from '../../src/http/schemas.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { callTool, codeOf } from '../support/agents.ts';
-import { jsonRoutes, sendWith, type World } from '../support/good-requests.ts';
 import { MailServer } from '../support/mail-server.ts';
 import { storedRows } from '../support/second-connection.ts';
 import { type Json, TestApp, type TestResponse } from '../support/test-app.ts';
+import { jsonRoutes, sendWith, type World } from '../support/valid-requests.ts';
 
 const nameOf = (route: (typeof routes)[number]) => `${route.method} ${addressOf(route).replace('/api/v1', '')}`;
 

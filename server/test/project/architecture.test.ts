@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { apiErrors } from '../../src/base/refusals.ts';
+import { apiErrors } from '../../src/base/api-errors.ts';
 import { routes } from '../../src/routes.gen.ts';
 
 const src = new URL('../../src/', import.meta.url).pathname;

@@ -62,7 +62,7 @@ describe('figures of the documents', () => {
     [scale, `or for a lock | ${seconds('postgres-pool.ts', 'lockMsMax')} s |`],
     [scale, `a statement | ${seconds('postgres-pool.ts', 'statementMsMax')} s |`],
     [scale, `a long list | ${seconds('postgres.ts', 'listMsMax')} s |`],
-    [scale, `reading the data version | ${seconds('postgres-mark.ts', 'markMsMax')} s |`],
+    [scale, `reading the data version | ${seconds('postgres-data-version.ts', 'markMsMax')} s |`],
     [scale, `an idle transaction | ${seconds('postgres-pool.ts', 'idleMsMax')} s |`],
     [scale, `the age of a connection | ${constantIn('postgres-pool.ts', 'lifeSecondsMax') / 60} min |`],
     [scale, `allows ${allowanceOf('badCredential')} failed credentials a minute`],
@@ -85,7 +85,7 @@ describe('figures of the documents', () => {
       operate,
       `Beyond ${allowanceOf('refusedSignIn')} a minute from one network, or ${allowanceOf('refusedSignInOfAll')} in total`,
     ],
-    [operate, `beyond ${constantIn('counted-refusals.ts', 'networksMax')} networks`],
+    [operate, `beyond ${constantIn('rejection-counter.ts', 'networksMax')} networks`],
     [operate, `| changes | ${allowanceOf('write')} a minute | ${number(allowanceOf('administratorWrite'))} |`],
     [
       operate,
@@ -96,7 +96,7 @@ describe('figures of the documents', () => {
       operate,
       `${constantIn('earlier-revisions.ts', 'batchMax')} calls, ${seconds('earlier-revisions.ts', 'batchMsMax')} s, ${constantIn('earlier-revisions.ts', 'batchTextMax') / 1_000_000} MB`,
     ],
-    [operate, `| long lists at once | ${constantIn('batch-reader.ts', 'ofOneMax')} | the same | 429 |`],
+    [operate, `| long lists at once | ${constantIn('stream-reader.ts', 'ofOneMax')} | the same | 429 |`],
     [operate, `${allowanceOf('refresh')}, ${allowanceOf('signIn')} and ${allowanceOf('passwordChange')} an hour`],
     [operate, `have at most ${constantIn('changes.ts', 'recordBytesMax') / kibibyte} KB each`],
     [operate, `${constantIn('link.ts', 'endedLinkKeptMs') / day} days after they ended`],
@@ -124,8 +124,8 @@ describe('figures of the documents', () => {
     [command, `more than ${number(constantIn('store-checks.ts', 'behindAdvised'))} events behind`],
     [operate, `for ${words[seconds('postgres-transactions.ts', 'doubtMs')]} seconds after a refused change`],
     [operate, `${constantIn('sessions/session.ts', 'endedKeptMs') / day} days after they ended`],
-    [operate, `waited more than ${seconds('load-gate.ts', 'usualWaitMsMax')} seconds`],
-    [events, `duplicate window of ${constantIn('nats-line.ts', 'duplicateMs') / minute} minutes`],
+    [operate, `waited more than ${seconds('load-shedder.ts', 'usualWaitMsMax')} seconds`],
+    [events, `duplicate window of ${constantIn('nats-connection.ts', 'duplicateMs') / minute} minutes`],
     ['docs/guides/import.md', `object of up to ${constantIn('dump-file.ts', 'wholeBytesMax') / mebibyte} MB`],
     [api, `at most ${number(constantIn('bearer.ts', 'credentialBytesMax'))} characters`],
     [api, `for ${seconds('session.ts', 'rotationGraceMs')} more seconds`],
@@ -148,8 +148,8 @@ const limits: readonly (readonly [string, string])[] = [
     `${number(constantIn('request-rules.ts', 'bodyBytesMax'))} bytes, ${constantIn('request-rules.ts', 'levelsMax')} levels`,
   ],
   ['Bodies over 16 KiB', `${mebibytes('body-budget.ts', 'ofOneBytesMax')} MiB per user`],
-  ['Responses over 64 KiB', `${mebibytes('answer-budget.ts', 'ofOneBytesMax')} MiB per user`],
-  ['Responses over 64 KiB', `${mebibytes('answer-budget.ts', 'ofStrangerBytesMax')} MiB per network`],
+  ['Responses over 64 KiB', `${mebibytes('response-budget.ts', 'ofOneBytesMax')} MiB per user`],
+  ['Responses over 64 KiB', `${mebibytes('response-budget.ts', 'ofStrangerBytesMax')} MiB per network`],
   [
     'Changes',
     `${allowanceOf('write')} a minute per member, ${number(allowanceOf('administratorWrite'))} per administrator`,
@@ -254,7 +254,7 @@ const limits: readonly (readonly [string, string])[] = [
   ['Pictures in progress', `and ${waiting}, then 503; ${constantIn('picture-compressor.ts', 'ofOneMax')} per user`],
   [
     'Long lists in progress',
-    `${constantIn('batch-reader.ts', 'atOnceMax')} (${lists} per node on PostgreSQL), then 503; ${constantIn('batch-reader.ts', 'ofOneMax')} per user`,
+    `${constantIn('stream-reader.ts', 'atOnceMax')} (${lists} per node on PostgreSQL), then 503; ${constantIn('stream-reader.ts', 'ofOneMax')} per user`,
   ],
 ];
 

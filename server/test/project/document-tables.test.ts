@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { auditFaults } from '../../src/audit-log/verify-audit.ts';
-import { apiErrors } from '../../src/base/refusals.ts';
+import { apiErrors } from '../../src/base/api-errors.ts';
 import { type VariableName, variables } from '../../src/config/config.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 import { routes } from '../../src/routes.gen.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { Kysely, type KyselyPlugin, SqliteDialect } from 'kysely';
-import type { Write } from '../../src/access/confirmation.ts';
+import type { Write } from '../../src/access/reauthorization.ts';
 import type { Database, Tx } from '../../src/db/database.ts';
 import type { Tables } from '../../src/db/schema/tables.ts';
 import type { TestApp } from './test-app.ts';

@@ -5,9 +5,9 @@ import type { Database, Tx } from '../../src/db/database.ts';
 import type { Tables } from '../../src/db/schema/tables.ts';
 import type { StreamedEvent } from '../../src/outbox/envelope.ts';
 import { readEvents, readNewest } from '../../src/outbox/event-log.ts';
-import type { EventSource } from '../../src/outbox/relay/outlet.ts';
 import { Relay, type RelayParts } from '../../src/outbox/relay/relay.ts';
 import type { Delivery, Sink } from '../../src/outbox/relay/sink.ts';
+import type { EventSource } from '../../src/outbox/relay/subscription.ts';
 import type { TestApp } from './test-app.ts';
 import { isOnPostgres } from './test-store.ts';
 

@@ -1,11 +1,11 @@
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
 import { isUpload } from '../../src/http/media.ts';
 import { routes } from '../../src/routes.gen.ts';
-import { validBody } from './good-requests.ts';
 import { onePixel } from './made-pictures.ts';
 import { registerService } from './service-clients.ts';
 import { addDeadLetter } from './stored-relays.ts';
 import type { Client, Json, TestApp } from './test-app.ts';
+import { validBody } from './valid-requests.ts';
 import { registerWebhook } from './webhooks.ts';
 
 /** A call that changes something for its caller, in which everything is right. */

@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3';
 import { StartupError } from '../../base/errors.ts';
-import { appendChecksum, copyVerified } from './sealed-file.ts';
+import { appendChecksum, copyVerified } from './checksum-file.ts';
 import type { Progress } from './store-copy.ts';
 
 /** Marks a store as a back-up: `LKBK`. */

@@ -1,8 +1,8 @@
 import type { Compilable } from 'kysely';
 import type { QueryConfig } from 'pg';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
+import { KeyedCounter } from '../../base/keyed-counter.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
-import { KeyedCounter } from '../../base/shares.ts';
 import type { PostgresPool } from './postgres-pool.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */

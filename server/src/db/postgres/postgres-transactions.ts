@@ -3,8 +3,8 @@ import { type Kysely, sql } from 'kysely';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { second } from '../../base/clock.ts';
 import type { Database, Tx } from '../database.ts';
-import { retryOnConflict } from '../despite-others.ts';
 import { StoreBusyError } from '../failures.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 import type { Tables } from '../schema/tables.ts';
 import { WriteHealth } from '../write-health.ts';
 

@@ -4,18 +4,18 @@ import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import { StartupError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
+import { CommitVersionedCache } from '../commit-versioned-cache.ts';
 import type { Arguments, Database, PreparedQuery } from '../database.ts';
-import { CommitVersionedCache } from '../kept.ts';
 import { requireSharedStore, requireWholeStore } from '../move/move-target.ts';
 import { postgresAddresses } from '../postgres-address.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
 import { codeOf } from './postgres-connection.ts';
+import { PostgresDataVersion } from './postgres-data-version.ts';
+import { PostgresDialectPlugin } from './postgres-dialect-plugin.ts';
 import { listsMax, PostgresLists } from './postgres-lists.ts';
-import { PostgresDataVersion } from './postgres-mark.ts';
 import { PostgresPool } from './postgres-pool.ts';
 import { writing } from './postgres-transactions.ts';
-import { PostgresDialectPlugin } from './postgres-words.ts';
 
 const connectionsMax = 20;
 /** A list may be read slowly, and PostgreSQL counts from its first row to its last: longer than any list takes. */

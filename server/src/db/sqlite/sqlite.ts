@@ -4,15 +4,15 @@ import { setTimeout } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { type Compilable, Kysely, SqliteDialect, sql } from 'kysely';
 import { StartupError } from '../../base/errors.ts';
+import { CommitVersionedCache } from '../commit-versioned-cache.ts';
 import type { Arguments, Database, PreparedQuery, Tx } from '../database.ts';
 import { startupReason, storeFile } from '../files/data-dir.ts';
-import { CommitVersionedCache } from '../kept.ts';
 import { requireNotMoved, untilMoved } from '../move/moved.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
 import { WriteHealth } from '../write-health.ts';
-import { StreamReader } from './batch-reader.ts';
-import { DataVersion } from './commit-mark.ts';
+import { DataVersion } from './data-version.ts';
+import { StreamReader } from './stream-reader.ts';
 
 /** Milliseconds that a reading connection may wait, which blocks the whole process; readers hardly ever wait. */
 const readTimeoutMs = 5_000;

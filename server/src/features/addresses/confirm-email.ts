@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword } from '../../access/password-rules.ts';
 import { requireAdministrator, requireAdministratorOrSelf } from '../../access/policy.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';

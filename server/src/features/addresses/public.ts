@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ForCaller } from '../../access/confirmation.ts';
 import type { Principal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Reader, Tx } from '../../db/database.ts';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenIn } from '../../../test/support/mail-server.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
 import { type Client, type Json, password, type TestResponse } from '../../../test/support/test-app.ts';
+import { apiErrors } from '../../base/api-errors.ts';
 import { hour } from '../../base/clock.ts';
-import { apiErrors } from '../../base/refusals.ts';
 
 const path = '/userAccount/email/confirm/token';
 const wrong = 'Wrong-Horse-7';

@@ -4,8 +4,8 @@ import { endpoint } from '../../http/endpoint.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
 import { readSpan } from '../../outbox/event-log.ts';
-import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import { countDeadLetters, selectRelays } from '../../outbox/relay/relay-store.ts';
+import { isSubscriptionTo } from '../../outbox/relay/subscription.ts';
 import { relayState, toRelayState } from './relay-state.ts';
 
 /** Rule: EVENT-28. */

@@ -5,7 +5,7 @@ import type { Reader } from '../../db/database.ts';
 import type { OpenStream } from '../../http/media.ts';
 import { auditStream, type Envelope, type StreamedEvent } from '../../outbox/envelope.ts';
 import { type EventQuery, readEvents, readEventsOf, readNewest, readSpan } from '../../outbox/event-log.ts';
-import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
+import { isSubscriptionTo } from '../../outbox/relay/subscription.ts';
 import type { Services } from '../../services.ts';
 import { toServerSent } from './event.ts';
 

@@ -4,8 +4,8 @@ import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { messageResponse } from '../../http/schemas.ts';
 import { auditStream } from '../../outbox/envelope.ts';
-import { isSubscriptionTo } from '../../outbox/relay/outlet.ts';
 import { selectRelay, updateReplay } from '../../outbox/relay/relay-store.ts';
+import { isSubscriptionTo } from '../../outbox/relay/subscription.ts';
 import { readingPosition } from './public.ts';
 
 /** Rules: EVENT-10, EVENT-27. */

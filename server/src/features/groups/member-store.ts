@@ -1,6 +1,6 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import type { User } from '../../db/members/people.ts';
-import { verifiedEmail } from '../../db/members/people.ts';
+import type { User } from '../../db/members/users.ts';
+import { verifiedEmail } from '../../db/members/users.ts';
 import { contains } from '../../db/search.ts';
 
 /** Adds members, as many as one statement takes; none of them may be one already. */

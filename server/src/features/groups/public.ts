@@ -6,7 +6,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { User } from '../../db/members/people.ts';
+import type { User } from '../../db/members/users.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import type { Services } from '../../services.ts';
 import { foldCase } from '../../text/plain-text.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Write } from '../../access/confirmation.ts';
+import type { Write } from '../../access/reauthorization.ts';
 import { ApiError, refuseScope } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idsOrNone, messageResponse } from '../../http/schemas.ts';

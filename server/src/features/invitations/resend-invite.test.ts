@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { frontendUrl, Inviting } from '../../../test/support/inviting.ts';
 import { linkIn, tokenIn } from '../../../test/support/mail-server.ts';
 import { type Client, password } from '../../../test/support/test-app.ts';
-import { apiErrors } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/api-errors.ts';
 
 describe('POST /users/:id/resend-invite', () => {
   let it1: Inviting;

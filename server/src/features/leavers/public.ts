@@ -4,7 +4,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectNames } from '../../db/members/people.ts';
+import { selectNames } from '../../db/members/users.ts';
 import { administratorLeftMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
 import { endLinksShownTo } from '../links/public.ts';

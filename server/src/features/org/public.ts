@@ -6,7 +6,7 @@ import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import { nextSlug } from '../../db/counters.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import { countActiveUsers, selectUsersByIds } from '../../db/members/people.ts';
+import { countActiveUsers, selectUsersByIds } from '../../db/members/users.ts';
 import { appendEvents, type DomainEvent } from '../../outbox/outbox.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { createDefaultGroups, joinDefaultGroup } from '../groups/public.ts';

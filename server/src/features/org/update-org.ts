@@ -1,4 +1,4 @@
-import type { ForCaller } from '../../access/confirmation.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { toTimestamp } from '../../base/clock.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ForCaller } from '../../access/confirmation.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { endpoint } from '../../http/endpoint.ts';

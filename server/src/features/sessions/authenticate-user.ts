@@ -3,7 +3,7 @@ import { givenPassword } from '../../access/password-rules.ts';
 import type { Proof } from '../../access/proof.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectUserByEmail, selectUserById, type User } from '../../db/members/people.ts';
+import { selectUserByEmail, selectUserById, type User } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { needed } from '../../http/schemas.ts';
 import { authProviders } from '../../oidc/oidc.ts';

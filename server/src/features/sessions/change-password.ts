@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
-import type { ForCaller } from '../../access/confirmation.ts';
 import { givenPassword, newPassword } from '../../access/password-rules.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
 import { type Proof, refuseSignIn } from '../../access/proof.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import type { Origin } from '../../base/origin.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectUserById, type User } from '../../db/members/people.ts';
+import { selectUserById, type User } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { notifyOfNewPassword } from '../../mail/owner-notices.ts';

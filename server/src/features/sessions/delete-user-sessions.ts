@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import type { ForCaller } from '../../access/confirmation.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import { batchRows } from '../../db/batches.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, messageResponse } from '../../http/schemas.ts';
-import { sessionsEndedMail } from '../../mail/notice-letters.ts';
+import { sessionsEndedMail } from '../../mail/notice-emails.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
 import { openTimes } from './public.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id, idResponse, listQuery, timestamp } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';

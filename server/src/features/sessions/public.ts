@@ -8,7 +8,7 @@ import { type CredentialHash, hashCredential, type Secret } from '../../base/sec
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
-import type { User } from '../../db/members/people.ts';
+import type { User } from '../../db/members/users.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { tryCode } from '../codes/public.ts';

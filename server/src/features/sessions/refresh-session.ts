@@ -6,7 +6,7 @@ import { hashCredential } from '../../base/secret.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse } from '../../http/schemas.ts';
 import { sendNotice } from '../../mail/notices.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { newPassword } from '../../access/password-rules.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { notifyOfNewPassword } from '../../mail/owner-notices.ts';
 import { rememberNetwork } from '../known-networks/public.ts';

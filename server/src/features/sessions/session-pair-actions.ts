@@ -1,7 +1,7 @@
 import { day, hour, second } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import { Secret } from '../../base/secret.ts';
-import type { User } from '../../db/members/people.ts';
+import type { User } from '../../db/members/users.ts';
 import { encryptionWith } from '../../keys/encryption.ts';
 import { networkOf } from '../../limits/limits.ts';
 import type { Services } from '../../services.ts';

@@ -1,5 +1,5 @@
-import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';

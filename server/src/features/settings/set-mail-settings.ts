@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ForCaller } from '../../access/confirmation.ts';
 import type { SessionPrincipal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { refuseInput } from '../../base/errors.ts';

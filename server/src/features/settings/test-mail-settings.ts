@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { testMail } from '../../mail/templates.ts';

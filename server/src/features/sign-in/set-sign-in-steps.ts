@@ -5,7 +5,7 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { ApiError } from '../../base/errors.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { signInStepsChangedMail } from '../../mail/notice-letters.ts';
+import { signInStepsChangedMail } from '../../mail/notice-emails.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
 import { hasPassword } from '../passwords/public.ts';

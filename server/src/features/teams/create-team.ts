@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passOperation } from '../../connector/connector-answers.ts';
+import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { insertMembers, selectActiveIds, selectMembers } from './member-store.ts';

@@ -3,7 +3,7 @@ import { requireAdministrator } from '../../access/policy.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passOperation } from '../../connector/connector-answers.ts';
+import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { deleteAllMembers } from './member-store.ts';

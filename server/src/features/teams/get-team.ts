@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passOperation } from '../../connector/connector-answers.ts';
+import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { selectMembers } from './member-store.ts';

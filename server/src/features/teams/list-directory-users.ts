@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passList } from '../../connector/connector-answers.ts';
+import { passList } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';

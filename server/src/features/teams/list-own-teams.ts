@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../access/principal.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passList } from '../../connector/connector-answers.ts';
+import { passList } from '../../connector/connector-responses.ts';
 import { endpoint, type Forwarded } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { id, listQuery, queryTimeOrMs } from '../../http/schemas.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
-import { passOperation } from '../../connector/connector-answers.ts';
+import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
-import { verifiedEmail } from '../../db/members/people.ts';
+import { verifiedEmail } from '../../db/members/users.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import type { TeamMember } from './team.ts';

@@ -1,5 +1,5 @@
 import type { Reader, Tx } from '../../db/database.ts';
-import { verifiedEmail } from '../../db/members/people.ts';
+import { verifiedEmail } from '../../db/members/users.ts';
 import { contains } from '../../db/search.ts';
 import type { StoredTeam, TeamRole } from './team.ts';
 

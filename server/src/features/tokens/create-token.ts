@@ -4,7 +4,7 @@ import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
 import { hashCredential } from '../../base/secret.ts';
-import { selectUserById } from '../../db/members/people.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
 import { notifyOfToken } from '../../mail/owner-notices.ts';

@@ -10,7 +10,7 @@ import { type CredentialHash, hashCredential, Secret } from '../../base/secret.t
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
-import type { User } from '../../db/members/people.ts';
+import type { User } from '../../db/members/users.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 import { auditedRevocation, effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';

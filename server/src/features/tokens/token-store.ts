@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
 import { type Placeholders, preparedQuery, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
-import { verifiedEmail } from '../../db/members/people.ts';
+import { verifiedEmail } from '../../db/members/users.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import type { StoredToken, StoredTokenWithOwner } from './token.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
-import { apiErrors } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/api-errors.ts';
 
 describe('POST /users', () => {
   let app: TestApp;

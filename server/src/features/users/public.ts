@@ -19,7 +19,7 @@ import { setPassword } from '../passwords/public.ts';
 import { endCredentials } from '../sessions/public.ts';
 import { leaveAllTeams } from '../teams/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
-import { type ImportedUser, importedUserRow, planAll, type UserPlan } from './imported-person.ts';
+import { type ImportedUser, importedUserRow, planAll, type UserPlan } from './imported-user.ts';
 import { auditedUser, deletedUser, newUserRow, restoredUser, type StoredUser } from './user.ts';
 import { insertUsers, selectAnyUsersByIds, selectOwnersOfEmails, selectUserById, updateUser } from './user-store.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Client, TestApp, type TestResponse } from '../../../test/support/test-app.ts';
-import { apiErrors } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/api-errors.ts';
 
 let app: TestApp;
 let admin: Client;

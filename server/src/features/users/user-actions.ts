@@ -1,4 +1,4 @@
-import type { ForCaller } from '../../access/confirmation.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';

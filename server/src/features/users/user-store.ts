@@ -1,6 +1,6 @@
 import type { ExpressionBuilder } from 'kysely';
 import { cachedQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
-import { verifiedEmail } from '../../db/members/people.ts';
+import { verifiedEmail } from '../../db/members/users.ts';
 import type { Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
 import { type StoredUser, toUserRecord } from './user.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
+import { KeyedCounter } from '../../base/keyed-counter.ts';
 import type { Scope } from '../../base/scope.ts';
-import { KeyedCounter } from '../../base/shares.ts';
 
 /** A body of this size may always arrive: a connection itself needs as much. */
 const freeBytes = 16_384;

@@ -3,7 +3,7 @@ import type { Policy } from '../../access/policy.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { isUpload, responseForms } from '../media.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
-import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-refusals.ts';
+import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-errors.ts';
 
 type Json = Record<string, unknown>;
 

@@ -17,16 +17,16 @@ import type { AnyEndpoint } from '../endpoint.ts';
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from '../request-rules.ts';
 import { trustedProxies, untrustedProxyWarning } from '../trusted-proxies.ts';
 import type { Authenticators } from './admission.ts';
-import { responseBudgets } from './answer-budget.ts';
-import { respondToBrokenRequest, sendError } from './answers.ts';
 import { crossOriginRules } from './cors.ts';
 import { connectionDrain } from './drain.ts';
-import { loadShedder } from './load-gate.ts';
+import { respondToBrokenRequest, sendError } from './error-responses.ts';
+import { flushPerTick } from './flush-per-tick.ts';
+import { loadShedder } from './load-shedder.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
+import { responseBudgets } from './response-budget.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
-import { flushPerTick } from './turn-end.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -10,11 +10,11 @@ import { type AnyEndpoint, addressOf, PassedResponse, StreamedList, WithHeaders 
 import { type EndpointRequest, inputReader, rawInputOf } from '../input.ts';
 import { responseForms, StreamedText } from '../media.ts';
 import { bodyBytesMax, readJsonBody } from '../request-rules.ts';
-import { WrittenResponse } from '../written-answer.ts';
+import { WrittenResponse } from '../written-response.ts';
 import { type Authenticators, admission, countBadCredential, prover } from './admission.ts';
-import { responseText } from './answer-text.ts';
-import { listWriter } from './list-answers.ts';
+import { listWriter } from './list-responses.ts';
 import { scopeOf } from './request-scope.ts';
+import { responseText } from './response-text.ts';
 import type { Streams } from './streams.ts';
 
 /** Writers of an endpoint's streamed responses. */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
-import { KeyedCounter } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/keyed-counter.ts';
 import type { StreamedText } from '../media.ts';
 import { scopeOf } from './request-scope.ts';
 

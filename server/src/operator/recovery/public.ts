@@ -4,7 +4,7 @@ import { toTimestamp } from '../../base/clock.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
-import { selectUserByEmail, type User } from '../../db/members/people.ts';
+import { selectUserByEmail, type User } from '../../db/members/users.ts';
 import { findFirstAdministrator, isInDefaultGroup } from '../../features/groups/public.ts';
 import { issueLinks } from '../../features/links/public.ts';
 import { resetSignInSteps, signsInBy } from '../../features/sign-in/public.ts';

@@ -3,9 +3,9 @@ import type { Secret } from '../../base/secret.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, Sink } from '../relay/sink.ts';
 import { type BrokerAddress, readBrokerAddress } from './broker-address.ts';
-import { type BrokerConnection, printable, textOf } from './broker-line.ts';
+import { type BrokerConnection, printable, textOf } from './broker-connection.ts';
 import type { MessageForm } from './broker-message.ts';
-import { natsConnection } from './nats-line.ts';
+import { natsConnection } from './nats-connection.ts';
 import { NatsPublisher, natsBatchMax } from './nats-sink.ts';
 import { RedisPublisher, redisBatchMax, redisConnection } from './redis-sink.ts';
 

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { LiveConfig } from '../../config/live-config.ts';
 import type { Database } from '../../db/database.ts';
 import { type StreamName, streamNames } from '../envelope.ts';
-import { type EventSource, type Subscription, subscriptionName } from '../relay/outlet.ts';
 import { insertRelay } from '../relay/relay-store.ts';
 import { brokerRetry } from '../relay/retry.ts';
+import { type EventSource, type Subscription, subscriptionName } from '../relay/subscription.ts';
 import type { Broker } from './broker.ts';
 
 /** Returns the name of the subscription of the broker to a stream. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
-import { type BrokerConnection, textOf } from './broker-line.ts';
+import { type BrokerConnection, textOf } from './broker-connection.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 import {
   ensureStream,
@@ -13,7 +13,7 @@ import {
   isTooLarge,
   type NatsClient,
   subjectOf,
-} from './nats-line.ts';
+} from './nats-connection.ts';
 
 /** The maximum number of messages in flight. */
 export const natsBatchMax = 256;

@@ -3,7 +3,7 @@ import { second } from '../../base/clock.ts';
 import type { StreamedEvent, StreamName } from '../envelope.ts';
 import type { Delivery, SinkFailure } from '../relay/sink.ts';
 import type { BrokerAddress } from './broker-address.ts';
-import { type BrokerConnection, brokerConnection, inTime, responseMsMax, textOf } from './broker-line.ts';
+import { type BrokerConnection, brokerConnection, inTime, responseMsMax, textOf } from './broker-connection.ts';
 import { type BrokerMessage, brokerMessage, type MessageForm } from './broker-message.ts';
 
 /** Events added in one transaction. */

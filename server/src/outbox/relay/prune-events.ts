@@ -3,8 +3,8 @@ import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { AllServices } from '../../services.ts';
 import { entityStream } from '../envelope.ts';
 import { deleteOldEvents } from '../event-log.ts';
-import { isSubscriptionTo } from './outlet.ts';
 import { selectRelays } from './relay-store.ts';
+import { isSubscriptionTo } from './subscription.ts';
 
 /**
  * Removes events whose retention is over, oldest first and in batches; returns their number. Events that an active

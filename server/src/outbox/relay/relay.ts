@@ -4,8 +4,7 @@ import type { NewId } from '../../base/ids.ts';
 import type { Database } from '../../db/database.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { StreamedEvent } from '../envelope.ts';
-import type { Subscription } from './outlet.ts';
-import type { RelayView } from './relay-board.ts';
+import type { RelayView } from './relay-state-cache.ts';
 import {
   deleteDeadLetterRow,
   deleteLease,
@@ -22,6 +21,7 @@ import {
 } from './relay-store.ts';
 import { isToBeDisabled } from './retry.ts';
 import type { SinkFailure } from './sink.ts';
+import type { Subscription } from './subscription.ts';
 
 /** Duration of a lease, longer than a delivery takes; no other node relays meanwhile. Rule: EVENT-22. */
 const leaseMs = minute;

@@ -2,9 +2,9 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { second } from '../../base/clock.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { LogWatch } from '../log-watch.ts';
-import type { Subscription } from './outlet.ts';
 import { type Next, Relay, type RelayParts } from './relay.ts';
-import { RelayStateCache } from './relay-board.ts';
+import { RelayStateCache } from './relay-state-cache.ts';
+import type { Subscription } from './subscription.ts';
 
 /** The longest time until a new subscription is noticed that another process created. */
 const pollEveryMs = second;

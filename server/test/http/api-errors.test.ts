@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { apiErrors } from '../../src/base/api-errors.ts';
 import { day, second } from '../../src/base/clock.ts';
 import { type ApiErrorName, hasErrorMessage } from '../../src/base/errors.ts';
-import { apiErrors } from '../../src/base/refusals.ts';
 import { type Behaviour, FakeBackend, responding, silent } from '../support/fake-backend.ts';
 import { compressedZeros, madePng, onePixel } from '../support/made-pictures.ts';
 import { MailServer } from '../support/mail-server.ts';

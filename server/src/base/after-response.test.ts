@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import pino from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Json } from '../../test/support/test-app.ts';
-import { type AfterResponse, afterResponse } from './background.ts';
+import { type AfterResponse, afterResponse } from './after-response.ts';
 
 /** Work that ends on request. */
 class Held {

@@ -1,4 +1,4 @@
-import { apiErrors } from '../../base/refusals.ts';
+import { apiErrors } from '../../base/api-errors.ts';
 
 type Json = Record<string, unknown>;
 

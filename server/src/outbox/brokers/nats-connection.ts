@@ -13,7 +13,7 @@ import { NodeTransport, nodeResolveHost } from '@nats-io/transport-node/lib/node
 import { day, minute, second } from '../../base/clock.ts';
 import type { StreamName } from '../envelope.ts';
 import type { BrokerAddress, BrokerHost } from './broker-address.ts';
-import { type BrokerConnection, brokerConnection, inTime, responseMsMax } from './broker-line.ts';
+import { type BrokerConnection, brokerConnection, inTime, responseMsMax } from './broker-connection.ts';
 
 /** Milliseconds in which the server detects a message that is published twice. */
 const duplicateMs = 5 * minute;

@@ -1,4 +1,4 @@
-import { WrittenResponse } from '../http/written-answer.ts';
+import { WrittenResponse } from '../http/written-response.ts';
 
 /** Returns a response with a message, or some of them, as JSON. */
 export function rpcResponse(status: number, text: string): WrittenResponse {

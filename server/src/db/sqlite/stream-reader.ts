@@ -3,8 +3,8 @@ import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
+import { KeyedCounter } from '../../base/keyed-counter.ts';
 import { readInScope, type Scope } from '../../base/scope.ts';
-import { KeyedCounter } from '../../base/shares.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;

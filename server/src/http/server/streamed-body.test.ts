@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Scope } from '../../base/scope.ts';
 import { StreamedList } from '../endpoint.ts';
-import { streamedBody } from './in-batches.ts';
+import { streamedBody } from './streamed-body.ts';
 
 /** Batches that say how far they were read, and whether they were ended. */
 class Watched {

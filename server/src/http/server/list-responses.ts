@@ -5,9 +5,9 @@ import { z } from 'zod';
 import type { Limits } from '../../limits/limits.ts';
 import { rowsCharged } from '../budgets.ts';
 import { type AnyEndpoint, RecordWithStreamedList, type StreamedList } from '../endpoint.ts';
-import { responseText } from './answer-text.ts';
-import { streamedBody } from './in-batches.ts';
 import { scopeOf } from './request-scope.ts';
+import { responseText } from './response-text.ts';
+import { streamedBody } from './streamed-body.ts';
 
 /** Serializer of the items of a response, and the text around them. */
 interface Pieces {

@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../access/principal.ts';
 import { ApiError } from '../../base/errors.ts';
-import { responseBudgets } from './answer-budget.ts';
+import { responseBudgets } from './response-budget.ts';
 
 const mebibyte = 1_048_576;
 

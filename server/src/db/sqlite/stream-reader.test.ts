@@ -6,7 +6,7 @@ import type { Compilable } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { minute } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { StreamReader } from './batch-reader.ts';
+import { StreamReader } from './stream-reader.ts';
 
 interface Row {
   readonly n: number;

@@ -306,7 +306,7 @@ export const jsonRoutes: readonly (readonly [string, Make])[] = routes
   .map((name) => {
     const make = requests.get(name);
     if (!make)
-      throw new Error(`${name} takes a JSON body, and server/test/support/good-requests.ts has no good one for it`);
+      throw new Error(`${name} takes a JSON body, and server/test/support/valid-requests.ts has no good one for it`);
     return [name, make];
   });
 

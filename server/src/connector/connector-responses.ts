@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { ApiError, type ApiErrorName } from '../base/errors.ts';
 import { PassedResponse } from '../http/endpoint.ts';
 import type { ConnectorResponse } from './connector.ts';
-import { refuseResponse } from './connector-refusals.ts';
+import { refuseResponse } from './connector-errors.ts';
 
 /** Statuses for wrong requests, as our own errors. */
 const passedErrors: Readonly<Record<number, ApiErrorName>> = {

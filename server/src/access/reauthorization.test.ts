@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { TestClock } from '../../test/support/test-clock.ts';
 import { ApiError } from '../base/errors.ts';
 import type { Reader, Tx } from '../db/database.ts';
-import { reauthorization } from './confirmation.ts';
 import type { Policy } from './policy.ts';
 import type { CredentialRecord, Principal } from './principal.ts';
+import { reauthorization } from './reauthorization.ts';
 
 const user = { userId: 'a'.repeat(24), orgId: 'b'.repeat(24) };
 const sessionId = 'c'.repeat(24);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, refuseTooMany } from '../../base/errors.ts';
-import { KeyedCounter } from '../../base/shares.ts';
+import { KeyedCounter } from '../../base/keyed-counter.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { clientAddress } from '../client-address.ts';
 import { scopeOf } from './request-scope.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { apiErrors } from '../base/api-errors.ts';
 import { ApiError, type ApiErrorName } from '../base/errors.ts';
-import { apiErrors } from '../base/refusals.ts';
 import type { PassedResponse } from '../http/endpoint.ts';
-import { passList, passOperation } from './connector-answers.ts';
+import { passList, passOperation } from './connector-responses.ts';
 
 function response(status: number, body: string | Buffer = '') {
   return { status, contentType: undefined, body: Buffer.from(body) };

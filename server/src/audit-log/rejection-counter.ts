@@ -1,4 +1,4 @@
-import type { AfterResponse } from '../base/background.ts';
+import type { AfterResponse } from '../base/after-response.ts';
 import { minute, toTimestamp } from '../base/clock.ts';
 import type { Database } from '../db/database.ts';
 import { type AuditParts, appendAudit } from './audit-log.ts';

@@ -1,6 +1,6 @@
 import type { Reader } from '../../db/database.ts';
-import type { EventSource } from './outlet.ts';
 import { type StoredRelay, selectFirstRequeued, selectRelays } from './relay-store.ts';
+import type { EventSource } from './subscription.ts';
 
 /** State that decides whether a subscription has work, as the store had it. */
 export interface RelayView {
