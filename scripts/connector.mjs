@@ -38,14 +38,14 @@ function readOptions() {
 
 function readPeople(/** @type {string | undefined} */ file) {
   if (file === undefined) return [];
-  let users;
+  let people;
   try {
-    users = JSON.parse(readFileSync(file, 'utf8'));
+    people = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new StepError(`${file} cannot be read as JSON (${codeOf(error) ?? 'not valid'})`);
   }
-  const isUser = (/** @type {any} */ one) => typeof one?.userId === 'string' && typeof one.orgId === 'string';
-  if (Array.isArray(users) && users.every(isUser)) return users;
+  const isPerson = (/** @type {any} */ one) => typeof one?.userId === 'string' && typeof one.orgId === 'string';
+  if (Array.isArray(people) && people.every(isPerson)) return people;
   throw new StepError(`${file} must be a JSON list of { userId, orgId, name?, email?, isAdmin? }`);
 }
 
@@ -63,7 +63,7 @@ async function main() {
     port: Number(port),
     jwksUrl,
     ...(secret === undefined ? {} : { secret }),
-    users: readPeople(users),
+    people: readPeople(users),
   });
   process.stdout.write(`connector backend: ${backend.url}\n`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void backend.close());

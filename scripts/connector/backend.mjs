@@ -1,7 +1,7 @@
 // A connector backend over HTTP: what `npm run connector` starts, and what tests start in their own process.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { Directory, ErrorDefinition } from './directory.mjs';
+import { Directory, Refusal } from './directory.mjs';
 import { tokenVerifier } from './tokens.mjs';
 
 const bodyBytesMax = 1_048_576;
@@ -37,7 +37,7 @@ async function readBody(/** @type {import('node:http').IncomingMessage} */ reque
   let length = 0;
   for await (const chunk of request) {
     length += chunk.length;
-    if (length > bodyBytesMax) throw new ErrorDefinition(413, 'The body is too large');
+    if (length > bodyBytesMax) throw new Refusal(413, 'The body is too large');
     chunks.push(chunk);
   }
   if (length === 0) return {};
@@ -47,7 +47,7 @@ async function readBody(/** @type {import('node:http').IncomingMessage} */ reque
   } catch {
     // Said below.
   }
-  throw new ErrorDefinition(400, 'The body is no JSON object');
+  throw new Refusal(400, 'The body is no JSON object');
 }
 
 function queryOf(/** @type {URLSearchParams} */ searchParams) {
@@ -56,23 +56,23 @@ function queryOf(/** @type {URLSearchParams} */ searchParams) {
   return { page: number('page', 1), limit: number('limit', 25), search: searchParams.get('search') ?? '' };
 }
 
-async function responseTo(
+async function answerTo(
   /** @type {import('node:http').IncomingMessage} */ request,
   /** @type {Parts} */ { directory, verify },
 ) {
   const claims = await verify(request.headers.authorization);
-  if (!claims) throw new ErrorDefinition(401, 'No good token');
+  if (!claims) throw new Refusal(401, 'No good token');
   const { userId, orgId, fullName: name, email } = claims;
   directory.know({ userId, orgId, name, email });
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://backend');
-  if (!pathname.startsWith(base)) throw new ErrorDefinition(404, 'Not found');
+  if (!pathname.startsWith(base)) throw new Refusal(404, 'Not found');
   for (const [method, form, operate] of operations) {
     const match = method === request.method && form.exec(pathname.slice(base.length));
     if (!match) continue;
     const body = await readBody(request);
     return operate({ directory, caller: { userId, orgId }, query: queryOf(searchParams), id: match[1] ?? '', body });
   }
-  throw new ErrorDefinition(404, 'Not found');
+  throw new Refusal(404, 'Not found');
 }
 
 function send(
@@ -89,10 +89,10 @@ async function respond(
   /** @type {Parts} */ parts,
 ) {
   try {
-    const { status = 200, ...reply } = await responseTo(request, parts);
-    send(response, Number(status), { status: 'success', message: 'Done', ...reply });
+    const { status = 200, ...answer } = await answerTo(request, parts);
+    send(response, Number(status), { status: 'success', message: 'Done', ...answer });
   } catch (error) {
-    send(response, error instanceof ErrorDefinition ? error.status : 500, {
+    send(response, error instanceof Refusal ? error.status : 500, {
       status: 'error',
       message: error instanceof Error ? error.message : String(error),
     });
@@ -104,15 +104,15 @@ async function respond(
  * a good token. `jwksUrl` may be a function; `port` 0 takes any free one, on loopback.
  * @param {{ port?: number, jwksUrl?: string | (() => string), secret?: string, people?: Known[], now?: () => number }} options
  */
-export async function startConnectorBackend({ port = 0, jwksUrl, secret, users = [], now = Date.now } = {}) {
+export async function startConnectorBackend({ port = 0, jwksUrl, secret, people = [], now = Date.now } = {}) {
   const directory = new Directory(now);
-  for (const user of users) directory.know(user);
+  for (const person of people) directory.know(person);
   const parts = { directory, verify: tokenVerifier({ jwksUrl, secret, now }) };
   const server = createServer((request, response) => void respond(request, response, parts));
   await once(server.listen(port, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${Object(server.address()).port}`,
-    know: (/** @type {Known} */ user) => directory.know(user),
+    know: (/** @type {Known} */ person) => directory.know(person),
     forget: (/** @type {string} */ userId) => directory.forget(userId),
     close: () => {
       server.closeAllConnections();

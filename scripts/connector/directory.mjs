@@ -26,7 +26,7 @@ const roles = ['OWNER', 'WRITER', 'READER'];
  */
 
 /** A refusal: its status, and what is said. */
-export class ErrorDefinition extends Error {
+export class Refusal extends Error {
   constructor(/** @type {number} */ status, /** @type {string} */ message) {
     super(message);
     this.status = status;
@@ -66,7 +66,7 @@ function page(/** @type {T[]} */ items, /** @type {Paging} */ { page: number, li
 /** All users and teams, of all organizations. */
 export class Directory {
   /** @type {Map<string, Person>} */
-  users = new Map();
+  people = new Map();
   /** @type {Map<string, Team>} */
   teamsById = new Map();
   /** @type {() => number} */
@@ -78,25 +78,25 @@ export class Directory {
 
   /** Adds or updates a user; absent fields stay. */
   know(/** @type {Known} */ { userId, orgId, ...said }) {
-    const known = this.users.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
+    const known = this.people.get(userId) ?? { name: '', email: '', isAdmin: false, sinceMs: this.now() };
     const given = Object.entries(said).filter(([, value]) => value !== undefined);
-    this.users.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
+    this.people.set(userId, { ...known, ...Object.fromEntries(given), userId, orgId });
   }
 
   /** Removes a user, from every team too. */
   forget(/** @type {string} */ userId) {
-    this.users.delete(userId);
+    this.people.delete(userId);
     for (const team of this.teamsById.values()) team.members = team.members.filter((one) => one.userId !== userId);
   }
 
   /** @returns {Person} */
   #person(/** @type {string} */ userId) {
-    return this.users.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
+    return this.people.get(userId) ?? { userId, name: '', email: '', isAdmin: false };
   }
 
   users(/** @type {Caller} */ { orgId }, /** @type {Query} */ { search, ...asked }) {
-    const userList = [...this.users.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
-    const { items, pagination } = page(userList.sort(byName), asked);
+    const people = [...this.people.values()].filter((one) => one.orgId === orgId && has(search, one.name, one.email));
+    const { items, pagination } = page(people.sort(byName), asked);
     const users = items.map(({ userId, name, email, sinceMs }) => ({
       id: userId,
       userId,
@@ -152,7 +152,7 @@ export class Directory {
     if (members) {
       const joined = new Map(team.members.map(({ userId, joinedAt }) => [userId, joinedAt]));
       const all = this.#checked(caller, members);
-      if (!all.some(({ role }) => role === 'OWNER')) throw new ErrorDefinition(409, 'A team needs an owner');
+      if (!all.some(({ role }) => role === 'OWNER')) throw new Refusal(409, 'A team needs an owner');
       team.members = all.map((one) => ({ ...one, joinedAt: joined.get(one.userId) ?? this.now() }));
     }
     if (name !== undefined) team.name = name;
@@ -167,8 +167,8 @@ export class Directory {
 
   #checked(/** @type {Caller} */ { orgId }, /** @type {readonly Role[]} */ members) {
     for (const { userId, role } of members) {
-      if (!roles.includes(role)) throw new ErrorDefinition(400, 'No role of a team');
-      if (this.users.get(userId)?.orgId !== orgId) throw new ErrorDefinition(400, 'Nobody here has this id');
+      if (!roles.includes(role)) throw new Refusal(400, 'No role of a team');
+      if (this.people.get(userId)?.orgId !== orgId) throw new Refusal(400, 'Nobody here has this id');
     }
     return members.map(({ userId, role }) => ({ userId, role }));
   }
@@ -186,10 +186,10 @@ export class Directory {
 
   #require(/** @type {Caller} */ caller, /** @type {string} */ id, /** @type {Right} */ right) {
     const team = this.teamsById.get(id);
-    if (team?.orgId !== caller.orgId) throw new ErrorDefinition(404, 'Not found');
+    if (team?.orgId !== caller.orgId) throw new Refusal(404, 'Not found');
     const rights = this.#rights(team, caller);
-    if (!rights.canRead) throw new ErrorDefinition(404, 'Not found');
-    if (!rights[right]) throw new ErrorDefinition(403, 'Not allowed');
+    if (!rights.canRead) throw new Refusal(404, 'Not found');
+    if (!rights[right]) throw new Refusal(403, 'Not allowed');
     return team;
   }
 

@@ -17,11 +17,11 @@ function checkByKeys(/** @type {string | (() => string) | undefined} */ jwksUrl)
   let keys = new Map();
   const read = async () => {
     const url = typeof jwksUrl === 'function' ? jwksUrl() : jwksUrl;
-    const response = await fetch(url ?? '', {
+    const answer = await fetch(url ?? '', {
       signal: AbortSignal.timeout(fetchMsMax),
       redirect: 'error',
     });
-    const { keys: published } = Object(await response.json());
+    const { keys: published } = Object(await answer.json());
     const usable = published.filter(
       (/** @type {import('node:crypto').JsonWebKey} */ { kty, crv }) => kty === 'OKP' && crv === 'Ed25519',
     );

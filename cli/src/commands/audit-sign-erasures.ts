@@ -41,7 +41,7 @@ export const auditSignErasures = command({
       const signed = await signErasures({ ...services, encryption }, { sequences, origin: operator });
       const words =
         left.length > 0 ? `\nNot signed, because their users are not erased: records ${left.join(', ')}` : '';
-      return { data: { signed, notErased: left }, words: `Erasures that were signed: ${signed}${words}` };
+      return { data: { signed, notErased: left }, text: `Erasures that were signed: ${signed}${words}` };
     });
   },
 });
