@@ -8,14 +8,12 @@ import { selectMailTarget } from '../../db/members/mail-targets.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
 import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idResponse } from '../../http/schemas.ts';
 import { sendNotice } from '../../mail/notices.ts';
 import { suspiciousSignInMail } from '../../mail/templates.ts';
 import type { Services } from '../../services.ts';
-import { emailResponse } from '../../text/email-address.ts';
 import { meetsSteps } from '../sign-in/public.ts';
 import { keepNextTokens, type NextTokens } from './public.ts';
-import { isRefreshRecorded, type StoredRefreshToken, validateRefresh } from './session.ts';
+import { isRefreshRecorded, type StoredRefreshToken, sessionUser, validateRefresh } from './session.ts';
 import {
   decryptSuccessor,
   encryptSuccessor,
@@ -36,13 +34,7 @@ export const refreshSession = endpoint({
   boundedBy: 'refresh',
   response: {
     200: z.object({
-      user: z.object({
-        _id: idResponse,
-        userId: idResponse,
-        orgId: idResponse,
-        email: emailResponse,
-        fullName: z.string(),
-      }),
+      user: sessionUser,
       accessToken: z.string(),
       refreshToken: z.string(),
     }),

@@ -1,5 +1,16 @@
 import { z } from 'zod';
 import { day, hour, second } from '../../base/clock.ts';
+import { idResponse } from '../../http/schemas.ts';
+import { emailResponse } from '../../text/email-address.ts';
+
+/** The user of a session, as the exchange of a refresh token returns them. */
+export const sessionUser = z.object({
+  _id: idResponse,
+  userId: idResponse,
+  orgId: idResponse,
+  email: emailResponse,
+  fullName: z.string(),
+});
 
 /**
  * Time in which an exchanged refresh token returns the same pair again, for clients whose response was lost. Rule:
