@@ -10,8 +10,8 @@ export const auditSignErasures = command({
   summary: 'Sign the erasures that an earlier release recorded, after a look at each',
   details:
     'An erasure is signed with the encryption key when it is recorded; audit verify reports one that is not. Those of earlier ' +
-    'releases are not, and neither is one that somebody wrote into the store. Lists them with number, time and user, and ' +
-    'asks at a terminal: sign only what you erased. One whose user is not erased is never signed. The signing is recorded. It may run beside a server.',
+    'releases are not, and neither is one that someone else wrote into the store. Lists them with number, time and user, and ' +
+    'asks at a terminal: sign only what you erased. One whose user is not erased is never signed. The signing is recorded. It may run while a server runs.',
   examples: ['audit sign-erasures', 'audit sign-erasures --yes --json'],
   options: { ...storeOptions, yes: flag('do not ask') },
   async run({ dataDir, yes }, context) {

@@ -18,7 +18,7 @@ export const auditVerify = command({
   details:
     'Prints the number and the hash of the last record. Keep them out of reach of everyone who can write to the store: given ' +
     'to --expect later, they prove that everything up to there is unchanged, even against someone who rewrote the log ' +
-    'and its hashes. It tells how many records were erased with a user; only a user who is erased counts, and only a record that is signed. Without ENCRYPTION_KEY it believes signatures, and says how many. It changes nothing, and may run beside a server. A broken log ends it with exit code 1.',
+    'and its hashes. It tells how many records were erased with a user; only a user who is erased counts, and only a record that is signed. Without ENCRYPTION_KEY it believes signatures, and says how many. It changes nothing, and may run while a server runs. A broken log ends it with exit code 1.',
   examples: [
     'audit verify',
     'audit verify --expect 1234:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',

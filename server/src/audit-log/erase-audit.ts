@@ -2,7 +2,7 @@ import type { Tx } from '../db/database.ts';
 
 /**
  * Takes away, for good, what the records about a person tell besides ids: network, details and changes of all in which the
- * person acted, was the subject or owned it. Their hashes stay, so the log is still sound, and the salt goes, so that nobody
+ * person acted, was the subject or owned it. Their hashes stay, so the log is still sound, and the salt goes, so that no one
  * can guess. To be recorded as `user.erased` in the same transaction, and that record to be signed. Rules: AUDIT-14, AUDIT-20.
  * @returns how many records there were
  */

@@ -42,7 +42,7 @@ export const auditFaults: Readonly<Record<AuditFault, string>> = {
   erased: 'its network, details and changes were erased, and no record shows that a user in it was erased',
   erasure: 'it records the erasure of a user, and the number of erased records is not the one it states',
   unsigned:
-    'it tells that a user was erased, and is not signed: an earlier release wrote it (look at it and sign it with audit sign-erasures), or somebody without ENCRYPTION_KEY',
+    'it tells that a user was erased, and is not signed: an earlier release wrote it (look at it and sign it with audit sign-erasures), or someone without ENCRYPTION_KEY',
   forged: 'it tells that a user was erased, and its signature was not made for it with this ENCRYPTION_KEY',
   remaining: 'it tells that a user was erased, of whom the store still has what an erasure takes away',
   checkpoint: 'the checkpoint that stands for the records before it was not signed with this ENCRYPTION_KEY',
@@ -141,7 +141,7 @@ function faultOfStart(expected: AuditHead | null, start: AuditHead) {
   return isAnother(expected, start) ? ({ fault: 'expectation', sequence: start.sequence } as const) : null;
 }
 
-/** What is told of a sound log besides its records and its end. */
+/** Counts of a sound log besides its records and its end. */
 function soundParts(
   { count: erased, countSince: erasedSince, unproved }: RecordedErasures,
   { start, isBelieved }: { readonly start: AuditHead; readonly isBelieved: boolean },
@@ -152,8 +152,8 @@ function soundParts(
 }
 
 /**
- * Goes through the whole audit log, without changing anything and without keeping anybody from writing, and answers the
- * first record that is broken. A log that somebody rewrote from some record to its end, hashes included, is sound in itself:
+ * Goes through the whole audit log, without changing anything and without blocking writers, and answers the
+ * first record that is broken. A log that someone rewrote from some record to its end, hashes included, is sound in itself:
  * only a head that was noted earlier tells. A log whose oldest records were removed begins at the checkpoint that stands in
  * their place. Rules: AUDIT-10, AUDIT-11, AUDIT-14, AUDIT-18 to AUDIT-20.
  */

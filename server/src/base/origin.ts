@@ -4,6 +4,6 @@ export interface Origin {
   readonly requestId: string;
   /** The address of the peer, or of the client where a trusted proxy says so. */
   readonly network: string;
-  /** Whether nobody waits for the answer any more; absent where nobody could tell. */
+  /** Whether the client has left; absent where that cannot be known. */
   readonly hasLeft?: () => boolean;
 }

@@ -145,7 +145,7 @@ describe('liveConnector (CONFIG-13, CONFIG-26)', () => {
     await vi.waitUntil(() => one.requests.length === 1);
     change(two.url);
     await connector.close();
-    expect(await pending).toMatchObject({ refusal: 'connectorUnavailable' });
+    expect(await pending).toMatchObject({ errorName: 'connectorUnavailable' });
     await closed(one);
   });
 });

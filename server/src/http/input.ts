@@ -156,7 +156,7 @@ function namesIn(schema: z.ZodType | undefined): string[] {
 
 /**
  * Finds parameters in the query of an operation that declares none, where they were meant to narrow it: of what has a strict
- * body, and of what removes. One that belongs in the body is told so. Rule: CRED-10.
+ * body, and of what removes. For one that belongs in the body the text says so. Rule: CRED-10.
  */
 function strayParameters({ method, query, body }: AnyEndpoint): (given: object) => InputProblem[] {
   if (query !== undefined || !(method === 'DELETE' || isStrict(body))) return () => [];

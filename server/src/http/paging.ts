@@ -22,7 +22,7 @@ interface Page {
   readonly offset: number;
 }
 
-/** Whoever searches reads no further: everything before a page is looked through for it, so a closer search is the way. Rule: HTTP-39. */
+/** Searches go no further: everything before a page is read for it, so a closer search is the way. Rule: HTTP-39. */
 const foundMax = 10_000;
 
 /** The page that is asked for: the first one, of 25, where nothing else is said. Throws `invalidInput` for one that is too far. */

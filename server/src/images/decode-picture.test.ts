@@ -177,7 +177,7 @@ describe('what is cut off or damaged: 400 (PICTURE-12)', () => {
     for (const part of [0.1, 0.3, 0.5, 0.7, 0.9]) {
       const cut = bytes.subarray(0, Math.floor(bytes.length * part));
       await expect(pictures.compress(cut, 'ada'), `${part}`).rejects.toMatchObject({
-        refusal: 'pictureUndecodable',
+        errorName: 'pictureUndecodable',
         status: 400,
       });
     }
@@ -188,7 +188,7 @@ describe('what is cut off or damaged: 400 (PICTURE-12)', () => {
     const png = await noise(80, 80, 30).png().toBuffer();
     for (const bytes of [jpeg, png]) {
       bytes.fill(0xff, bytes.length - 900, bytes.length - 600);
-      await expect(pictures.compress(bytes, 'ada')).rejects.toMatchObject({ refusal: 'pictureUndecodable' });
+      await expect(pictures.compress(bytes, 'ada')).rejects.toMatchObject({ errorName: 'pictureUndecodable' });
     }
   });
 });
@@ -206,7 +206,7 @@ describe('what takes too long: 503 (PICTURE-17)', () => {
       return timeout.call(this, { seconds: 1 }).median(99);
     });
     await expect(pictures.compress(picture, 'ada')).rejects.toMatchObject({
-      refusal: 'overloaded',
+      errorName: 'overloaded',
       status: 503,
       headers: { 'retry-after': '5' },
       message: expect.not.stringMatching(/timeout|sharp|vips|%/i),

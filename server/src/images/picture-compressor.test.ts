@@ -10,11 +10,11 @@ const senderOf = (place: number) => `sender${place % 8}`;
 const photo = await noise(1_500, 1_000, 30).jpeg().toBuffer();
 
 const tooManyOfOne = {
-  refusal: 'tooManyRequests',
+  errorName: 'tooManyRequests',
   status: 429,
   headers: { 'retry-after': '5', 'ratelimit-limit': '10' },
 };
-const overloaded = { refusal: 'overloaded', status: 503, headers: { 'retry-after': '5' } };
+const overloaded = { errorName: 'overloaded', status: 503, headers: { 'retry-after': '5' } };
 
 /** Returns the results of `look` at each turn of the event loop until the work was done. */
 async function meanwhile(work: Promise<unknown>, look: () => number): Promise<number[]> {

@@ -25,9 +25,9 @@ async function refused(bytes: Uint8Array): Promise<string> {
   );
   if (error === null) return 'accepted';
   expect(error).toMatchObject({ name: 'ApiError' });
-  const { refusal: apiError, message } = error as { refusal: string; message: string };
+  const { errorName, message } = error as { errorName: string; message: string };
   expect(message).not.toMatch(/vips|sharp|png:|buffer|libpng|\n/i);
-  return apiError;
+  return errorName;
 }
 
 const text = (content: string) => Buffer.from(content, 'latin1');

@@ -49,7 +49,7 @@ function toCount(key: string, { count, lastMs, earlierMs, blockedUntilMs }: Fail
 }
 
 /**
- * Counts for all nodes that share a store. Whoever is over an allowance is remembered here until the window ends, so that
+ * Counts for all nodes that share a store. A caller who is over an allowance is remembered here until the window ends, so that
  * who goes on trying writes nothing; but for what counts for an account, which any node may have forgotten. Rule: NODE-4.
  * @param allowanceOf how many acts of a kind are free in a window
  */

@@ -31,7 +31,7 @@ const allowances = {
   recovery: 60,
   /** Recovery mails, by the user who gets them and the network that asks; in the time that the link of each works. */
   recoveryMail: 3,
-  /** Mails with one-time codes, likewise: each is five more guesses for whoever asked for it. */
+  /** Mails with one-time codes, likewise: each is five more guesses for the one who asked for it. */
   codeMail: 3,
   /** Tokens issued, by service client. */
   serviceToken: 300,
@@ -109,7 +109,7 @@ export interface Limits {
   countRead(user: BudgetOwner): void;
   /** Charges the cost of a read, in further reads; never throws. */
   chargeReads(user: BudgetOwner, reads: number): void;
-  /** Throws `tooManyRequests` for whoever has used up the time for reads; so does `countRead`. */
+  /** Throws `tooManyRequests` for a caller who has used up the time for reads; so does `countRead`. */
   requireReadTime(user: BudgetOwner): void;
   /** Counts the time that a read took, in milliseconds; refuses nothing. */
   chargeReadTime(user: BudgetOwner, ms: number): void;

@@ -161,7 +161,7 @@ describe('an address that libraries read otherwise', () => {
   ])('gets no mail, and no one else does: %j (MAIL-3)', async (to) => {
     expect(await failure(mailer.send(mail({ to })))).toEqual({
       kind: 'address',
-      said: 'The mail library would not deliver to exactly the stored address.',
+      serverMessage: 'The mail library would not deliver to exactly the stored address.',
     });
     expect(server.connections).toBe(0);
   });
@@ -243,7 +243,7 @@ describe('the caller', () => {
     const hanging = failure(mailer.send(mail()));
     await server.until(() => server.hanging === 1, 'a mail that hangs');
     await mailer.close();
-    const closed = { kind: 'unreachable', said: 'The connection to the mail server was closed.' };
+    const closed = { kind: 'unreachable', serverMessage: 'The connection to the mail server was closed.' };
     expect(await hanging).toEqual(closed);
     expect(await failure(mailer.send(mail()))).toEqual(closed);
     await server.until(() => server.open === 0, 'the connection to be closed');

@@ -143,7 +143,7 @@ async function respondInOrder(
   msMax: number,
 ): Promise<readonly string[]> {
   const responses = new BatchAnswers(msMax);
-  // Whoever left while the batch was read is known to have left after this.
+  // A client that left while the batch was read is known to have left after this.
   if (requests.length > 1) await setImmediate();
   for (const [place, request] of requests.entries()) {
     const objection = responses.objection();

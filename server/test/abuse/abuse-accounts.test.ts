@@ -154,19 +154,19 @@ describe('A2: what a caller may not set is never set', () => {
     expect([200, 201]).toContain(status);
     expect(text).not.toMatch(/evil|e{24}|1970/i);
     const after = governed();
-    const isNew = ({ id }: Json) => before.people.every((known: Json) => known.id !== id);
+    const isNew = ({ id }: Json) => before.users.every((known: Json) => known.id !== id);
     const state = { recovery_email: null, has_logged_in: 0, signed_in_at: null, is_deleted: 0, deleted_by: null };
-    for (const made of after.people.filter(isNew)) {
+    for (const made of after.users.filter(isNew)) {
       const { id, slug } = made;
-      expect(made).toEqual({ ...before.people[0], ...state, id, slug });
+      expect(made).toEqual({ ...before.users[0], ...state, id, slug });
       expect([id === evilId, slug]).toEqual([false, expect.stringMatching(/^user-\d+$/)]);
     }
-    const newIds = after.people.filter(isNew).map(({ id }: Json) => id);
+    const newIds = after.users.filter(isNew).map(({ id }: Json) => id);
     expect(newIds).toHaveLength(['POST /users', 'POST /users/bulk/invite'].includes(name) ? 1 : 0);
-    after.people = after.people.filter((user: Json) => !isNew(user));
+    after.users = after.users.filter((user: Json) => !isNew(user));
     after.members = after.members.filter(({ user_id }: Json) => !newIds.includes(user_id));
     expect(await hasSetPassword(request, [before, after])).toBe(true);
-    const users = [before, after].map((one) => one.people.find(({ id }: Json) => id === request.caller.userId));
+    const users = [before, after].map((one) => one.users.find(({ id }: Json) => id === request.caller.userId));
     const proved = request.verifiesAddress ? users : [];
     expect(proved.map(({ recovery_email }) => typeof recovery_email)).toEqual(
       proved.map((_, place) => ['string', 'object'][place]),

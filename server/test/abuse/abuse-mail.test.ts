@@ -229,7 +229,7 @@ describe('M2: a mail server that', () => {
     const invitations = await services.db.transaction((tx) => makeInvitations(tx, services, input));
     const sending = sendInvitations(services, invitations, performance.now() - agoMs);
     await expect(sending).rejects.toMatchObject({
-      refusal: 'inviteMailFailed',
+      errorName: 'inviteMailFailed',
       more: { failed: invitees.map(({ email }) => email) },
     });
     expect(server.hanging).toBe(tried);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Reader } from '../database.ts';
 
-/** The last verified address of a user, which is what others are told: the present one may be anybody's. Rule: ADDRESS-15. */
+/** The last verified address of a user, which is the one that others get: the present one may belong to anyone. Rule: ADDRESS-15. */
 export function verifiedEmail(users: 'users' | 'u') {
   const [recovery, email] = [sql.ref<string | null>(`${users}.recovery_email`), sql.ref<string>(`${users}.email`)];
   return sql<string>`coalesce(${recovery}, ${email})`;

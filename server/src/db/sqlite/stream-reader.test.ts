@@ -83,7 +83,7 @@ describe('BatchReader', () => {
     expect(refused).toBeInstanceOf(ApiError);
     // A reader of its own has used up what is its own.
     const expected =
-      who === undefined ? { status: 503, refusal: 'overloaded' } : { status: 429, refusal: 'tooManyRequests' };
+      who === undefined ? { status: 503, errorName: 'overloaded' } : { status: 429, errorName: 'tooManyRequests' };
     expect(refused).toMatchObject({ ...expected, headers: { 'retry-after': '5' } });
   }
 

@@ -95,7 +95,7 @@ export async function selectIsHeldUnverified(
   return holder !== undefined;
 }
 
-/** Gives a user another address, which is verified: whoever opened the link there had the password of the account, too. */
+/** Gives a user another address, which is verified: the person who opened the link there had the password of the account, too. */
 export async function updateMoved(
   tx: Tx,
   { userId, email, nowMs }: { readonly userId: string; readonly email: string; readonly nowMs: number },

@@ -2,7 +2,7 @@ import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 
-/** Whoever a provider knows by this subject, deleted or not. */
+/** Selects the user whom a provider knows by this subject, deleted or not. */
 export function selectIdentityOwner(
   read: Reader,
   { issuer, subject }: { readonly issuer: string; readonly subject: string },
@@ -27,7 +27,7 @@ export async function selectHasIdentity(read: Reader, userId: string, issuer: st
   return row !== undefined;
 }
 
-/** Notes who somebody is at a provider, in place of the deleted user whom it knew by that subject. */
+/** Links a user to a subject of a provider, in place of the deleted user whom it knew by that subject. */
 export async function upsertIdentity(tx: Tx, row: NewRow<'external_identities'>): Promise<void> {
   const { user_id, created_at } = row;
   await tx
@@ -37,7 +37,7 @@ export async function upsertIdentity(tx: Tx, row: NewRow<'external_identities'>)
     .execute();
 }
 
-/** Forgets who somebody is at providers. */
+/** Deletes the links of a user to providers. */
 export async function deleteIdentities(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('external_identities').where('user_id', '=', userId).execute();
 }

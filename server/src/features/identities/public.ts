@@ -19,8 +19,8 @@ import { createRawTicket, ticketMs } from './ticket.ts';
 type Known = Pick<OidcIdentity, 'issuer' | 'subject'>;
 
 /**
- * Whose account it is that a provider vouches for: whoever was linked before, or else has the proved address. `null` for
- * nobody, who may become somebody; `taken` where the provider has given the address to somebody else, and `gone` where it is a
+ * Finds the user whom a provider vouches for: the one who was linked before, or else the one who has the proved address.
+ * `null`: no user yet; `taken`: the provider has given the address to another person; `gone`: it is a
  * deleted user, for whom no administrator has made another account. Rules: AUTH-55, AUTH-72.
  */
 export async function findOwner(
@@ -48,7 +48,7 @@ export async function forgetTickets(tx: Tx, userId: string): Promise<void> {
   await deleteTicketsOf(tx, userId);
 }
 
-/** Forgets who somebody is at providers: whoever is brought back is linked anew. */
+/** Deletes the links of a user to providers: a user who is restored is linked anew. */
 export async function forgetIdentities(tx: Tx, userId: string): Promise<void> {
   await deleteIdentities(tx, userId);
 }

@@ -46,7 +46,7 @@ describe('sendInvitations', () => {
     const invitations = await made(it1.app, it1.admin, emails);
     it1.mail.clear();
     const sending = sendInvitations(it1.app.services, invitations, performance.now() - requestMsMax);
-    await expect(sending).rejects.toMatchObject({ refusal: 'inviteMailFailed', more: { failed: emails } });
+    await expect(sending).rejects.toMatchObject({ errorName: 'inviteMailFailed', more: { failed: emails } });
     expect(it1.mail.mails.filter(({ to }) => emails.slice(4).includes(to[0] ?? ''))).toEqual([]);
     expect(await statusesOf(emails)).toEqual(emails.map(() => 'failed'));
   });
@@ -56,7 +56,7 @@ describe('mail settings that are removed between the commit and the mail', () =>
   it('make all of them fail, and the next call say which setting is missing (INVITE-14, INVITE-21, MAIL-9)', async () => {
     const app = await TestApp.start();
     const admin = await app.setUp();
-    await expect(requireInviting(app.services)).rejects.toMatchObject({ refusal: 'mailNotConfigured' });
+    await expect(requireInviting(app.services)).rejects.toMatchObject({ errorName: 'mailNotConfigured' });
     const settings = { host: '127.0.0.1', port: 9, security: 'none', from: 'no-reply@example.com' };
     expect((await admin.put('/settings/smtp', settings)).status).toBe(200);
     await expect(requireInviting(app.services)).resolves.toBeUndefined();
@@ -64,7 +64,7 @@ describe('mail settings that are removed between the commit and the mail', () =>
     const invitations = await made(app, admin, emails);
     expect((await admin.delete('/settings/smtp')).status).toBe(200);
     const sending = sendInvitations(app.services, invitations, performance.now());
-    await expect(sending).rejects.toMatchObject({ refusal: 'inviteMailFailed', more: { failed: emails } });
+    await expect(sending).rejects.toMatchObject({ errorName: 'inviteMailFailed', more: { failed: emails } });
     const { body } = await admin.get('/users/invitations?status=failed');
     expect(body.pagination.totalCount).toBe(2);
     expect((await admin.post('/users/bulk/invite', { emails })).body.message).toContain('SMTP_URL');

@@ -1,6 +1,6 @@
 import type { Reader } from '../../db/database.ts';
 
-/** The settings that some users confirmed, or that they set or gave the secret of and nobody confirmed since. */
+/** The settings that some users confirmed, or that they set or gave the secret of and no one confirmed since. */
 export function selectSettingsOf(read: Reader, userIds: readonly string[]) {
   return read
     .selectFrom('settings')

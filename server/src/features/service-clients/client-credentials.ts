@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { closestName } from '../../text/closest.ts';
 
-/** Of a name that is told, so many characters are. */
+/** Characters of an unknown name that an error repeats. */
 const nameMax = 100;
 
 /** Client credentials that OAuth endpoints accept in the body (RFC 6749, section 2.3.1). */

@@ -29,7 +29,7 @@ const body = z.object({
     .describe('The proof, by method'),
   email: emailAddress
     .optional()
-    .describe('Of whoever signs in. Required if initAuth was called without it; otherwise the same one, or none'),
+    .describe('Of the user who signs in. Required if initAuth was called without it; otherwise the same one, or none'),
 });
 
 interface Stage {

@@ -179,7 +179,7 @@ export async function beginSession(
 }
 
 /**
- * Takes from somebody who is deleted, or whose address another one proved, every way to get in: the password, all sessions
+ * Takes every way to sign in from a user who is deleted, or whose address another person proved: the password, all sessions
  * and links. Rules: ADDRESS-14, LINK-3, USER-35.
  */
 export async function endCredentials(

@@ -32,7 +32,7 @@ async function makeCode(services: AllServices, { organization: { id: orgId }, em
   });
 }
 
-/** Sends a code to whoever has an address, and to nobody else. Rules: AUTH-42, AUTH-49, AUTH-51, AUTH-71. */
+/** Sends a code to the user who has an address, and to no one else. Rules: AUTH-42, AUTH-49, AUTH-51, AUTH-71. */
 async function sendCode(services: AllServices, input: Omit<Input, 'organization'>): Promise<void> {
   const { email, origin } = input;
   const organization = await mailingOrganization(services, 'otp');
@@ -63,7 +63,7 @@ export const requestOneTimeCode = endpoint({
     'x-session-token': z
       .string()
       .optional()
-      .describe('The header of this name in the answer of initAuth: the code is then good for that sign-in alone'),
+      .describe('The header of this name in the answer of initAuth: the code is then valid for that sign-in alone'),
   }),
   body: z.object({ email: emailAddress.describe('The address that one signs in with') }),
   response: { 200: messageResponse },

@@ -14,8 +14,8 @@ const linkReasons = {
 } as const;
 
 /**
- * Ends every session of a user, and what somebody has proved of the user but not used yet: begun sign-ins, tickets of
- * single sign-on, mailed codes and mailed links. Whoever ends all sessions of a user does it here. Rule: SESSION-14.
+ * Ends every session of a user, and every proof of the user that is not used yet: begun sign-ins, tickets of
+ * single sign-on, mailed codes and mailed links. All sessions of a user are ended here alone. Rule: SESSION-14.
  * @param wish `open`: end only sessions that are still open by these times
  * @returns the ids of the sessions that this ended
  */

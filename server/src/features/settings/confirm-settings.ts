@@ -32,7 +32,8 @@ export const confirmMailSettings = endpoint({
   method: 'POST',
   path: '/settings/smtp/confirm',
   tag: 'Settings',
-  summary: 'Confirm the stored mail settings as they are, so that they need no review when whoever set them leaves',
+  summary:
+    'Confirm the stored mail settings as they are, so that they need no review when the administrator who set them leaves',
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: mailSettingsResponse },
   async handle(services, { caller, write, origin }) {
@@ -47,7 +48,7 @@ export const confirmOidcSettings = endpoint({
   path: '/settings/oidc/confirm',
   tag: 'Settings',
   summary:
-    'Confirm the stored provider of single sign-on as it is, so that it needs no review when whoever set it leaves',
+    'Confirm the stored provider of single sign-on as it is, so that it needs no review when the administrator who set it leaves',
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: oidcSettingsResponse },
   async handle(services, { caller, write, origin }) {

@@ -132,7 +132,7 @@ export async function pruneTokens(services: AllServices): Promise<number> {
   );
 }
 
-/** Gives many people a token each that nobody holds: of its hash no one knows the token. For filling a store. */
+/** Gives many users a token each that no one holds: no one knows the token of its hash. For filling a store. */
 export async function addUnusableTokens(
   tx: Tx,
   { clock, newId }: Pick<Services, 'clock' | 'newId'>,

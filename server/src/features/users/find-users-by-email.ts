@@ -14,7 +14,7 @@ export const findUsersByEmail = endpoint({
   method: 'GET',
   path: '/users/email/exists',
   tag: 'Services',
-  summary: 'Find whoever has a verified e-mail address, deleted users included',
+  summary: 'Find the users who have a verified e-mail address, deleted users included',
   policy: { who: 'service', scope: 'USER_LOOKUP' },
   query: z.object({ email }),
   body: z.object({ email }).optional(),

@@ -112,7 +112,7 @@ export function selectUserRecords(read: Reader, orgId: string, ids: readonly str
     .execute();
 }
 
-/** Whoever has this address verified in the organization of this system, deleted or not. Rule: ADDRESS-15. */
+/** Selects the user who has this address verified in the organization of this system, deleted or not. Rule: ADDRESS-15. */
 export function selectUsersByEmail(read: Reader, email: string) {
   return (
     read

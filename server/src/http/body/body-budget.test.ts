@@ -53,7 +53,7 @@ describe('memory for bodies on their way (HTTP-30)', () => {
     take(known, 128);
     take(unknown, 32);
     for (const budget of [known, unknown]) {
-      const refused = expect.objectContaining({ refusal: 'overloaded', headers: { 'retry-after': '5' } });
+      const refused = expect.objectContaining({ errorName: 'overloaded', headers: { 'retry-after': '5' } });
       expect(() => reserve(budget, announced(mebibyte), 'one more')).toThrow(refused);
     }
   });

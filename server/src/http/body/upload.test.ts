@@ -176,7 +176,7 @@ describe('other kinds of body: 415 (PICTURE-8)', () => {
   });
 
   it('no type', async () => {
-    await expect(readUpload(undefined, formOf(part('PNG')))).rejects.toMatchObject({ refusal: 'bodyNotForm' });
+    await expect(readUpload(undefined, formOf(part('PNG')))).rejects.toMatchObject({ errorName: 'bodyNotForm' });
   });
 });
 

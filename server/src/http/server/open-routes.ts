@@ -62,7 +62,7 @@ function addMetrics(app: FastifyInstance, services: Services): void {
 
 /**
  * The addresses that aren't operations: documentation, metrics and the pages behind links in mails. Rules: RUN-5, RUN-8.
- * @returns those that take GET from everybody
+ * @returns those that take GET from every caller
  */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
   const description = '/api/v1/openapi.json';
