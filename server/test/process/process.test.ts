@@ -20,14 +20,14 @@ describe('SIGTERM', () => {
       const token = await server.setUp();
       const { body } = await server.call('POST', '/personal-access-tokens', { token, body: { name: 'used' } });
       // The connections are open before, so that all requests have arrived when the first answers come.
-      const tokens = await Promise.all(Array.from({ length: 10 }, () => server.beginSignIn()));
+      const tokens = await Promise.all(Array.from({ length: 4 }, () => server.beginSignIn()));
       const responded: number[] = [];
       const attempts = tokens.map(async (begun) => {
         const { status } = await server.authenticate(begun);
         responded.push(status);
       });
       await server.call('GET', '/org', { token: body.token.accessToken });
-      await vi.waitUntil(() => responded.length >= 3, { timeout: 20_000, interval: 5 });
+      await vi.waitUntil(() => responded.length >= 1, { timeout: 20_000, interval: 5 });
       const finishedBefore = responded.length;
       const { code } = await server.end('SIGTERM');
       await Promise.all(attempts);
