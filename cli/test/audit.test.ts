@@ -115,7 +115,7 @@ describe('latchkey audit export', () => {
       expect(readFileSync(csv, 'utf8')).toMatch(/^sequence,id,/);
       expect(await latchkey([...args, lines])).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('is there already'),
+        stderr: expect.stringContaining('exists already'),
       });
       expect(readFileSync(lines, 'utf8').trim().split('\n')).toEqual(written);
     }));

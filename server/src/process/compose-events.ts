@@ -44,7 +44,7 @@ export function openEvents(
       types,
       sink,
       retry: webhookRetry,
-      giveUp: (kind: 'gone' | 'failing', reason: string) => switchOff(services(), webhookId, { kind, reason }),
+      disable: (kind: 'gone' | 'failing', reason: string) => switchOff(services(), webhookId, { kind, reason }),
     }));
   }
 

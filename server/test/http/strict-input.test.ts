@@ -106,7 +106,7 @@ describe('strict input', () => {
       const of = paths[`/api/v1${path.replace(/:(\w+)/g, '{$1}')}`][method.toLowerCase()];
       expect(of.requestBody.content['application/json'].schema.additionalProperties, name).toBe(false);
     }
-    expect(paths['/api/v1/users'].get.description).toContain('Unknown parameters are refused');
+    expect(paths['/api/v1/users'].get.description).toContain('Unknown parameters are rejected');
   });
 
   it.each(powerful)('400: an unknown key of %s, wherever it stands, and nothing is changed (CRED-2)', async (name) => {

@@ -86,11 +86,11 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
   });
 
   it('anyone who has logged in before has signed in, and no one else (USER-31)', () => {
-    const users = after['users'] ?? [];
-    const known = users.filter(({ has_logged_in }) => has_logged_in === 1);
-    expect([known.length, users.length]).toEqual([users.length - 1, users.length + 1]);
+    const stored = after['users'] ?? [];
+    const known = stored.filter(({ has_logged_in }) => has_logged_in === 1);
+    expect([known.length, stored.length]).toEqual([users.length - 1, users.length + 1]);
     for (const { signed_in_at, updated_at } of known) expect(signed_in_at).toBe(updated_at);
-    for (const user of users.filter((one) => !known.includes(one))) expect(user.signed_in_at).toBeNull();
+    for (const user of stored.filter((one) => !known.includes(one))) expect(user.signed_in_at).toBeNull();
   });
 
   it('200: a link to copy is for anyone who has never been in, of before too (INVITE-26)', async () => {

@@ -62,7 +62,7 @@ describe('figures of the documents', () => {
     [scale, `or for a lock | ${seconds('postgres-pool.ts', 'lockMsMax')} s |`],
     [scale, `a statement | ${seconds('postgres-pool.ts', 'statementMsMax')} s |`],
     [scale, `a long list | ${seconds('postgres.ts', 'listMsMax')} s |`],
-    [scale, `reading the data version | ${seconds('postgres-data-version.ts', 'markMsMax')} s |`],
+    [scale, `reading the data version | ${seconds('postgres-data-version.ts', 'versionMsMax')} s |`],
     [scale, `an idle transaction | ${seconds('postgres-pool.ts', 'idleMsMax')} s |`],
     [scale, `the age of a connection | ${constantIn('postgres-pool.ts', 'lifeSecondsMax') / 60} min |`],
     [scale, `allows ${allowanceOf('badCredential')} failed credentials a minute`],
