@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { unauthorized } from '../../access/bearer.ts';
-import { appendAudit } from '../../audit-log/audit-log.ts';
-import { changesBetween } from '../../audit-log/changes.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
-import { hashCredential } from '../../base/secret.ts';
 import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
 import { notifyOfToken } from '../../mail/owner-notices.ts';
-import { foldCase, plainText } from '../../text/plain-text.ts';
-import { capExpiry, expiry, scopesFor, toExpiry, tokenClaims } from './token.ts';
-import { insertToken } from './token-store.ts';
+import { plainText } from '../../text/plain-text.ts';
+import { capExpiry, expiry, scopesFor, toExpiry } from './token.ts';
+import { issueToken } from './token-actions.ts';
 
 const nameMax = 100;
 const scopesMax = 500;
@@ -70,35 +67,13 @@ export const createToken = endpoint({
       createdAt: nowMs,
       expiresAt: capExpiry(wantedMs, creator?.expiresAtMs ?? null),
     };
-    const user = await selectUserById(services.db.read, caller.userId);
-    if (!user) throw unauthorized.invalid();
-    const owner = { userId: user.id, orgId: user.orgId, fullName: user.fullName };
-    const jwt = await services.keys.sign(tokenClaims({ ...token, ...owner }, config.baseUrl));
-    const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
-    await write(async (tx) => {
-      await insertToken(tx, {
-        id: token.id,
-        hash: hashCredential(jwt.expose()),
-        org_id: caller.orgId,
-        user_id: caller.userId,
-        name,
-        name_key: foldCase(name),
-        scopes: scopes.join(' '),
-        created_at: nowMs,
-        expires_at: token.expiresAt,
-        parent_id: creator?.tokenId ?? null,
-      });
-      await appendAudit(tx, services, {
-        action: 'token.created',
-        orgId: caller.orgId,
-        actor: caller,
-        subjectId: token.id,
-        ownerId: caller.userId,
-        origin,
-        details: { ...made, scopesDefaulted: asked === undefined },
-        changes: changesBetween(null, made),
-      });
-    });
+    const owner = await selectUserById(services.db.read, caller.userId);
+    if (!owner) throw unauthorized.invalid();
+    const accessToken = await issueToken(
+      services,
+      { ...token, parentId: creator?.tokenId ?? null },
+      { owner, actor: caller, origin, scopesDefaulted: asked === undefined, write },
+    );
     notifyOfToken(services, token, { userId: caller.userId, origin });
     return {
       message: 'Personal access token created successfully',
@@ -106,7 +81,7 @@ export const createToken = endpoint({
         ...token,
         createdAt: toTimestamp(token.createdAt),
         expiresAt: toExpiry(token.expiresAt),
-        accessToken: config.displayPrefixes[0] + jwt.expose(),
+        accessToken: accessToken.expose(),
       },
     };
   },

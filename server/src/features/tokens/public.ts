@@ -2,22 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { CredentialRecord, Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
-import { changesBetween } from '../../audit-log/changes.ts';
 import { day } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
-import { type CredentialHash, hashCredential, Secret } from '../../base/secret.ts';
+import { type CredentialHash, hashCredential, type Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
 import { batchRows, removeInBatches } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import type { User } from '../../db/members/users.ts';
 import type { AllServices, Services } from '../../services.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
-import { auditedRevocation, effectiveScopes, toAdminTokenItem, toExpiry, tokenClaims } from './token.ts';
+import { auditedRevocation, effectiveScopes, toAdminTokenItem } from './token.ts';
+import { type IssuingServices, issueToken } from './token-actions.ts';
 import {
   countTokens,
   deleteEndedTokens,
-  insertToken,
   insertTokens,
   revokeAllTokens,
   revokeFamily,
@@ -165,38 +164,18 @@ export async function addUnusableTokens(
  * Issues a token for a user on the operator's request, with every scope that may be granted.
  * @returns the raw token, which is not stored
  */
-export async function issueTokenFor(
-  services: Pick<AllServices, 'clock' | 'newId' | 'config' | 'keys' | 'db'> & {
-    readonly metrics: Pick<Services['metrics'], 'countActivity'>;
-  },
+export function issueTokenFor(
+  services: IssuingServices & Pick<AllServices, 'db'>,
   owner: User,
   { name, lifetimeMs, origin }: { readonly name: string; readonly lifetimeMs: number; readonly origin: Origin },
 ): Promise<Secret> {
-  const { config, keys, db } = services;
   const createdAt = Math.floor(services.clock.now() / 1_000) * 1_000;
-  const scopes = [...config.scopes.names];
-  const token = { id: services.newId(), scopes, createdAt, expiresAt: createdAt + lifetimeMs };
-  const { id: userId, orgId, fullName } = owner;
-  const jwt = await keys.sign(tokenClaims({ ...token, userId, orgId, fullName }, config.baseUrl));
-  await db.transaction(async (tx) => {
-    await insertToken(tx, {
-      id: token.id,
-      hash: hashCredential(jwt.expose()),
-      org_id: orgId,
-      user_id: userId,
-      name,
-      name_key: foldCase(name),
-      scopes: scopes.join(' '),
-      created_at: createdAt,
-      expires_at: token.expiresAt,
-    });
-    const subjectId = token.id;
-    const made = { name, scopes, expiresAt: toExpiry(token.expiresAt) };
-    const record = { action: 'token.created', orgId, actor: null, subjectId, ownerId: userId, origin } as const;
-    const details = { ...made, scopesDefaulted: true };
-    await appendAudit(tx, services, { ...record, details, changes: changesBetween(null, made) });
-  });
-  return new Secret(config.displayPrefixes[0] + jwt.expose());
+  const scopes = [...services.config.scopes.names];
+  return issueToken(
+    services,
+    { id: services.newId(), name, scopes, createdAt, expiresAt: createdAt + lifetimeMs, parentId: null },
+    { owner, actor: null, origin, scopesDefaulted: true, write: (work) => services.db.transaction(work) },
+  );
 }
 
 /** Reason of a revocation, as the revoking user gives it; empty: none. Rule: PAT-15. */
