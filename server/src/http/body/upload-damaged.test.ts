@@ -77,6 +77,7 @@ describe('forms that are hard to read', () => {
       '\n',
       '--edge',
       '--edge--',
+      '\r\n--edge\r\n',
       '\r\n\r\n',
       '"',
       ';',
