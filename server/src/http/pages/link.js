@@ -127,7 +127,8 @@ function openLinkPage({ url, missing, opened, gone, reset, problem, body, onResp
     const [secret] = /lkl_[\w-]{43}/.exec(text) ?? [];
     if (secret !== undefined) {
       begun(secret, /step=approve/.test(text) ? 'approve' : null);
-      form.querySelector('input:not([type=checkbox])')?.focus();
+      const field = form.querySelector('input');
+      (field?.offsetParent ? field : button).focus();
       return;
     }
     part('pasting-errors').textContent =
