@@ -253,6 +253,7 @@ describe('M2: the welcome mail', () => {
     const other = await TestApp.start({ SMTP_URL: url });
     expect((await other.anonymous.post('/org', welcomed)).status).toBe(200);
     if ('hang' in given) await server.until(() => server.hanging === 1, 'the mail to hang');
+    else await vi.waitUntil(() => other.logLines.some((line) => line.includes('a mail did not go out')));
     const its = await other.signIn(organization.contactEmail);
     expect((await its.get('/users')).body).toHaveLength(1);
     expect(reached()).toEqual([]);
