@@ -163,20 +163,27 @@ describe('a mail that is put off with 451', () => {
     expect(server.asked.toSorted()).toEqual(['a@x.test', 'b@x.test']);
   });
 
+  /** A service with other pauses behind requests. */
+  function withPauses(background: readonly number[]): MailService {
+    const log = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(line) });
+    const metrics = { countUpstreamFault: () => {} };
+    const pauses = { waited: [], background };
+    return openMailService({ clock, afterResponse: behind, metrics, log, pauses, settings: async () => settings() });
+  }
+
   it('goes out to a server that was gone for a while (FIT-23)', async () => {
+    const patient = withPauses(Array.from({ length: 5_000 }, () => 5));
     await server.stop();
-    service.sendLater('welcome', mail);
+    patient.sendLater('welcome', mail);
     await vi.waitUntil(() => logged('a mail waits').length === 1);
     await server.listen();
-    await Promise.race([server.mailTo(mail.to), vi.waitUntil(() => logged('a mail did not go out').length === 1)]);
-    expect(logged('ECONNREFUSED').length).toBeGreaterThan(0);
+    await server.mailTo(mail.to);
+    await vi.waitUntil(() => logged('a mail went out after further attempts').length === 1);
+    await patient.close();
   });
 
   it('is given up when the service stops, which the log says (FIT-23)', async () => {
-    const parts = { clock, metrics: { countUpstreamFault: () => {} }, settings: async () => settings() };
-    const log = pino({ level: 'trace', base: null }, { write: (line) => void lines.push(line) });
-    const pauses = { waited: [], background: [inEarnestMs] };
-    const patient = openMailService({ ...parts, afterResponse: behind, log, pauses });
+    const patient = withPauses([inEarnestMs]);
     server.faults = { refuse: () => 451 };
     patient.sendLater('welcome', mail);
     await vi.waitUntil(() => logged('a mail waits').length === 1);
