@@ -179,6 +179,7 @@ describe('a mail that is put off with 451', () => {
     await server.listen();
     await server.mailTo(mail.to);
     await vi.waitUntil(() => logged('a mail went out after further attempts').length === 1);
+    expect([server.mails.length, logged('did not go out')]).toEqual([1, []]);
     await patient.close();
   });
 
