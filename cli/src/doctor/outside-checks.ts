@@ -4,6 +4,7 @@ import type { Database } from '../../../server/src/db/database.ts';
 import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/public.ts';
 import type { Encryption } from '../../../server/src/keys/encryption.ts';
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
+import { mailClientOf } from '../../../server/src/mail/mail-client.ts';
 import { openOidc } from '../../../server/src/oidc/open-oidc.ts';
 import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
 import { checkBroker as connectToBroker } from '../../../server/src/outbox/brokers/broker.ts';
@@ -46,12 +47,16 @@ const unreadable = (what: string): Finding =>
 
 /** Checks that the mail server accepts a connection and the login; sends nothing. Rule: CLI-21. */
 export async function checkMail(subject: Subject): Promise<Finding> {
-  const server = subject.config.mailServer ?? (await stored(subject, mailSettingsReader));
+  const { config } = subject;
+  const from = config.mailFrom ?? { name: null, address: 'no-reply' };
+  const configured = config.mailServer && { ...config.mailServer, from };
+  const server = configured ?? (await stored(subject, mailSettingsReader));
   if (server === 'unreadable') return unreadable('the mail server');
   if (server === null) return skipped('No mail server is configured: invitations and links are handed over by hand');
   const place = `${server.host}:${server.port} (${server.security})`;
-  const problem = await checkMailServer(server, { waitMs });
-  if (problem === null) return fine(`${place} takes ${server.login ? 'our sign-in' : 'a connection'}`);
+  const problem = await checkMailServer(server, { waitMs, client: mailClientOf(config) });
+  const isSignedIn = server.login !== null || server.oauth2 !== undefined;
+  if (problem === null) return fine(`${place} takes ${isSignedIn ? 'our sign-in' : 'a connection'}`);
   const cure = 'Correct SMTP_URL or the stored settings (address, security, sign-in), or the mail server';
   return failed(`${place} does not work: ${problem}`, cure);
 }

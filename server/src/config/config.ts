@@ -3,7 +3,7 @@ import type { GrantableScopes } from '../access/scopes.ts';
 import { Secret } from '../base/secret.ts';
 import { postgresAddresses } from '../db/postgres-address.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
-import { mailSender, smtpUrl } from '../mail/mail-address.ts';
+import { mailSender, smtpUrl, tokenUrl } from '../mail/mail-address.ts';
 import type { OidcSettings } from '../oidc/oidc.ts';
 import { brokerUrl } from '../outbox/brokers/broker-address.ts';
 import type { EventsFormat } from '../outbox/envelope.ts';
@@ -50,6 +50,10 @@ export const oidcIssuer = givenAddress
     (address) => address.startsWith('https:') || /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$)/.test(address),
     'must be an https address',
   );
+const oauth2Secret = z
+  .string()
+  .max(10_000)
+  .transform((text) => new Secret(text));
 /** A domain of e-mail addresses. */
 export const mailDomain = z
   .string()
@@ -118,6 +122,12 @@ export const variables = z.object({
     .describe('Encrypts stored settings'),
   SMTP_URL: smtpUrl.optional().describe('The mail server, as smtp://user:password@host:port'),
   MAIL_FROM: mailSender.optional().describe('The sender of mail'),
+  MAIL_CONNECTIONS: wholeNumber(1, 10).default(2).describe('Connections to the mail server at once'),
+  SMTP_OAUTH2_USER: z.string().max(320).optional().describe('The mailbox that sends mail, signed in to by OAuth 2.0'),
+  SMTP_OAUTH2_CLIENT_ID: z.string().max(500).optional().describe('The client id of this service at its provider'),
+  SMTP_OAUTH2_CLIENT_SECRET: oauth2Secret.optional().describe('The client secret of this service there'),
+  SMTP_OAUTH2_REFRESH_TOKEN: oauth2Secret.optional().describe('The refresh token of the mailbox'),
+  SMTP_OAUTH2_TOKEN_URL: tokenUrl.optional().describe('Where access tokens are issued'),
   INVITE_LINKS: z
     .enum(['on', 'off'], 'must be on or off')
     .default('on')
@@ -202,6 +212,8 @@ export interface Config {
   readonly encryptionKey: Secret | null;
   /** The mail server that environment or file name; `null`: what an administrator stored, if anything. */
   readonly mailServer: MailServer | null;
+  /** Connections to the mail server at once. Rule: FIT-21. */
+  readonly mailConnections: number;
   /** Sender of mail, for every server; `null`: the one of the server's settings. */
   readonly mailFrom: MailSender | null;
   /** Administrators may copy invitation links. Rule: INVITE-23. */

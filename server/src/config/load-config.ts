@@ -3,13 +3,21 @@ import { z } from 'zod';
 import { catalogue, type GrantableScopes, grantableScopes, type ScopeInfo } from '../access/scopes.ts';
 import { StartupError } from '../base/errors.ts';
 import { type Config, type VariableName, variables } from './config.ts';
+import { readMailServer } from './read-mail-server.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Values = z.infer<typeof variables>;
 
 const names = variables.keyof().options;
 const defaultFile = 'latchkey.config.json';
-const secretNames = new Set<string>(['JWT_SECRET', 'SCOPED_JWT_SECRET', 'ENCRYPTION_KEY', 'OIDC_CLIENT_SECRET']);
+const secretNames = new Set<string>([
+  'JWT_SECRET',
+  'SCOPED_JWT_SECRET',
+  'ENCRYPTION_KEY',
+  'OIDC_CLIENT_SECRET',
+  'SMTP_OAUTH2_CLIENT_SECRET',
+  'SMTP_OAUTH2_REFRESH_TOKEN',
+]);
 const shownMax = 80;
 const fileBytesMax = 1_048_576;
 
@@ -210,7 +218,8 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     jwtSharedSecret: values.JWT_ALGORITHM === 'HS256' ? (values.JWT_SECRET ?? null) : null,
     scopedSharedSecret: orNull(values.SCOPED_JWT_SECRET),
     encryptionKey: orNull(values.ENCRYPTION_KEY),
-    mailServer: orNull(values.SMTP_URL),
+    mailServer: readMailServer(values),
+    mailConnections: values.MAIL_CONNECTIONS,
     mailFrom: orNull(values.MAIL_FROM),
     oidc: readOidc(values),
     inviteLinks: values.INVITE_LINKS === 'on',

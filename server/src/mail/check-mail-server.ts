@@ -1,33 +1,42 @@
 import { createTransport } from 'nodemailer';
+import { systemClock } from '../base/clock.ts';
 import { hiddenReason } from '../outbound/address-guard.ts';
-import type { MailServer } from './mail.ts';
-import { oneLine } from './mail-layout.ts';
-import { guardOf, transportOptions, withoutPassword } from './mailer.ts';
+import { openAccessTokens } from './access-tokens.ts';
+import type { MailSettings } from './mail.ts';
+import { type MailClient, usualClient } from './mail-client.ts';
+import { mailHint } from './mail-hints.ts';
+import { messageWithoutSecrets } from './mail-secrets.ts';
+import { guardOf, transportOptions } from './mail-transport.ts';
 
-const messageCharsMax = 200;
+interface CheckParts {
+  /** How long each step may take. */
+  readonly waitMs: number;
+  readonly client?: MailClient;
+  readonly ca?: string;
+}
 
 /**
  * Connects to a mail server, protects the connection and signs in as for a mail, and sends none.
- * @param waitMs how long each of these steps may take
- * @returns why that is impossible, on one line and without the password; `null`: it is possible
+ * @returns why that is impossible, on one line and without secrets; `null`: it is possible
  */
 export async function checkMailServer(
-  server: MailServer,
-  { waitMs, ca }: { readonly waitMs: number; readonly ca?: string },
+  settings: MailSettings,
+  { waitMs, client = usualClient, ca }: CheckParts,
 ): Promise<string | null> {
-  const trusted = ca === undefined ? {} : { tls: { ca } };
+  const { oauth2, outboundNetworks: networks } = settings;
+  const tokens = oauth2 ? openAccessTokens(oauth2, { clock: systemClock, msMax: waitMs, networks }) : null;
   const transport = createTransport({
-    ...transportOptions(server, { mailMs: waitMs, guard: guardOf(server, waitMs) }),
+    ...transportOptions(settings, { mailMs: waitMs, guard: guardOf(settings, waitMs), client, tokens, ca }),
     pool: false,
-    ...trusted,
   });
   try {
     await transport.verify();
     return null;
   } catch (error) {
     const { message } = error instanceof Error ? error : { message: String(error) };
-    const said = hiddenReason(error) ?? message;
-    return oneLine(withoutPassword(said, server.login)).trim().slice(0, messageCharsMax);
+    const shown = messageWithoutSecrets(hiddenReason(error) ?? message, settings, tokens?.present() ?? null);
+    const hint = mailHint(shown, { settings, client });
+    return hint === null ? shown : `${shown} ${hint}`;
   } finally {
     transport.close();
   }

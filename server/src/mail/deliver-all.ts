@@ -1,10 +1,9 @@
 import pLimit from 'p-limit';
 import type { Mail } from './mail.ts';
 import { MailError } from './mail-error.ts';
+import { paused, usualPauses } from './mail-pauses.ts';
 import type { Mailer } from './mailer.ts';
 
-/** One connection fewer than the pool has: a single mail never waits behind a whole list. */
-const atOnceMax = 4;
 const unreachableMax = 4;
 
 /**
@@ -29,35 +28,65 @@ class Deadline {
   }
 }
 
+type Outcome = MailError | null;
+
+const noTime = () => new MailError('late', 'There was no time left for this mail.');
+
+/** Sends each mail once. */
+async function deliverOnce(mailer: Mailer, mails: readonly Mail[], over: AbortSignal): Promise<readonly Outcome[]> {
+  const deadline = new Deadline();
+  // After a failure one connection is left for single mails, where there are several, until the server takes a mail again.
+  const careful = Math.max(1, mailer.connections - 1);
+  const limit = pLimit(mailer.connections);
+
+  async function deliver(mail: Mail): Promise<Outcome> {
+    if (deadline.lost) return deadline.lost;
+    if (over.aborted) return noTime();
+    const outcome = await mailer.send(mail, over).then(
+      () => null,
+      (error: unknown) => (error instanceof MailError ? error : new MailError('unreachable', 'The mailer failed.')),
+    );
+    deadline.note(outcome);
+    const isFailing = outcome?.kind === 'late' || outcome?.kind === 'unreachable';
+    limit.concurrency = isFailing ? careful : mailer.connections;
+    return outcome;
+  }
+
+  return Promise.all(mails.map((mail) => limit(deliver, mail)));
+}
+
 /**
- * Sends many mails, 4 at a time, begun in their order, and never rejects. After `msMax` milliseconds what has not gone
- * out is given up as `late`. When 4 in a row found the server unreachable, the rest is not tried and gets the same error.
- * Rules: INVITE-17, MAIL-7.
+ * Sends many mails over all connections, begun in their order, and never rejects. What the server refuses for the time
+ * being is sent again after each pause. After `msMax` milliseconds what has not gone out is given up: as `late`, or with
+ * the last refusal. When 4 in a row found the server unreachable, the rest is not tried and gets the same error. Rules:
+ * FIT-21, FIT-22, INVITE-17, MAIL-7.
  * @returns for each mail, in the same order, `null` when it went out, else why not
  */
 export async function deliverAll(
   mailer: Mailer,
   mails: readonly Mail[],
-  { msMax }: { readonly msMax: number },
-): Promise<readonly (MailError | null)[]> {
-  const deadline = new Deadline();
+  { msMax, pausesMs = usualPauses.waited }: { readonly msMax: number; readonly pausesMs?: readonly number[] },
+): Promise<readonly Outcome[]> {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), msMax);
-
-  async function deliver(mail: Mail): Promise<MailError | null> {
-    if (deadline.lost) return deadline.lost;
-    if (over.signal.aborted) return new MailError('late', 'There was no time left for this mail.');
-    const outcome = await mailer.send(mail, over.signal).then(
-      () => null,
-      (error: unknown) => (error instanceof MailError ? error : new MailError('unreachable', 'The mailer failed.')),
-    );
-    deadline.note(outcome);
-    return outcome;
-  }
-
-  const limit = pLimit(atOnceMax);
   try {
-    return await Promise.all(mails.map((mail) => limit(deliver, mail)));
+    const outcomes = [...(await deliverOnce(mailer, mails, over.signal))];
+    for (const pauseMs of pausesMs) {
+      const due = [...outcomes.keys()].filter((place) => outcomes[place]?.isDeferred);
+      const isDue = new Set(due);
+      if (due.length === 0 || !(await paused(pauseMs, over.signal))) break;
+      const again = await deliverOnce(
+        mailer,
+        mails.filter((_, place) => isDue.has(place)),
+        over.signal,
+      );
+      // That the time was over explains less than the refusal.
+      const news = due.flatMap((place, index) =>
+        again[index]?.kind === 'late' ? [] : [[place, again[index] ?? null] as const],
+      );
+      for (const [place, outcome] of news) outcomes[place] = outcome;
+    }
+    return outcomes;
   } finally {
     clearTimeout(timer);
   }

@@ -8,6 +8,11 @@ import { type MailSecurity, type MailSender, type MailServer, mailSecurities } f
 const hostForm = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/i;
 const loopback = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 
+/** Returns whether a host is this machine. */
+export function isLoopback(host: string): boolean {
+  return loopback.test(host);
+}
+
 /** The name or address of a mail server. */
 export const mailHost = z
   .string()
@@ -29,7 +34,7 @@ export function defaultSecurity(server: {
   hasLogin: boolean;
 }): MailSecurity {
   if (server.port === 465) return 'tls';
-  return server.hasLogin && !loopback.test(server.host) ? 'starttls' : 'opportunistic';
+  return server.hasLogin && !isLoopback(server.host) ? 'starttls' : 'opportunistic';
 }
 
 const security = z.enum(mailSecurities);
@@ -83,6 +88,16 @@ export const smtpUrl = z.string().transform((text, context) => {
   });
   return z.NEVER;
 });
+
+/** Where access tokens for a mailbox are issued: over HTTP on this machine only. */
+export const tokenUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an https address' })
+  .max(2_000)
+  .refine((address) => !/[@#]/.test(address), 'must not hold a name, a password or a fragment')
+  .refine(
+    (address) => address.startsWith('https:') || isLoopback(new URL(address).hostname.replace(/^\[(.*)\]$/, '$1')),
+    'must be an https address',
+  );
 
 const withName = /^([^<>]*)<([^<>]*)>$/;
 const senderName = plainText({ min: 0, max: 100 });

@@ -26,7 +26,8 @@ beforeEach(async () => {
   behind = afterResponse(log);
   const metrics = { countUpstreamFault: (error: string) => void faults.push(error) };
   const settings = async () => present;
-  service = openMailService({ clock: new TestClock(), afterResponse: behind, metrics, log, settings });
+  const pauses = { waited: [1], background: [1, 1] };
+  service = openMailService({ clock: new TestClock(), afterResponse: behind, metrics, log, settings, pauses });
 });
 afterEach(async () => {
   await behind.close();

@@ -1,10 +1,17 @@
 import type { Logger } from 'pino';
 import type { AfterResponse } from '../base/after-response.ts';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, second } from '../base/clock.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { deliverAll } from './deliver-all.ts';
+import { laterMails } from './later-mails.ts';
 import type { Mail, MailSettings } from './mail.ts';
-import { MailError } from './mail-error.ts';
+import { type MailClient, usualClient } from './mail-client.ts';
+import type { MailError } from './mail-error.ts';
+import { type MailPauses, usualPauses } from './mail-pauses.ts';
 import type { Mailer } from './mailer.ts';
+import { repeatDeferred } from './repeat-mail.ts';
+
+const mailMsMax = 10 * second;
 
 /** Mail of this service, over the server that is configured at the time. */
 export interface MailService {
@@ -16,12 +23,23 @@ export interface MailService {
    */
   use<T>(work: (mailer: Mailer) => Promise<T>): Promise<T | null>;
   /**
-   * Sends a mail behind the request that caused it, once the change is committed. No response depends on the outcome: a
-   * failure is logged and counted. Rules: MAIL-2, MAIL-6.
+   * Sends a mail that a request waits for, for 10 seconds at most; again where the server refuses it for the time being.
+   * Returns the server's response; `null` without mail. Throws MailError. Rule: FIT-22.
+   */
+  send(mail: Mail): Promise<string | null>;
+  /**
+   * Sends mails that a request waits for; again where the server refuses them for the time being. Returns for each, in the
+   * same order, `null` when it went out, else why not; `null` in place of all without mail. Rules: FIT-22, INVITE-17.
+   */
+  sendAll(mails: readonly Mail[], limits: { readonly msMax: number }): Promise<readonly (MailError | null)[] | null>;
+  /**
+   * Sends a mail behind the request that caused it, once the change is committed, and again for ten minutes while the server
+   * refuses it for the time being or cannot be reached. No response depends on the outcome: a failure is logged and
+   * counted. Rules: FIT-23, MAIL-2, MAIL-6.
    * @param what the kind of mail, in few words, for the log
    */
   sendLater(what: string, mail: Mail): void;
-  /** Aborts mails in flight. */
+  /** Aborts mails in flight, and gives up those that wait. */
   close(): Promise<void>;
 }
 
@@ -32,6 +50,9 @@ interface MailParts {
   readonly log: Logger;
   /** Returns the present settings: the same object as long as nothing changes. */
   readonly settings: () => Promise<MailSettings | null>;
+  /** Returns how the service appears to mail servers; it changes with the settings only. */
+  readonly client?: () => MailClient;
+  readonly pauses?: MailPauses;
 }
 
 /** A mailer, closed when it is no longer used and other settings hold. */
@@ -71,7 +92,8 @@ class Lease {
 }
 
 /** Opens the mail of this process. Nothing is connected before the first mail. Rules: MAIL-1, MAIL-9. */
-export function openMailService({ clock, afterResponse, metrics, log, settings }: MailParts): MailService {
+export function openMailService(parts: MailParts): MailService {
+  const { clock, settings, client = () => usualClient, pauses = usualPauses } = parts;
   let present: Lease | null = null;
   /** The present one, and those that something is still being sent with. */
   const open = new Set<Lease>();
@@ -83,29 +105,39 @@ export function openMailService({ clock, afterResponse, metrics, log, settings }
     // No wait from here to the use of the lease: nothing can replace it in between.
     const earlier = present;
     if (earlier?.settings !== (wanted ?? undefined)) {
-      present = wanted && new Lease(wanted, openMailer(wanted, { clock }), (lease) => open.delete(lease));
+      present =
+        wanted && new Lease(wanted, openMailer(wanted, { clock, client: client() }), (lease) => open.delete(lease));
       if (present) open.add(present);
       void earlier?.replace();
     }
     return present ? present.use(work) : null;
   }
 
-  async function sendOrNote(what: string, mail: Mail): Promise<void> {
+  async function send(mail: Mail): Promise<string | null> {
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), mailMsMax);
+    const attempt = () => use((mailer) => mailer.send(mail, over.signal));
     try {
-      const said = await use((mailer) => mailer.send(mail));
-      if (said === null) log.info({ what }, 'mail not sent: mail is not configured');
-    } catch (error) {
-      if (!(error instanceof MailError)) throw error;
-      metrics.countUpstreamFault('mailFailed');
-      log.warn({ what, kind: error.kind, cause: error.reason }, 'a mail did not go out');
+      return await repeatDeferred(attempt, { pausesMs: pauses.waited, signal: over.signal });
+    } finally {
+      clearTimeout(timer);
     }
   }
+
+  const later = laterMails({
+    ...parts,
+    pausesMs: pauses.background,
+    send: (mail) => use((mailer) => mailer.send(mail)),
+  });
 
   return {
     settings,
     use,
-    sendLater: (what, mail) => afterResponse.run(what, () => sendOrNote(what, mail)),
+    send,
+    sendAll: (mails, { msMax }) => use((mailer) => deliverAll(mailer, mails, { msMax, pausesMs: pauses.waited })),
+    sendLater: later.add,
     close: async () => {
+      later.close();
       present = null;
       await Promise.all([...open].map((lease) => lease.close()));
     },

@@ -131,26 +131,48 @@ describe('a mail server (MAIL-7)', () => {
 
 describe('a connection that is not as safe as it should be', () => {
   it.each(['tls', 'starttls', 'opportunistic'] as const)(
-    'is not used with %s when the certificate is no one known',
+    'is not used with %s and a password when the certificate is no one known (MAIL-8)',
     async (security) => {
-      await reopen({ security: security === 'tls' ? 'tls' : 'offered' }, { security });
+      const signsIn = { login: { username: 'mara', password: new Secret('correct horse') } };
+      await reopen({ security: security === 'tls' ? 'tls' : 'offered' }, { security, ...signsIn });
       expect(await failure()).toEqual({ kind: 'unreachable', said: saying(/self-signed certificate/) });
       expect(server.asked).toEqual([]);
     },
   );
 
   it.each(['tls', 'starttls', 'opportunistic'] as const)(
-    'is not used with %s when the certificate is for another name',
+    'is not used with %s and a password when the certificate is for another name (MAIL-8)',
     async (security) => {
       await reopen(
         { security: security === 'tls' ? 'tls' : 'offered' },
-        { security, host: 'localhost' },
+        { security, host: 'localhost', login: { username: 'mara', password: new Secret('correct horse') } },
         { ca: mailCertificate },
       );
       expect(await failure()).toEqual({ kind: 'unreachable', said: saying(/does not match certificate/) });
       expect(server.asked).toEqual([]);
     },
   );
+
+  it.each(['127.0.0.1', 'localhost'])(
+    'is used with opportunistic and nothing to sign in with, whatever the certificate of %s (FIT-24)',
+    async (host) => {
+      await reopen({ security: 'offered' }, { security: 'opportunistic', host });
+      expect(await mailer.send(mail)).toMatch(/^250/);
+      expect(server.mails).toMatchObject([{ isEncrypted: true, username: null }]);
+    },
+  );
+
+  it('is used in clear with opportunistic and nothing to sign in with, where STARTTLS is offered and fails (FIT-24)', async () => {
+    const raw = await RawMailServer.start((socket, line) => {
+      if (line.startsWith('EHLO')) socket.write('250-raw.test\r\n250 STARTTLS\r\n');
+      else if (line === 'STARTTLS') socket.write('454 TLS not available\r\n');
+      else except('', () => socket.write('220 raw.test\r\n'))(socket, line);
+    });
+    const other = open({ port: raw.port });
+    expect(await other.send(mail)).toMatch(/^250/);
+    await other.close();
+    await raw.stop();
+  });
 
   it('is not used when STARTTLS is wanted and not offered', async () => {
     await reopen({}, { security: 'starttls' });

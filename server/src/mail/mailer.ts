@@ -1,6 +1,6 @@
+import type { Readable } from 'node:stream';
 import {
   createTransport,
-  type NodemailerError,
   type SendMailOptions,
   type SMTPPoolOptions,
   type SMTPPoolSentMessageInfo,
@@ -8,15 +8,20 @@ import {
 } from 'nodemailer';
 import addressparser from 'nodemailer/lib/addressparser';
 import { type Clock, second } from '../base/clock.ts';
-import { ForbiddenAddressError, hiddenReason, InsideError } from '../outbound/address-guard.ts';
-import { type GuardedSocket, guardedSocket } from '../outbound/guarded-socket.ts';
 import { normalizeEmail } from '../text/email-address.ts';
-import type { Mail, MailServer, MailSettings } from './mail.ts';
-import { MailError, type MailFault } from './mail-error.ts';
+import { openAccessTokens } from './access-tokens.ts';
+import type { Mail, MailSettings } from './mail.ts';
+import { type MailClient, usualClient } from './mail-client.ts';
+import { MailError } from './mail-error.ts';
+import { mailErrorOf } from './mail-failure.ts';
 import { oneLine } from './mail-layout.ts';
+import { serverMessageOf } from './mail-secrets.ts';
+import { guardOf, transportOptions } from './mail-transport.ts';
 
 /** Sends mail over one server. */
 export interface Mailer {
+  /** Mails that are sent at once, at most. */
+  readonly connections: number;
   /**
    * Sends one mail and returns the server's response, on one line of at most 300 characters. Waiting for a connection
    * counts against its 10 seconds. Throws MailError, and nothing else. Rules: MAIL-3, MAIL-4, MAIL-7.
@@ -33,15 +38,10 @@ interface MailerParts {
   readonly mailMsMax?: number;
   /** A certificate authority in PEM that is trusted instead of the usual ones, for tests. */
   readonly ca?: string;
+  readonly client?: MailClient;
 }
 
-const connectionsMax = 5;
-const idleMs = 5 * second;
-const messageCharsMax = 300;
-const secretChars = 20;
-/** Replies that concern the server or the connection, not the mail: closing down, requires TLS, requires a login. */
-const serverWide = new Set([421, 454, 530, 534, 535, 538]);
-
+const closedText = 'The connection to the mail server was closed.';
 const addressRefused = 'The mail library would not deliver to exactly the stored address.';
 
 /** Returns whether an address has the form of a stored one, and the library parses it as that and nothing else. */
@@ -51,92 +51,25 @@ function isExactly(address: string): boolean {
   return others.length === 0 && first?.group === undefined && first?.name === '' && first.address === address;
 }
 
-/** The password as it may come back: as it is, and as it is sent. */
-function passwordForms(login: MailSettings['login']): readonly string[] {
-  const password = login?.password.expose() ?? '';
-  if (!login || password === '') return [];
-  const sent = [`\0${login.username}\0${password}`, password].map((text) => Buffer.from(text).toString('base64'));
-  return [...sent, password];
-}
-
-/** A text that a server may have put the password into, without it. */
-export function withoutPassword(raw: string, login: MailSettings['login']): string {
-  return passwordForms(login).reduce((text, form) => text.replaceAll(form, '[secret]'), raw);
-}
-
-/**
- * Returns a server's message, safe for the log and for administrators. Servers quote what they reject, so everything
- * that could be a code or a token of the mail is removed, and so is the password. Rule: MAIL-2.
- */
-function serverMessageOf(raw: string, mail: Mail, login: MailSettings['login']): string {
-  const content = mail.text + mail.html;
-  const line = withoutPassword(raw, login)
-    .slice(0, 10 * messageCharsMax)
-    .replace(/[\w-]{6,}/g, (run) => {
-      const mayBeSecret = run.length >= secretChars || /\d/.test(run);
-      return mayBeSecret && content.includes(run) ? '[…]' : run;
-    });
-  return [...oneLine(line).trim()].slice(0, messageCharsMax).join('');
-}
-
-function toFailure(error: unknown): NodemailerError {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-/** Returns whether the error is a response of a mail server. */
-function isServerMessage({ responseCode }: NodemailerError): boolean {
-  return Number(responseCode) >= 200;
-}
-
-function faultOf({ code, responseCode }: NodemailerError): MailFault {
-  if (code === 'ETIMEDOUT') return 'late';
-  const isOfMail = code === 'EENVELOPE' || code === 'EMESSAGE';
-  return isOfMail && !serverWide.has(responseCode ?? 0) ? 'refused' : 'unreachable';
-}
-
-/** The guard on the connections to a server; `null` for one that the operator chose. Rule: CONFIG-40. */
-export function guardOf({ outboundNetworks: networks }: MailServer, timeoutMs: number): GuardedSocket | null {
-  return networks === undefined ? null : guardedSocket({ networks, timeoutMs });
-}
-
-/** Returns the options of a connection; each step of it takes at most `mailMs` milliseconds. Rules: MAIL-3, MAIL-7. */
-export function transportOptions(
-  { host, port, security, login }: MailServer,
-  { mailMs, guard }: { readonly mailMs: number; readonly guard: GuardedSocket | null },
-): SMTPPoolOptions {
-  return {
-    ...(guard && { getSocket: guard.getSocket }),
-    pool: true,
-    host,
-    port,
-    maxConnections: connectionsMax,
-    // Once, for a pooled connection that the server has ended meanwhile: nothing of the mail was sent then.
-    maxRequeues: 1,
-    idleTimeout: idleMs,
-    secure: security === 'tls',
-    requireTLS: security === 'starttls',
-    ignoreTLS: security === 'none',
-    ...(login && { auth: { user: login.username, pass: login.password.expose() } }),
-    connectionTimeout: mailMs,
-    greetingTimeout: mailMs,
-    socketTimeout: mailMs,
-    dnsTimeout: mailMs,
-    // At once: a server that does not take leave would hold more sockets than the pool counts.
-    socketCloseTimeout: 0,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  };
-}
-
 /**
  * Opens the connections. A message is checked once more before it is sent: the library may have rewritten its address.
+ * @param streams gets what is read of each message, by the signal of its attempt
  */
-function openTransport(options: SMTPPoolOptions): Transporter<SMTPPoolSentMessageInfo> {
+function openTransport(
+  options: SMTPPoolOptions,
+  streams: WeakMap<AbortSignal, Readable>,
+): Transporter<SMTPPoolSentMessageInfo> {
   const transport = createTransport({ ...options, pool: true });
   // Without a listener the error would be thrown; the mail that fails reports it.
   transport.on('error', () => {});
   transport.use('stream', ({ message, data }, done) => {
     const { to } = message.getEnvelope();
+    const open = message.createReadStream.bind(message);
+    message.createReadStream = (given) => {
+      const stream = open(given);
+      if (data.signal) streams.set(data.signal, stream);
+      return stream;
+    };
     done(to.length === 1 && to[0] === data.to ? null : new MailError('address', addressRefused));
   });
   return transport;
@@ -166,30 +99,24 @@ function messageOf({ to, subject, text, html }: Mail, from: MailSettings['from']
 }
 
 /**
- * Opens the mailer for a server; nothing is connected before the first mail. At most 5 connections, kept for 5 seconds
- * after a mail. Certificates are always checked. Rules: MAIL-3, MAIL-4, MAIL-7.
+ * Opens the mailer for a server; nothing is connected before the first mail. Connections are kept for 5 seconds after a
+ * mail. Rules: FIT-20, FIT-21, FIT-24, FIT-25, MAIL-3, MAIL-4, MAIL-7.
  */
-export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * second, ca }: MailerParts): Mailer {
-  const { from, login } = settings;
-  const trusted = ca === undefined ? {} : { tls: { ca } };
+export function openMailer(
+  settings: MailSettings,
+  { clock, mailMsMax = 10 * second, ca, client = usualClient }: MailerParts,
+): Mailer {
+  const { from, oauth2, outboundNetworks: networks } = settings;
   const guard = guardOf(settings, mailMsMax);
-  const transport = openTransport({ ...transportOptions(settings, { mailMs: mailMsMax, guard }), ...trusted });
+  const tokens = oauth2 ? openAccessTokens(oauth2, { clock, msMax: mailMsMax, networks }) : null;
+  const accessToken = () => tokens?.present() ?? null;
+  const streams = new WeakMap<AbortSignal, Readable>();
+  const transport = openTransport(
+    transportOptions(settings, { mailMs: mailMsMax, guard, client, tokens, ca }),
+    streams,
+  );
   const underWay = new Set<Promise<unknown>>();
   let isClosed = false;
-
-  function mailError(error: unknown, mail: Mail, giveUp: AbortSignal): MailError {
-    if (error instanceof MailError) return error;
-    if (isClosed) return new MailError('unreachable', 'The connection to the mail server was closed.');
-    const failure = toFailure(error);
-    if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
-    // A mail server's own reply is passed on; any other error must not distinguish an open port from a closed one.
-    if (guard?.isInside() === true && !isServerMessage(failure)) {
-      const reason = serverMessageOf(hiddenReason(failure) ?? failure.message, mail, login);
-      return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message, reason);
-    }
-    if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
-    return new MailError(faultOf(failure), serverMessageOf(failure.message, mail, login));
-  }
 
   async function attempt(mail: Mail, signal?: AbortSignal): Promise<string> {
     if (!isExactly(mail.to)) throw new MailError('address', addressRefused);
@@ -202,9 +129,18 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
     try {
       const message = messageOf(mail, from, new Date(clock.now()));
       const { response } = await transport.sendMail({ ...message, signal: giveUp.signal });
-      return serverMessageOf(response, mail, login);
+      return serverMessageOf(response, mail, { access: settings, accessToken: accessToken() });
     } catch (error) {
-      throw mailError(error, mail, giveUp.signal);
+      if (isClosed && !(error instanceof MailError)) throw new MailError('unreachable', closedText);
+      throw mailErrorOf(error, {
+        mail,
+        settings,
+        client,
+        accessToken: accessToken(),
+        isLate: giveUp.signal.aborted,
+        isBegun: streams.get(giveUp.signal)?.readableDidRead === true,
+        isInside: guard?.isInside() === true,
+      });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -212,6 +148,7 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
   }
 
   return {
+    connections: client.connections,
     send: (mail, signal) => {
       const sending = attempt(mail, signal);
       const known = sending.catch(() => {}).finally(() => underWay.delete(known));

@@ -28,6 +28,8 @@ import { settleEncryptionKey } from '../keys/rotate-encryption.ts';
 import { limits } from '../limits/limits.ts';
 import { readQueue } from '../limits/read-queue.ts';
 import { signInLimits } from '../limits/sign-in-limits.ts';
+import { mailClientOf } from '../mail/mail-client.ts';
+import { type MailPauses, usualPauses } from '../mail/mail-pauses.ts';
 import { type MailService, openMailService } from '../mail/mail-service.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import { type LiveOidc, liveOidc } from '../oidc/live-oidc.ts';
@@ -49,6 +51,8 @@ interface RuntimeContext {
   readonly passwordCost?: PasswordCost;
   /** Milliseconds that requests may wait to be read before they are rejected; default: that of the load gate. */
   readonly waitMsMax?: number;
+  /** Before further attempts at mails; default: as described. Rules: FIT-22, FIT-23. */
+  readonly mailPauses?: MailPauses;
 }
 
 /** A service that is composed and not yet listening. */
@@ -68,7 +72,7 @@ interface Outgoing {
 
 /** Opens the parts that contact other systems behind requests. */
 function openOutgoing(
-  { live, clock, log }: RuntimeContext,
+  { live, clock, log, mailPauses: pauses = usualPauses }: RuntimeContext,
   parts: { readonly db: Database; readonly encryption: Encryption; readonly metrics: Metrics },
 ): Outgoing {
   const behind = afterResponse(log);
@@ -77,7 +81,15 @@ function openOutgoing(
   return {
     afterResponse: behind,
     oidc: liveOidc(oidcSettingsReader(reading), clock),
-    mail: openMailService({ clock, afterResponse: behind, metrics: parts.metrics, log, settings }),
+    mail: openMailService({
+      clock,
+      afterResponse: behind,
+      metrics: parts.metrics,
+      log,
+      settings,
+      pauses,
+      client: () => mailClientOf(live.current),
+    }),
     webhooks: openWebhookSender({ clock, networks: () => live.current.outboundNetworks }),
   };
 }

@@ -178,11 +178,11 @@ describe('M2: a mail server that', () => {
     await set(raw.port);
     const first = begin(dripping);
     // Before other settings come, so that each list has the server that it is meant for.
-    await vi.waitUntil(() => raw.lines.filter((line) => line === '.').length >= 4, { timeout: 5 * second });
+    await vi.waitUntil(() => raw.lines.filter((line) => line === '.').length >= 2, { timeout: 5 * second });
     server.faults = { hang: () => true };
     await set();
     const others = begin(hanging);
-    await server.until(() => server.hanging >= 4, 'mails without an answer');
+    await server.until(() => server.hanging >= 2, 'mails without an answer');
 
     // What waits for no mail is answered with the server as it is. Once: more mails than go out at a time behind requests
     // would wait for those that hang.
@@ -216,7 +216,7 @@ describe('M2: a mail server that', () => {
   });
 
   it.each([
-    ['has 1.5 s left', 58_500, 4],
+    ['has 1.5 s left', 58_500, 2],
     ['has no time left', 61_000, 0],
   ])('502: hangs when a request of 60 s %s (INVITE-17)', async (_, agoMs, tried) => {
     server.faults = { hang: () => true };
@@ -253,12 +253,15 @@ describe('M2: the welcome mail', () => {
     const other = await TestApp.start({ SMTP_URL: url });
     expect((await other.anonymous.post('/org', welcomed)).status).toBe(200);
     if ('hang' in given) await server.until(() => server.hanging === 1, 'the mail to hang');
+    else await vi.waitUntil(() => other.logLines.some((line) => line.includes('a mail did not go out')));
     const its = await other.signIn(organization.contactEmail);
     expect((await its.get('/users')).body).toHaveLength(1);
     expect(reached()).toEqual([]);
     await server.stop();
     await other.close();
     const lines: Json[] = other.logLines.map((line) => JSON.parse(line)).filter(({ what }) => what === 'welcome');
-    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([[40, 'a mail did not go out']]);
+    // A server that is gone may be back: the mail is given up after further attempts, or with the service.
+    const waited = isGone ? [[40, 'a mail waits: its server does not take it at present']] : [];
+    expect(lines.map(({ level, msg }) => [level, msg])).toEqual([...waited, [40, 'a mail did not go out']]);
   });
 });

@@ -107,6 +107,25 @@ describe('the page that confirms an address, in a browser (ADDRESS-5)', () => {
     const page = await visit(fragment, expected);
     if (expected.length > 0) await press(page);
     await headed(page, title);
-    expect(await page.getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('button').allTextContents()).toEqual(['Continue']);
+  });
+
+  it('takes a rewritten link to allow a change, from its path and pasted, and then another kind of link (FIT-28)', async () => {
+    const { user, token } = await changed({ currentPassword: password });
+    const page = await visit('%23token=lkl_x%26step%3Dapprove');
+    await headed(page, 'Allow another e-mail address');
+    expect(page.url()).toBe(`${desk.app.url}/confirm-email`);
+    await page.reload();
+    const field = page.getByLabel('The link in your mail');
+    const go = page.getByRole('button', { name: 'Continue' });
+    await field.fill(`https://id.example.com/confirm-email%23token%3D${token}%26step%3Dapprove`);
+    await go.click();
+    await page.getByRole('button', { name: 'Allow the change' }).waitFor();
+    await page.reload();
+    await field.fill(`https://id.example.com/confirm-email#token=${token}`);
+    await go.click();
+    await press(page);
+    await headed(page, 'Your address is confirmed');
+    expect(await stateOf(user)).toMatchObject(confirmed);
   });
 });

@@ -182,7 +182,46 @@ describe('the page behind links in mails, in a browser', () => {
   it.each(['', '#token=&other=x'])('without a token (%j) it says what to do', async (fragment) => {
     const page = await visit(fragment);
     await headed(page, 'Open the link from your mail');
-    expect(await page.getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('button').allTextContents()).toEqual(['Continue']);
+  });
+
+  it('a link whose # became %23 on its way works, and its secret is in no log and not in the address bar (FIT-28)', async () => {
+    const fragment = await invited('rewritten@example.com');
+    const address = `${app.url}/reset-password${fragment.replace('#', '%23')}`;
+    await visited?.context.close();
+    visited = await visitPage(browser, { url: address });
+    const { page } = visited;
+    await choose(page, chosen);
+    await headed(page, 'Your password is set');
+    expect([page.url(), app.logLines.join().includes(secretOf(fragment))]).toEqual([
+      `${app.url}/reset-password`,
+      false,
+    ]);
+    expect(arrived.filter(({ what }) => what.includes(secretOf(fragment))).map(({ what }) => what)).toEqual([
+      `GET ${new URL(address).pathname}`,
+    ]);
+    // The secret was in that request, as the program that rewrote it wanted.
+    arrived = [];
+  });
+
+  it('a link that was rewritten, pasted whole, or its secret alone, works; other text does not (FIT-28)', async () => {
+    const link = `${app.url}/reset-password${await invited('pasted@example.com')}`;
+    const page = await visit('');
+    const field = page.getByLabel('The link in your mail');
+    const paste = async (text: string) => {
+      await field.fill(text);
+      await page.getByRole('button', { name: 'Continue' }).click();
+    };
+    await paste('https://example.com/no/link');
+    await told(page, 'There is no link of ours in this text.');
+    await paste(`https://eur01.safelinks.example/?url=${encodeURIComponent(link)}&data=05%7C02%7C`);
+    await page.getByLabel('New password').waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('password');
+    await page.reload();
+    await paste(`  ${secretOf(link)}\n`);
+    await choose(page, chosen);
+    await headed(page, 'Your password is set');
+    expect(sent()).toHaveLength(1);
   });
 
   it('the secret leaves the address bar at once, is kept nowhere, and is asked for again after a reload', async () => {
@@ -250,6 +289,7 @@ describe('the page behind links in mails, in a browser', () => {
       '',
       '',
       'on',
+      '',
     ]);
   });
 

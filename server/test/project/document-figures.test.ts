@@ -19,6 +19,7 @@ const nodeMin = jsonOf('package.json').engines.node.replace('>=', '');
 
 const api = 'docs/api-design.md';
 const operate = 'docs/guides/operate.md';
+const mailGuide = 'docs/guides/mail.md';
 const command = 'docs/guides/command.md';
 const events = 'docs/guides/events.md';
 const scale = 'docs/guides/scale.md';
@@ -69,7 +70,7 @@ describe('figures of the documents', () => {
     [operate, `for up to ${seconds('relays.ts', 'flushMsMax')} seconds`],
     [operate, `After ${seconds('drain.ts', 'graceMs')} seconds the server cuts off`],
     [operate, `stores up to ${constantIn('sqlite.ts', 'checkedBytesMax') / mebibyte} MiB for damage`],
-    [operate, `at most ${constantIn('mailer.ts', 'connectionsMax')} connections. It does not queue mails`],
+    [mailGuide, `in memory only, at most ${number(constantIn('later-mails.ts', 'waitingMax'))}`],
     [
       operate,
       `at most ${constantIn('open-connector.ts', 'connectionsMax')} connections and queues ${constantIn('open-connector.ts', 'waitingMax')} requests`,

@@ -36,6 +36,8 @@ export interface ReceivedMail {
 export interface MailServerOptions {
   /** Without it the server knows no sign-in. */
   readonly login?: { readonly username: string; readonly password: string };
+  /** Signs in by XOAUTH2 with one of these access tokens, and by nothing else. */
+  readonly accessTokens?: ReadonlySet<string>;
   /** TLS from the first byte, STARTTLS by offer or by force; default `none`. The certificate is its own. */
   readonly security?: 'none' | 'offered' | 'required' | 'tls';
 }
@@ -54,6 +56,12 @@ export interface MailFaults {
   readonly dropAfterData?: (address: string) => boolean;
   /** For how long each mail takes. */
   readonly delayMs?: number;
+  /** Greets no more connections than these with anything but 421. */
+  readonly connectionsMax?: number;
+  /** Refuses a name of EHLO, at the recipient as Postfix does. */
+  readonly refuseName?: (name: string) => boolean;
+  /** Puts each recipient off with 451, until it was asked for so many times. */
+  readonly greylistTimes?: number;
   /** Closes each new connection before it says a word. */
   readonly dropConnections?: boolean;
 }
@@ -82,6 +90,10 @@ export class MailServer {
   /** Connections so far, and the maximum at once. */
   connections = 0;
   openMost = 0;
+  /** Names that clients gave in EHLO. */
+  readonly names = new Set<string>();
+  /** Connections that were refused because there were too many. */
+  turnedAway = 0;
   /** Recipients that were asked for, refused ones too. */
   readonly asked: string[] = [];
   readonly #happened = new EventEmitter().setMaxListeners(0);
@@ -138,16 +150,26 @@ export class MailServer {
   }
 
   #behaviour(): SMTPServerOptions {
-    const { login, security = 'none' } = this.#options;
+    const { login, accessTokens, security = 'none' } = this.#options;
     return {
       key,
       cert: mailCertificate,
       secure: security === 'tls',
-      disabledCommands: [...(login ? [] : ['AUTH']), ...(security === 'none' ? ['STARTTLS'] : [])],
+      disabledCommands: [...((login ?? accessTokens) ? [] : ['AUTH']), ...(security === 'none' ? ['STARTTLS'] : [])],
       allowInsecureAuth: true,
-      authOptional: !login,
+      authOptional: login === undefined && accessTokens === undefined,
+      ...(accessTokens ? { authMethods: ['XOAUTH2'] } : {}),
       disableReverseLookup: true,
-      onAuth: ({ username, password }, _, done) => {
+      onConnect: (_, done) => {
+        const isFull = this.#open > (this.faults.connectionsMax ?? Number.POSITIVE_INFINITY);
+        if (isFull) this.turnedAway += 1;
+        done(isFull ? response(421, 'Too many concurrent connections') : null);
+      },
+      onAuth: ({ username, password, accessToken }, _, done) => {
+        if (accessTokens) {
+          if (accessTokens.has(accessToken ?? '')) return done(null, { user: username });
+          return done(null, { data: { status: '401', schemes: 'bearer' } });
+        }
         const isRight = username === login?.username && password === login?.password;
         done(isRight ? null : response(535, 'Invalid username or password'), { user: username });
       },
@@ -157,7 +179,14 @@ export class MailServer {
       },
       onRcptTo: (recipient, session, done) => {
         const address = onWire(recipient.address);
+        const name = session.hostNameAppearsAs;
+        this.names.add(name);
         this.asked.push(address);
+        if (this.faults.refuseName?.(name)) {
+          return done(response(504, `<${name}>: Helo command rejected: need fully-qualified hostname`));
+        }
+        const times = this.asked.filter((each) => each === address).length;
+        if (times <= (this.faults.greylistTimes ?? 0)) return done(response(451, 'Greylisted, please try again later'));
         const status = this.faults.refuse?.(address) ?? null;
         if (this.faults.dropAtRecipient?.(address)) return this.#drop(session);
         done(status === null ? null : response(status, `<${address}> is not wanted here`));

@@ -5,6 +5,7 @@ import pino from 'pino';
 import { liveConfig } from '../../src/config/live-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { setPassword } from '../../src/features/passwords/public.ts';
+import type { MailPauses } from '../../src/mail/mail-pauses.ts';
 import { compose, type Service } from '../../src/process/compose.ts';
 import { maskCredentials } from '../../src/process/log.ts';
 import type { AllServices } from '../../src/services.ts';
@@ -147,7 +148,11 @@ interface StartOptions {
    * Milliseconds that requests may wait before they are rejected; default: for ever, since a busy machine is no fault.
    */
   readonly waitMsMax?: number;
+  /** Before further attempts at mails; default: two short ones. */
+  readonly mailPauses?: MailPauses;
 }
+
+const shortPauses: MailPauses = { waited: [5, 5], background: [5, 5] };
 
 /** A whole service on a free port, with a store of its own and a clock that tests move. */
 export class TestApp {
@@ -182,7 +187,7 @@ export class TestApp {
   static async start(
     environment: Environment = {},
     clock = new TestClock(),
-    { isHashDear = false, waitMsMax = Number.POSITIVE_INFINITY }: StartOptions = {},
+    { isHashDear = false, waitMsMax = Number.POSITIVE_INFINITY, mailPauses = shortPauses }: StartOptions = {},
   ): Promise<TestApp> {
     const dataDir = environment['DATA_DIR'] ?? newDataDir('DATABASE_URL' in environment);
     const given = {
@@ -198,7 +203,8 @@ export class TestApp {
     const live = liveConfig((running) => loadConfig(given, running));
     const logLines: string[] = [];
     const log = pino({ level: 'trace', base: null }, { write: (line) => void logLines.push(line) });
-    const service = await compose({ live, clock, log, waitMsMax, ...(isHashDear ? {} : { passwordCost: cheap }) });
+    const cost = isHashDear ? {} : { passwordCost: cheap };
+    const service = await compose({ live, clock, log, waitMsMax, mailPauses, ...cost });
     await service.app.listen({ host: '127.0.0.1', port: 0 });
     return new TestApp({ service, clock, dataDir, logLines, environment: given });
   }

@@ -5,7 +5,10 @@ import { type Client, password, TestApp, type TestResponse } from '../../../test
 
 const path = '/userAccount/email/confirm';
 const confirmed = { status: 200, body: { message: 'E-mail address confirmed' } };
-const isSent = { status: 200, body: { message: 'A mail with a link to confirm the address is on its way' } };
+const isSent = {
+  status: 200,
+  body: { message: 'We send a mail with a link to confirm the address. If none arrives within ten minutes, ask again' },
+};
 
 describe('POST /userAccount/email/confirm', () => {
   let desk: SignInDesk;

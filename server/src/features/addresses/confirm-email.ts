@@ -79,6 +79,10 @@ export const confirmEmail = endpoint({
     // Since admission a body has arrived.
     await reauthorize();
     const isSent = await sendOwnLink(services, input);
-    return { message: isSent ? 'A mail with a link to confirm the address is on its way' : 'E-mail address confirmed' };
+    return {
+      message: isSent
+        ? 'We send a mail with a link to confirm the address. If none arrives within ten minutes, ask again'
+        : 'E-mail address confirmed',
+    };
   },
 });

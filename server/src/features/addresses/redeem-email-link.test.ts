@@ -131,7 +131,7 @@ describe('POST /userAccount/email/confirm/token', () => {
       .post('/userAccount/password/reset/token', { password: 'Nine-Horses-8' });
     expect(code(asPassword)).toEqual([401, 'TOKEN_INVALID']);
     const allowed = await open(token);
-    expect([allowed.status, allowed.body.message]).toEqual([200, expect.stringContaining('on its way')]);
+    expect([allowed.status, allowed.body.message]).toEqual([200, expect.stringContaining('We send a mail')]);
     expect(await verifiedAt(client)).toBeNull();
     expect((await open(token)).status).toBe(410);
     expect((await open(tokenIn(await desk.mail.mailTo(after)))).status).toBe(200);

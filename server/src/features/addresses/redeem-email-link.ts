@@ -75,7 +75,9 @@ export const redeemEmailLink = endpoint({
     }
     if (approved) {
       await sendConfirmation(services, approved);
-      return { message: 'A mail with a link to confirm the address is on its way' };
+      return {
+        message: 'We send a mail with a link to confirm the address. If none arrives within ten minutes, ask again',
+      };
     }
     return { message: 'E-mail address confirmed' };
   },

@@ -6,7 +6,6 @@ import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { type Organization, selectActiveOrganization } from '../../db/members/organization.ts';
-import { deliverAll } from '../../mail/deliver-all.ts';
 import type { Mail } from '../../mail/mail.ts';
 import { MailError } from '../../mail/mail-error.ts';
 import { invitationMail } from '../../mail/templates.ts';
@@ -184,7 +183,9 @@ function emailTo({ invitee, link }: Invitation, organization: string): Mail {
 /** Why mails did not go out, for the log: how many, and what became of the first. */
 function causeOf(outcomes: readonly (MailError | null)[]): string {
   const failures = outcomes.filter((outcome) => outcome !== null);
-  return `${failures.length} of ${outcomes.length} mails, the first: ${failures[0]?.kind} ${failures[0]?.serverMessage}`;
+  const [first] = failures;
+  const hint = first?.hint ? ` ${first.hint}` : '';
+  return `${failures.length} of ${outcomes.length} mails, the first: ${first?.kind} ${first?.serverMessage}${hint}`;
 }
 
 /**
@@ -202,7 +203,7 @@ export async function sendInvitations(
   const emails = invitations.map((invitation) => emailTo(invitation, organization.name));
   const msMax = Math.max(0, requestMsMax - (performance.now() - startedMs));
   const outcomes =
-    (await services.mail.use((mailer) => deliverAll(mailer, emails, { msMax }))) ??
+    (await services.mail.sendAll(emails, { msMax })) ??
     emails.map(() => new MailError('unreachable', 'Mail is not configured any more.'));
   const ids = invitations.map(({ link }) => link.id);
   await noteDeliveries(services, {

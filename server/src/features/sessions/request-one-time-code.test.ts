@@ -5,7 +5,8 @@ import { type Json, password, TestApp } from '../../../test/support/test-app.ts'
 
 const path = '/userAccount/login/otp/generate';
 const minute = 60_000;
-const message = 'If this e-mail address has an account, a mail with a code is on its way';
+const message =
+  'If this e-mail address has an account, we send it a mail with a code. If none arrives within ten minutes, ask again';
 const refused = { status: 401, body: { message: 'The credentials are not valid' } };
 
 let desk: SignInDesk;

@@ -71,6 +71,9 @@ export const requestOneTimeCode = endpoint({
     const signIn = await readSignInSecret(services, headers['x-session-token'], email);
     const work = (origin: Origin) => sendCode(services, { email, signIn, origin });
     await runAfterResponse(services, asked, { what: 'one-time code', work });
-    return { message: 'If this e-mail address has an account, a mail with a code is on its way' };
+    return {
+      message:
+        'If this e-mail address has an account, we send it a mail with a code. If none arrives within ten minutes, ask again',
+    };
   },
 });

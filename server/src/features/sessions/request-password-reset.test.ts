@@ -6,7 +6,8 @@ import { minute } from '../../base/clock.ts';
 
 const path = '/userAccount/password/forgot';
 const email = 'grace@example.com';
-const neutralText = 'If this e-mail address has an account, a mail with a link to set a new password is on its way';
+const neutralText =
+  'If this e-mail address has an account, we send it a mail with a link to set a new password. If none arrives within ten minutes, ask again';
 
 describe('POST /userAccount/password/forgot', () => {
   let mails: MailServer;

@@ -68,7 +68,8 @@ export const requestPasswordReset = endpoint({
       work: (from) => recover(services, email, from),
     });
     return {
-      message: 'If this e-mail address has an account, a mail with a link to set a new password is on its way',
+      message:
+        'If this e-mail address has an account, we send it a mail with a link to set a new password. If none arrives within ten minutes, ask again',
     };
   },
 });

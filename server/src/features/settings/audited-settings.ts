@@ -7,8 +7,17 @@ import type { OidcSettings } from '../../oidc/oidc.ts';
  */
 export function auditedMailSettings(settings: MailSettings | null) {
   if (!settings) return null;
-  const { host, port, security, login, from } = settings;
-  return { host, port, security, username: login?.username ?? null, password: login?.password ?? null, from };
+  const { host, port, security, login, from, oauth2 } = settings;
+  const access = { username: login?.username ?? null, password: login?.password ?? null };
+  // Side by side, since each secret is compared.
+  const byOauth2 = oauth2 && {
+    oauth2User: oauth2.user,
+    oauth2ClientId: oauth2.clientId,
+    oauth2ClientSecret: oauth2.clientSecret,
+    oauth2RefreshToken: oauth2.refreshToken,
+    oauth2TokenUrl: oauth2.tokenUrl,
+  };
+  return { host, port, security, ...access, from, ...byOauth2 };
 }
 
 /**

@@ -17,6 +17,7 @@ const nothing = {
   security: null,
   username: null,
   hasPassword: false,
+  oauth2: null,
   from: null,
   note: null,
   ...unstored,
@@ -37,6 +38,7 @@ const stored = {
   security: 'none',
   username: 'mara',
   hasPassword: true,
+  oauth2: null,
   from: 'Example <hello@example.com>',
   note: null,
   ...makers,
@@ -84,6 +86,7 @@ describe('GET /settings/smtp', () => {
       security: 'opportunistic',
       username: null,
       hasPassword: false,
+      oauth2: null,
       from: 'a@example.com',
     });
   });

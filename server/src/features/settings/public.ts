@@ -3,8 +3,13 @@ import { Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../db/database.ts';
 import type { Encryption } from '../../keys/encryption.ts';
-import { type MailSettings, mailSecurities } from '../../mail/mail.ts';
-import { shownSender } from '../../mail/mail-address.ts';
+import type { MailSettings } from '../../mail/mail.ts';
+import {
+  parseMailSettings,
+  shownMailFields,
+  shownMailSettings,
+  storedMailSettings,
+} from '../../mail/stored-mail-settings.ts';
 import { type OidcSettings, oidcRedirectUri } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
 import { normalizeEmail } from '../../text/email-address.ts';
@@ -13,19 +18,9 @@ import { selectSetting, selectSettingMakers } from './setting-store.ts';
 
 const purpose = 'mail-settings';
 
-/** Form of the stored mail settings, once decrypted. */
-const storedForm = z.object({
-  host: z.string(),
-  port: z.int(),
-  security: z.enum(mailSecurities),
-  login: z.object({ username: z.string(), password: z.string() }).nullable(),
-  from: z.object({ name: z.string().nullable(), address: z.string() }),
-});
-
 /** Mail settings as they are stored. Rule: AUDIT-6. */
 export function encryptMailSettings(encryption: Encryption, settings: MailSettings): Promise<string> {
-  const login = settings.login && { ...settings.login, password: settings.login.password.expose() };
-  return encryption.encrypt(purpose, new Secret(JSON.stringify({ ...settings, login })));
+  return encryption.encrypt(purpose, new Secret(storedMailSettings(settings)));
 }
 
 /** Mail settings that are stored; `null` where they cannot be read with the present key. */
@@ -34,9 +29,7 @@ export async function decryptMailSettings(
   content: string,
 ): Promise<MailSettings | null> {
   const text = await encryption.decrypt(purpose, content);
-  if (text === null) return null;
-  const { login, ...settings } = storedForm.parse(JSON.parse(text.expose()));
-  return { ...settings, login: login && { username: login.username, password: new Secret(login.password) } };
+  return text && parseMailSettings(text.expose());
 }
 
 const oidcPurpose = 'oidc-settings';
@@ -68,7 +61,7 @@ export async function decryptOidcSettings(
 
 /** Returns the default sender of mail: the login at the server, if that is an address, or a no-reply address. */
 function usualSender({ mailServer, baseUrl }: Pick<Config, 'mailServer' | 'baseUrl'>): MailSettings['from'] {
-  const own = normalizeEmail(mailServer?.login?.username ?? '');
+  const own = normalizeEmail(mailServer?.login?.username ?? mailServer?.oauth2?.user ?? '');
   return { name: null, address: own ?? `no-reply@${new URL(baseUrl).hostname}` };
 }
 
@@ -144,19 +137,14 @@ export function oidcSettingsReader(parts: ReaderParts): () => Promise<OidcSettin
   );
 }
 
-/** Mail settings as they go out: all but the password. Rule: AUDIT-5. */
+/** Mail settings as they go out: all but what is secret. Rules: AUDIT-5, FIT-25. */
 export const mailSettingsResponse = z.object({
   configured: z.boolean(),
   source: z
     .enum(['configuration', 'stored'])
     .nullable()
     .describe('The source of the settings: SMTP_URL, or the settings stored by an administrator'),
-  host: z.string().nullable(),
-  port: z.int().nullable(),
-  security: z.enum(mailSecurities).nullable(),
-  username: z.string().nullable(),
-  hasPassword: z.boolean(),
-  from: z.string().nullable(),
+  ...shownMailFields.shape,
   note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
 });
@@ -173,23 +161,10 @@ export async function describeMailSettings({
   const makers = toMakers(await selectSettingMakers(db.read, 'smtp'));
   const hasStored = makers.updatedBy !== null;
   const settings = await mail.settings();
-  if (!settings) {
-    const nothing = { host: null, port: null, security: null, username: null, hasPassword: false, from: null };
-    return { configured: false, source: null, ...nothing, note: hasStored ? unreadable : null, ...makers };
-  }
-  const { host, port, security, login, from } = settings;
-  return {
-    configured: true,
-    source: config.mailServer ? 'configuration' : 'stored',
-    host,
-    port,
-    security,
-    username: login?.username ?? null,
-    hasPassword: login !== null,
-    from: shownSender(from),
-    note: config.mailServer && hasStored ? overridden : null,
-    ...makers,
-  };
+  const shown = shownMailSettings(settings);
+  if (!settings) return { configured: false, source: null, ...shown, note: hasStored ? unreadable : null, ...makers };
+  const source = config.mailServer ? 'configuration' : 'stored';
+  return { configured: true, source, ...shown, note: config.mailServer && hasStored ? overridden : null, ...makers };
 }
 
 /** Settings of single sign-on as they go out: all but the secret. Rule: AUDIT-5. */

@@ -55,6 +55,7 @@ describe('PUT /settings/smtp', () => {
       security,
       username,
       hasPassword: true,
+      oauth2: null,
       from: 'Ann, Bob <hello@example.com>',
       note: null,
       updatedBy: admin.userId,

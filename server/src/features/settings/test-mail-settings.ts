@@ -12,19 +12,18 @@ import { emailResponse } from '../../text/email-address.ts';
 async function send({ db, mail }: Services, to: string): Promise<string> {
   const organization = await selectActiveOrganization(db.read);
   const letter = testMail({ organization: organization?.name ?? '' });
-  const serverMessage = await mail
-    .use((mailer) => mailer.send({ to, ...letter }))
-    .catch((error: unknown) => {
-      if (!(error instanceof MailError)) throw error;
-      const { kind, serverMessage, reason } = error;
-      const cause = `${kind} ${serverMessage}${reason === serverMessage ? '' : ` (${reason})`}`;
-      throw new ApiError('testMailFailed', { params: { said: serverMessage }, cause });
-    });
+  const serverMessage = await mail.send({ to, ...letter }).catch((error: unknown) => {
+    if (!(error instanceof MailError)) throw error;
+    const { kind, serverMessage, reason, hint } = error;
+    const said = hint === null ? serverMessage : `${serverMessage} ${hint}`;
+    const cause = `${kind} ${said}${reason === serverMessage ? '' : ` (${reason})`}`;
+    throw new ApiError('testMailFailed', { params: { said }, cause });
+  });
   if (serverMessage === null) throw new ApiError('mailNotConfigured');
   return serverMessage;
 }
 
-/** Rules: AUDIT-4, MAIL-11. */
+/** Rules: AUDIT-4, FIT-22, FIT-26, MAIL-11. */
 export const testMailSettings = endpoint({
   method: 'POST',
   path: '/settings/smtp/test',

@@ -1,18 +1,23 @@
 {
   const part = document.getElementById('secret');
   const password = document.getElementById('password');
-  // The link went to the earlier address, whose owner allows another one. Rule: ADDRESS-16.
-  const isApproval = new URLSearchParams(location.hash.slice(1)).get('step') === 'approve';
-  if (isApproval) {
-    document.getElementById('title').textContent = 'Allow another e-mail address';
-    document.getElementById('intro').textContent =
-      'Press the button to allow the new e-mail address of your account. If you did not change it, close this page: nothing happens.';
-    document.getElementById('send').textContent = 'Allow the change';
-  }
+  const intro = document.getElementById('intro');
+  const send = document.getElementById('send');
+  const [introText, sendText] = [intro.textContent, send.textContent];
+  /** The link went to the earlier address, whose owner allows another one. Rule: ADDRESS-16. */
+  let isApproval = false;
 
   openLinkPage({
     url: 'api/v1/userAccount/email/confirm/token',
     missing: 'To confirm an address',
+    opened(step) {
+      isApproval = step === 'approve';
+      intro.textContent = isApproval
+        ? 'Press the button to allow the new e-mail address of your account. If you did not change it, close this page: nothing happens.'
+        : introText;
+      send.textContent = isApproval ? 'Allow the change' : sendText;
+      return isApproval ? 'Allow another e-mail address' : undefined;
+    },
     gone: 'It was used already, was replaced by a newer one, has expired, or your address or password has changed since.',
     reset() {
       part.hidden = true;
@@ -21,7 +26,8 @@
     body: () => (part.hidden ? {} : { currentPassword: password.value }),
     onResponse(status, error, page) {
       if (status === 200 && isApproval) {
-        const text = 'A mail is on its way to the new address: open the link in it. You can close this page.';
+        const text =
+          'We are sending a mail to the new address: open the link in it. If none arrives within ten minutes, ask for the change again.';
         page.finish('The change is allowed', text);
       } else if (status === 200) {
         const text = 'Mail about your account goes to this address from now on. You can close this page.';

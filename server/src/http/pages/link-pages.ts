@@ -25,6 +25,17 @@ const pages = {
   },
 };
 
+const rewrittenLink = new RegExp(`^/(${Object.keys(pages).join('|')})%23`, 'i');
+
+/**
+ * Returns the address of a request, without the secret of a link where a program has made a part of the path of its
+ * fragment: the page finds it in the browser, and no log has it. Rule: FIT-28.
+ */
+export function linkPageUrl(url: string): string {
+  const page = rewrittenLink.exec(url)?.[1];
+  return page === undefined ? url : `/${page}`;
+}
+
 /**
  * Serves the pages where links in mails lead as long as no other front end answers there: an invited or forgetful user
  * chooses a password, or a user confirms an address. A GET changes nothing. The secret of the link stands in the address

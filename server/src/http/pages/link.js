@@ -4,18 +4,20 @@
  * even submit their forms. Rules: PASSWORD-11, PASSWORD-14, ADDRESS-5.
  *
  * - `url`: where the secret is sent as bearer token
- * - `missing`: what to do where the address has no secret
+ * - `missing`: what the page is for, where the address has no secret
+ * - `opened(step)`: begins with a secret; returns the heading, or nothing for that of the page
  * - `reset()`: puts the form into its first state
  * - `problem()`: what keeps the form from being sent, as `[text, field]`, or `null`
  * - `body()`: what is sent
  * - `onResponse(response, page)`: shows what came of it; `false` where this page has nothing of its own to say
  */
-function openLinkPage({ url, missing, gone, reset, problem, body, onResponse }) {
+function openLinkPage({ url, missing, opened, gone, reset, problem, body, onResponse }) {
   const patienceMs = 30000;
   const part = (id) => document.getElementById(id);
   const form = part('form');
+  const pasting = part('pasting');
   const button = part('send');
-  const label = button.textContent;
+  let label = button.textContent;
   const heading = part('title').textContent;
   let token = null;
   let isSending = false;
@@ -50,37 +52,89 @@ function openLinkPage({ url, missing, gone, reset, problem, body, onResponse }) 
     token = null;
     begin();
     form.hidden = true;
+    pasting.hidden = true;
     show(title, text);
     part('title').focus();
+  }
+
+  /** Asks for what was mailed: programs that rewrite links may have lost the secret. */
+  function askForLink(title, text) {
+    finish(title, text);
+    pasting.reset();
+    part('pasting-errors').textContent = '';
+    pasting.hidden = false;
   }
 
   const page = {
     complain,
     finish,
     notValid: () =>
-      finish(
+      askForLink(
         'This link is not valid',
-        'A part of it may be missing. Open the link in your mail again, or copy the whole of it. If that does not help, ask for a new link.',
+        'A part of it may be missing. Copy the whole link out of your mail and paste it here. If that does not help, ask for a new link.',
       ),
   };
 
+  /** The text with what other programs have percent-encoded, up to three times, decoded. */
+  function decoded(text) {
+    let known = text;
+    for (let times = 0; times < 3; times += 1) {
+      try {
+        known = decodeURIComponent(known);
+      } catch {
+        return known;
+      }
+    }
+    return known;
+  }
+
+  /** What stands after the # of the link, also where a program has made a part of the path of it. Rule: FIT-28. */
+  function givenPart() {
+    if (location.hash !== '') return location.hash.slice(1);
+    const [, rest = ''] = /^[^%]*%23(.*)$/.exec(location.pathname + location.search) ?? [];
+    return decoded(rest);
+  }
+
+  function begun(secret, step) {
+    begin();
+    token = secret;
+    pasting.hidden = true;
+    show(opened?.(step) ?? heading, '');
+    form.hidden = false;
+  }
+
   function open() {
-    const given = new URLSearchParams(location.hash.slice(1)).get('token');
-    if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
+    const parts = new URLSearchParams(givenPart());
+    const given = parts.get('token');
+    const [path] = location.pathname.split('%23');
+    if (location.href !== location.origin + path) history.replaceState(null, '', path);
     if (given === null || given === '') {
-      finish(
+      askForLink(
         'Open the link from your mail',
-        `${missing}, open the link in your mail again, or copy the whole of it into the address bar. This page does not store the link, so open it again after a reload.`,
+        `${missing}, open the link in your mail again, or paste the whole of it here. This page does not store the link, so open it again after a reload.`,
       );
       return;
     }
     // A header cannot carry anything else.
     if (!/^[A-Za-z0-9._~+/=-]+$/.test(given)) return page.notValid();
-    begin();
-    token = given;
-    show(heading, '');
-    form.hidden = false;
+    begun(given, parts.get('step'));
   }
+
+  pasting.addEventListener('submit', (event) => {
+    event.preventDefault();
+    const text = decoded(part('pasted').value);
+    // Anywhere: programs put links into links of their own.
+    const [secret] = /lkl_[\w-]{43}/.exec(text) ?? [];
+    if (secret !== undefined) {
+      begun(secret, /step=approve/.test(text) ? 'approve' : null);
+      const field = form.querySelector('input');
+      (field?.offsetParent ? field : button).focus();
+      return;
+    }
+    part('pasting-errors').textContent =
+      'There is no link of ours in this text. Please copy the whole link out of your mail.';
+    part('pasted').focus();
+  });
 
   function laterText(response) {
     const seconds = Number(response.headers.get('retry-after'));
@@ -112,6 +166,7 @@ function openLinkPage({ url, missing, gone, reset, problem, body, onResponse }) 
   function markSending(is) {
     isSending = is;
     form.setAttribute('aria-busy', String(is));
+    if (is) label = button.textContent;
     button.textContent = is ? button.dataset.busy : label;
   }
 

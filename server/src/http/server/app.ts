@@ -14,6 +14,7 @@ import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
 import { clientAddress } from '../client-address.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
+import { linkPageUrl } from '../pages/link-pages.ts';
 import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from '../request-rules.ts';
 import { trustedProxies, untrustedProxyWarning } from '../trusted-proxies.ts';
 import type { Authenticators } from './admission.ts';
@@ -95,6 +96,7 @@ function createFastify(
     exposeHeadRoutes: true,
     schemaController: { compilersFactory: { buildValidator: refuseSchemas } },
     routerOptions: { maxParamLength: paramLengthMax },
+    rewriteUrl: ({ url = '/' }) => linkPageUrl(url),
     clientErrorHandler: respondToBrokenRequest(newRequestId),
     frameworkErrors: (error, request, reply) => {
       setCommonHeaders(request, reply);
