@@ -54,6 +54,10 @@ export const apiErrors = {
     ...badRequest,
     text: 'You could not sign in any more: in step {step} you would need {methods}, which you, or this service, lack',
   },
+  signOnNotProved: {
+    ...badRequest,
+    text: 'Step {step} would depend on single sign-on, and no administrator has signed in by it since the provider was last set: also allow another method, sign in by single sign-on once, and try again',
+  },
   mailNotConfigured: {
     ...badRequest,
     text: 'Mail is not configured: set SMTP_URL (and MAIL_FROM), or store the mail server with PUT /api/v1/settings/smtp',

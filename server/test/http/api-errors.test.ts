@@ -21,6 +21,7 @@ interface Refused {
 }
 
 const anId = 'a'.repeat(24);
+const provider = { issuer: 'https://id.example.com', clientId: 'latchkey', clientSecret: 'secret-of-tests' };
 const busyMs = 5 * second;
 
 describe('every refusal is reached, and answered as the table says (ERR-2, ERR-11, ERR-17, ERR-20, ERR-22, ERR-23)', () => {
@@ -119,7 +120,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   const asService = (path: string, body: Json, by = connector) =>
     call(app.anonymous, 'POST', `/oauth2/${path}`, { body, headers: basic(by) });
 
-  const setSteps = (method: 'password' | 'otp') =>
+  const setSteps = (method: 'password' | 'otp' | 'oidc') =>
     call(admin, 'POST', '/orgAuthConfig/updateAuthMethod', { body: { authMethod: stepsOf([method]) } });
 
   async function systemGroup(name: string): Promise<string> {
@@ -138,6 +139,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     originForeign: () => call(admin, 'POST', '//mcp', { body: {}, headers: { origin: 'https://evil.example' } }),
     oidcNotConfigured: () => call(admin, 'POST', '/settings/oidc/test'),
     signInLocksOut: () => setSteps('otp'),
+    signOnNotProved: async () => {
+      await admin.put('/settings/oidc', provider);
+      const refused = await setSteps('oidc');
+      expect((await admin.delete('/settings/oidc')).status).toBe(200);
+      return refused;
+    },
     clientNamedTwice: () => asService('token', { grant_type: 'client_credentials', client_secret: 'x' }),
     grantUnsupported: () => asService('token', { grant_type: 'password' }),
     serviceScopeInvalid: () => asService('token', { grant_type: 'client_credentials', scope: 'EVENTS_READ' }),
@@ -321,8 +328,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     inviteMailFailed: () => unmailed(() => invite('unreached@example.com')),
     testMailFailed: () => unmailed(() => call(inviter, 'POST', '/settings/smtp/test')),
     oidcFailed: async () => {
-      const provider = { issuer: backend.url, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
-      expect((await asker.put('/settings/oidc', provider)).status).toBe(200);
+      expect((await asker.put('/settings/oidc', { ...provider, issuer: backend.url })).status).toBe(200);
       return asking(responding(500), 'POST', '/settings/oidc/test');
     },
     connectorBadAnswer: () => asking(responding(401), 'GET', `/teams/${anId}`),

@@ -165,7 +165,7 @@ export async function receiveArrival(
     const { userId, problem } = account;
     if (userId === null) return { ...account, outcome: refusal('no_account', problem ?? '') };
     const user = await requireUser(tx, orgId, userId);
-    const ticket = await issueTicket(tx, services, { userId, signInId });
+    const ticket = await issueTicket(tx, services, { userId, signInId, identity });
     return { ...account, outcome: { oidc: ticket.expose(), email: user.email } };
   });
   await announce(services, done, email);
