@@ -130,6 +130,10 @@ export const apiErrors = {
     spelling: 'errorMessage',
   },
   settingNeeded: { ...conflict, text: 'Users could not sign in without this: change the sign-in methods first' },
+  lastSignOn: {
+    ...conflict,
+    text: 'No other administrator has signed in by single sign-on, which a sign-in step depends on: allow another method first',
+  },
   tooManyWebhooks: { ...conflict, text: 'There are {max} webhooks already: delete one first' },
   userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {

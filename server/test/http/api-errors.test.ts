@@ -235,6 +235,19 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       expect((await admin.delete('/settings/smtp')).status).toBe(200);
       return refused;
     },
+    lastSignOn: async () => {
+      await admin.put('/settings/oidc', provider);
+      const store = secondConnection(app);
+      const columns = 'issuer, subject, user_id, created_at, signed_in_at';
+      const row = [provider.issuer, 'ada', admin.userId, app.clock.now(), app.clock.now()];
+      store.prepare(`INSERT INTO external_identities (${columns}) VALUES (?, ?, ?, ?, ?)`).run(...row);
+      store.close();
+      expect((await setSteps('oidc')).status).toBe(200);
+      const refused = await call(admin, 'DELETE', `/users/${admin.userId}/identities`);
+      await setSteps('password');
+      expect((await admin.delete('/settings/oidc')).status).toBe(200);
+      return refused;
+    },
     groupNameTaken: () => call(admin, 'POST', '/userGroups', { body: { name: 'ADMIN', type: 'custom' } }),
     lastAdministrator: async () => {
       const body = { userIds: [admin.userId], groupIds: [await systemGroup('admin')] };

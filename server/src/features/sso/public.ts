@@ -1,8 +1,11 @@
+import type { Principal } from '../../access/principal.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { Origin } from '../../base/origin.ts';
 import type { Tx } from '../../db/database.ts';
 import { selectActiveOrganization } from '../../db/members/organization.ts';
+import { selectUserById } from '../../db/members/users.ts';
 import { firstSignOnMail } from '../../mail/address-notices.ts';
 import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
 import type { AllServices, Services } from '../../services.ts';
@@ -17,9 +20,16 @@ import {
   verifyProved,
 } from '../addresses/public.ts';
 import { joinExistingGroups } from '../groups/public.ts';
-import { findOwner, forgetIdentities, issueTicket, linkIdentity } from '../identities/public.ts';
-import { endCredentials } from '../sessions/public.ts';
-import { signsInBy } from '../sign-in/public.ts';
+import {
+  findOwner,
+  forgetIdentities,
+  hasAdministratorSignedIn,
+  issueTicket,
+  linkIdentity,
+  unlinkIdentities,
+} from '../identities/public.ts';
+import { endCredentials, endSignInsOf } from '../sessions/public.ts';
+import { dependsOn, signsInBy } from '../sign-in/public.ts';
 import { revokeTokensOf } from '../tokens/public.ts';
 import { addUser, findOwnersOfEmails, requireUser } from '../users/public.ts';
 import { type OtherCredentials, selectOtherCredentials } from './credential-store.ts';
@@ -170,4 +180,46 @@ export async function receiveArrival(
   });
   await announce(services, done, email);
   return outcome;
+}
+
+/** Who unlinks whom. */
+interface Unlinking {
+  readonly userId: string;
+  readonly orgId: string;
+  /** `null`: the operator. */
+  readonly by: Principal | null;
+  /** Whether users may depend on the links of administrators; `null` is not checked: the operator has other ways in. */
+  readonly guard: { readonly settings: OidcSettings; readonly lacking: 'otp' | null } | null;
+  readonly origin: Origin;
+}
+
+/** Throws `lastSignOn` where a step depends on single sign-on, and no other administrator has signed in by it. */
+async function keepOneLink(tx: Tx, { userId, orgId, guard }: Unlinking): Promise<void> {
+  if (!guard || !(await dependsOn(tx, orgId, { method: 'oidc', lacking: guard.lacking }))) return;
+  const { settings } = guard;
+  if (await hasAdministratorSignedIn(tx, orgId, { settings, exceptId: userId })) return;
+  if (await hasAdministratorSignedIn(tx, orgId, { settings })) throw new ApiError('lastSignOn');
+}
+
+/**
+ * Forgets the links of an active user to identities, and ends every session of the user, and what is not used yet;
+ * nothing where there is no link. Throws `notFound` and `lastSignOn`. Rule: FIT-8.
+ */
+export async function unlinkUser(
+  tx: Tx,
+  services: Pick<AllServices, 'clock' | 'config' | 'newId'> & {
+    readonly metrics: Pick<AllServices['metrics'], 'countActivity'>;
+  },
+  unlinking: Unlinking,
+): Promise<{ readonly unlinked: number; readonly ended: number }> {
+  const { userId, orgId, by, origin } = unlinking;
+  const user = await selectUserById(tx, userId);
+  if (user?.orgId !== orgId) throw new ApiError('notFound');
+  await keepOneLink(tx, unlinking);
+  const issuers = await unlinkIdentities(tx, services, userId);
+  if (issuers.length === 0) return { unlinked: 0, ended: 0 };
+  const ended = await endSignInsOf(tx, services, userId);
+  const record = { action: 'user.unlinked', orgId, actor: by, subjectId: userId, origin } as const;
+  await appendAudit(tx, services, { ...record, details: { issuers, ended } });
+  return { unlinked: issuers.length, ended };
 }
