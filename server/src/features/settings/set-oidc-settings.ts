@@ -16,7 +16,7 @@ import type { Services } from '../../services.ts';
 import { requireGroups } from '../groups/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
 import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsResponse } from './public.ts';
-import { keepProvider, requireGoodSecret, storeSetting } from './setting-actions.ts';
+import { changedAt, keepProvider, requireGoodSecret, storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
 
 const listMax = 100;
@@ -62,16 +62,6 @@ function secretFor({ clientSecret, issuer, clientId }: Body, stored: OidcSetting
   if (clientSecret !== undefined) return new Secret(clientSecret);
   if (stored?.issuer === issuer && stored.clientId === clientId) return stored.clientSecret;
   throw refuseInput({ field: 'body.clientSecret', message: 'is required with this issuer and clientId' });
-}
-
-/** Returns when the settings that decide who can sign in were last changed. Rule: FIT-7. */
-function changedAt(wanted: Omit<OidcSettings, 'changedAtMs'>, stored: OidcSettings | null, nowMs: number) {
-  const isSame =
-    stored?.issuer === wanted.issuer &&
-    stored.clientId === wanted.clientId &&
-    stored.clientSecret.expose() === wanted.clientSecret.expose() &&
-    stored.emailTrust === wanted.emailTrust;
-  return isSame ? stored.changedAtMs : nowMs;
 }
 
 interface Input extends ForCaller<SessionPrincipal> {

@@ -40,6 +40,20 @@ export async function storeSetting(
   return true;
 }
 
+/** Returns when the settings that decide who can sign in were last changed. Rule: FIT-7. */
+export function changedAt(
+  wanted: Omit<OidcSettings, 'changedAtMs'>,
+  stored: OidcSettings | null,
+  nowMs: number,
+): number | null {
+  const isSame =
+    stored?.issuer === wanted.issuer &&
+    stored.clientId === wanted.clientId &&
+    stored.clientSecret.expose() === wanted.clientSecret.expose() &&
+    stored.emailTrust === wanted.emailTrust;
+  return isSame ? stored.changedAtMs : nowMs;
+}
+
 /** Whether users can sign in by the stored provider alone; those of the configuration are not stored. */
 async function needsStoredOidc(read: Reader, { config }: Pick<Services, 'config'>, orgId: string): Promise<boolean> {
   if (config.oidc) return false;

@@ -12,41 +12,7 @@ import type { Services } from '../../services.ts';
 import { hasAdministratorSignedIn } from '../identities/public.ts';
 import { hasPassword } from '../passwords/public.ts';
 import { selectSignInConfig, updateSteps } from './step-store.ts';
-import { methodsOf, type SignInMethod, type SignInStep, signInMethods, signInSteps } from './steps.ts';
-
-const stepsMax = 3;
-
-const steps = z
-  .array(
-    z.strictObject({
-      order: z.int().min(1).max(stepsMax),
-      allowedMethods: z
-        .array(z.strictObject({ type: z.enum(signInMethods) }))
-        .min(1)
-        .max(signInMethods.length),
-    }),
-  )
-  .min(1)
-  .max(stepsMax)
-  .refine(
-    (given) =>
-      given.every(({ order }) => order <= given.length) &&
-      new Set(given.map(({ order }) => order)).size === given.length,
-    {
-      error: 'must be numbered by order, from 1 on',
-    },
-  )
-  .refine(
-    (given) => {
-      const all = given.flatMap(methodsOf);
-      return new Set(all).size === all.length;
-    },
-    { error: 'must not name a method twice' },
-  )
-  .transform((given) => given.toSorted((one, other) => one.order - other.order))
-  .meta({
-    examples: [[{ order: 1, allowedMethods: [{ type: 'password' }] }]],
-  });
+import { givenSteps, methodsOf, type SignInMethod, type SignInStep, signInSteps } from './steps.ts';
 
 /** How an administrator could sign in today. */
 interface Usable {
@@ -111,7 +77,7 @@ export const setSignInSteps = endpoint({
   summary:
     'Set how the users of the organization sign in; a session that went through less ends when it is next refreshed',
   policy: { who: 'admin', sessionOnly: true },
-  body: z.strictObject({ authMethod: steps }),
+  body: z.strictObject({ authMethod: givenSteps }),
   response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
   async handle(services, { caller, write, body: { authMethod }, origin }) {
     const { clock } = services;
