@@ -20,18 +20,23 @@ const badCode: Reply = [400, { error: 'invalid_grant', error_description: 'unkno
 const badClient: Reply = [401, { error: 'invalid_client', error_description: 'bad secret' }];
 
 describe('the check of the client secret', () => {
-  let server: Server;
+  let servers: Server[] = [];
   let asked: Asked[] = [];
   afterEach(async () => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
+    for (const server of servers) {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    }
+    servers = [];
   });
 
   /** Checks a secret at a provider that answers so. */
   async function check(reply: (asked: Asked) => Reply, clientSecret = 'right') {
     asked = [];
-    server = createServer(async (request, response) => {
+    const server = createServer();
+    servers.push(server);
+    server.on('request', async (request, response) => {
       const issuer = `http://${request.headers.host}`;
       const head = { 'content-type': 'application/json' };
       if (request.method === 'GET') {
@@ -40,14 +45,15 @@ describe('the check of the client secret', () => {
           authorization_endpoint: `${issuer}/a`,
           jwks_uri: `${issuer}/k`,
         };
-        return response.writeHead(200, head).end(JSON.stringify({ issuer, ...at }));
+        response.writeHead(200, head).end(JSON.stringify({ issuer, ...at }));
+        return;
       }
       const grant = new URLSearchParams(await text(request)).get('grant_type') ?? '';
       const isRight = request.headers.authorization === `Basic ${Buffer.from('latchkey:right').toString('base64')}`;
       asked.push({ grant, isRight });
       const [status, body, challenge] = reply({ grant, isRight });
       response.writeHead(status, challenge ? { ...head, 'www-authenticate': challenge } : head);
-      return response.end(JSON.stringify(body));
+      response.end(JSON.stringify(body));
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

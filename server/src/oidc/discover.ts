@@ -3,6 +3,7 @@ import { type Clock, second, systemClock } from '../base/clock.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { isSameIssuer, otherIssuerText } from './issuers.ts';
 import { OidcError, type OidcSettings } from './oidc.ts';
+import { fieldsOf } from './oidc-error-text.ts';
 
 /** Seconds by which the clocks of provider and server may differ. */
 export const toleranceSeconds = 30;
@@ -45,8 +46,8 @@ function clientOf({ clientSecret, issuer, outboundNetworks }: OidcSettings, { cl
 /** Returns the issuer that a failed check of the library names; `null` for any other failure. */
 function statedIssuer(error: unknown): string | null {
   if (!(error instanceof openid.ClientError) || error.code !== 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED') return null;
-  const { body } = error.cause as { readonly body?: { readonly issuer?: unknown } };
-  return typeof body?.issuer === 'string' ? body.issuer : null;
+  const { issuer } = fieldsOf(fieldsOf(error.cause)['body']);
+  return typeof issuer === 'string' ? issuer : null;
 }
 
 /**
@@ -77,6 +78,7 @@ export function clientAt(
   const configuration = new openid.Configuration(server, settings.clientId, metadata, auth);
   configuration.timeout = timeout;
   configuration[openid.customFetch] = fetch;
+  // oxlint-disable-next-line typescript/no-deprecated -- the same as when the provider was asked for its description
   for (const extension of execute) extension(configuration);
   return configuration;
 }

@@ -15,10 +15,14 @@ export interface ProviderRefusal {
 
 const textOrNull = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
 
+/** Returns the fields of what may be an object; none of anything else. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
 async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const body: unknown = await response.json();
-    return typeof body === 'object' && body !== null ? { ...body } : {};
+    return fieldsOf(await response.json());
   } catch {
     return {};
   }
@@ -53,10 +57,9 @@ const shownClaims = new Set(['iss', 'aud', 'azp', 'exp', 'iat', 'nbf']);
 
 /** Returns the values that a check of the ID token compared; `null` where there are none to show. */
 function comparedValues(cause: unknown): string | null {
-  if (typeof cause !== 'object' || cause === null) return null;
-  const { claim, claims, expected, now } = cause as Readonly<Record<string, unknown>>;
+  const { claim, claims, expected, now } = fieldsOf(cause);
   if (typeof claim !== 'string' || !shownClaims.has(claim)) return null;
-  const stated = (claims as Readonly<Record<string, unknown>> | undefined)?.[claim];
+  const stated = fieldsOf(claims)[claim];
   if (typeof now === 'number' && typeof stated === 'number') {
     const [there, here] = [stated, now].map((seconds) => new Date(seconds * second).toISOString());
     return `it states ${there}, and the time here is ${here}: compare the clocks`;

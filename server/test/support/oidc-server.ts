@@ -234,8 +234,8 @@ export class OidcServer {
     const { browser = new Browser(app) } = visit;
     const back = await this.signIn(browser, user, visit);
     if (!back.startsWith(oidcRedirectUri(app.services.config))) return back;
-    const { location } = await browser.open(back);
-    if (location === null) throw new Error('the service led nowhere');
+    const { location, status, text: page } = await browser.open(back);
+    if (location === null) throw new Error(`the service led nowhere: ${status} ${page}`);
     const { oidc: ticket } = outcomeOf(location);
     if (ticket !== undefined) app.keepSecret(ticket);
     return location;

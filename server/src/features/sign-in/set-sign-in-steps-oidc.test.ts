@@ -33,7 +33,8 @@ describe('a step that only single sign-on takes', () => {
     await provider.stop();
   });
   const settings = () => ({ issuer: provider.issuer, clientId, clientSecret, allowedDomains: ['example.com'] });
-  const set = (...steps: Parameters<typeof stepsOf>[number][]) => admin.post(path, { authMethod: stepsOf(...steps) });
+  const set = (...steps: readonly (readonly ('password' | 'otp' | 'oidc')[])[]) =>
+    admin.post(path, { authMethod: stepsOf(...steps) });
 
   it('400: until an administrator has signed in by it, whoever else has, or came back from the provider (FIT-7)', async () => {
     await allowOidc(admin);

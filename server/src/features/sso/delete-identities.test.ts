@@ -51,15 +51,15 @@ describe('DELETE /users/:id/identities', () => {
     const token = await client.token({ scopes: ['user:read'] });
     desk.mail.clear();
     expect((await unlink(userId)).status).toBe(200);
-    expect((await client.get('/org')).status).toBe(401);
-    expect((await showTicket(app, ticket)).status).toBe(401);
-    expect((await token.get(`/users/${userId}`)).status).toBe(200);
     expect((await app.audit()).at(-1)).toMatchObject({
       action: 'user.unlinked',
       actor_user_id: admin.userId,
       subject_id: userId,
       details: { issuers: [provider.issuer], ended: 1 },
     });
+    expect((await client.get('/org')).status).toBe(401);
+    expect((await showTicket(app, ticket)).status).toBe(401);
+    expect((await token.get(`/users/${userId}`)).status).toBe(200);
     expect((await desk.mail.mailTo(email)).text).toContain('unlinked your account from single sign-on');
     expect((await walk(email, email))['email']).toBe(email);
   });
