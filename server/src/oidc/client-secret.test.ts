@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -34,9 +34,7 @@ describe('the check of the client secret', () => {
   /** Checks a secret at a provider that answers so. */
   async function check(reply: (asked: Asked) => Reply, clientSecret = 'right') {
     asked = [];
-    const server = createServer();
-    servers.push(server);
-    server.on('request', async (request, response) => {
+    const answer = async (request: IncomingMessage, response: ServerResponse) => {
       const issuer = `http://${request.headers.host}`;
       const head = { 'content-type': 'application/json' };
       if (request.method === 'GET') {
@@ -54,7 +52,11 @@ describe('the check of the client secret', () => {
       const [status, body, challenge] = reply({ grant, isRight });
       response.writeHead(status, challenge ? { ...head, 'www-authenticate': challenge } : head);
       response.end(JSON.stringify(body));
+    };
+    const server = createServer((request, response) => {
+      answer(request, response).catch((error) => response.destroy(error));
     });
+    servers.push(server);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
