@@ -60,7 +60,7 @@ describe('DELETE /users/:id/identities', () => {
     expect((await client.get('/org')).status).toBe(401);
     expect((await showTicket(app, ticket)).status).toBe(401);
     expect((await token.get(`/users/${userId}`)).status).toBe(200);
-    expect((await desk.mail.mailTo(email)).text).toContain('unlinked your account from single sign-on');
+    expect((await desk.mail.mailTo(email)).text).toContain('Your account was unlinked from single sign-on');
     expect((await walk(email, email))['email']).toBe(email);
   });
 
