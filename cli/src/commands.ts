@@ -25,6 +25,7 @@ import { serviceRevoke } from './commands/service-revoke.ts';
 import { tokenList } from './commands/token-list.ts';
 import { tokenRevoke } from './commands/token-revoke.ts';
 import { userErase } from './commands/user-erase.ts';
+import { userUnlink } from './commands/user-unlink.ts';
 
 /** Every command there is. */
 export const commands: readonly Command[] = [
@@ -45,6 +46,7 @@ export const commands: readonly Command[] = [
   serviceRevoke,
   tokenList,
   tokenRevoke,
+  userUnlink,
   userErase,
   auditVerify,
   auditSignErasures,

@@ -18,7 +18,7 @@ const nouns: Readonly<Record<string, string>> = {
   org: 'The organization: its state, restoring, purging',
   service: 'Services that get scoped tokens: registering, listing, ending',
   token: 'Personal access tokens of all users: list, revoke',
-  user: 'Users: erasing their data',
+  user: 'Users: unlinking them, erasing their data',
 };
 
 type RunCommand = (command: Command, given: Readonly<Record<string, string | boolean>>) => Promise<Outcome | null>;

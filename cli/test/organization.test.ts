@@ -26,8 +26,8 @@ async function registerService(server: ServerProcess, session: string): Promise<
 function leaveSignIns(dataDir: string): void {
   const store = secondConnection({ dataDir });
   store.exec(`
-    INSERT INTO external_identities SELECT 'https://id.example.com', 'subject', id, 0 FROM users LIMIT 1;
-    INSERT INTO sign_in_tickets SELECT 'hash of a ticket', id, 'a sign-in', 9e12 FROM users LIMIT 1;
+    INSERT INTO external_identities (issuer, subject, user_id, created_at) SELECT 'https://id.example.com', 'subject', id, 0 FROM users LIMIT 1;
+    INSERT INTO sign_in_tickets (hash, user_id, sign_in_id, expires_at) SELECT 'hash of a ticket', id, 'a sign-in', 9e12 FROM users LIMIT 1;
     INSERT INTO sign_in_progress SELECT 'a sign-in', id, 1, 0, 9e12, 'password' FROM users LIMIT 1;
     INSERT INTO one_time_codes SELECT id, 'keyed hash', 9e12, 0 FROM users LIMIT 1;
     INSERT INTO wrong_codes SELECT id, 1, 9e12 FROM users LIMIT 1;

@@ -75,6 +75,7 @@ import { getSignInSteps } from './features/sign-in/get-sign-in-steps.ts';
 import { setSignInSteps } from './features/sign-in/set-sign-in-steps.ts';
 import { startSignIn } from './features/sign-in/start-sign-in.ts';
 import { completeOidc } from './features/sso/complete-oidc.ts';
+import { deleteIdentities } from './features/sso/delete-identities.ts';
 import { startOidc } from './features/sso/start-oidc.ts';
 import { createTeam } from './features/teams/create-team.ts';
 import { deleteTeam } from './features/teams/delete-team.ts';
@@ -204,6 +205,7 @@ export const routes: readonly AnyEndpoint[] = [
   ...updateUserField,      // PATCH   /users/:id/<field>                          adminOrSelf  user:write
   checkAdministrator,      // GET     /users/:id/adminCheck                       admin        user:read
   getEmail,                // GET     /users/:id/email                            adminOrSelf  user:read
+  deleteIdentities,        // DELETE  /users/:id/identities                       admin        session only
   revokeInvitation,        // DELETE  /users/:id/invitation                       admin        user:delete
   issueInviteLink,         // POST    /users/:id/invite-link                      admin        session only
   revokeUserTokens,        // DELETE  /users/:id/personal-access-tokens           admin        org:admin

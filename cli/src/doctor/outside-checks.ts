@@ -5,6 +5,7 @@ import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/feat
 import type { Encryption } from '../../../server/src/keys/encryption.ts';
 import { checkMailServer } from '../../../server/src/mail/check-mail-server.ts';
 import { mailClientOf } from '../../../server/src/mail/mail-client.ts';
+import { oidcRedirectUri } from '../../../server/src/oidc/oidc.ts';
 import { openOidc } from '../../../server/src/oidc/open-oidc.ts';
 import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
 import { checkBroker as connectToBroker } from '../../../server/src/outbox/brokers/broker.ts';
@@ -75,14 +76,17 @@ export async function checkBroker({ config }: Subject): Promise<Finding> {
   }
 }
 
-/** Checks that the provider of single sign-on serves its metadata. Rule: CLI-21. */
+/** Checks that the provider of single sign-on serves its metadata, and accepts the client secret. Rules: CLI-21, FIT-3. */
 export async function checkSignOn(subject: Subject): Promise<Finding> {
   const settings = subject.config.oidc ?? (await stored(subject, oidcSettingsReader));
   if (settings === 'unreadable') return unreadable('single sign-on');
   if (settings === null) return skipped('No provider of single sign-on is configured');
   try {
-    await openOidc(settings, { clock: systemClock, timeoutSeconds: waitMs / second }).check();
-    return fine(`${settings.issuer} describes itself as it should`);
+    const client = openOidc(settings, { clock: systemClock, timeoutSeconds: waitMs / second });
+    const { unprovedBecause } = await client.checkSecret(oidcRedirectUri(subject.config));
+    const described = `${settings.issuer} describes itself as it should`;
+    if (unprovedBecause === null) return fine(`${described}, and accepts the client secret`);
+    return fine(`${described}; whether it accepts the client secret could not be proved`);
   } catch (error) {
     const cure = 'Correct OIDC_ISSUER or the stored settings, or the provider; other sign-in methods still work';
     return failed(`${settings.issuer} cannot be used: ${hiddenReason(error) ?? messageOf(error)}`, cure);

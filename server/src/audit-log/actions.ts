@@ -12,6 +12,7 @@ const subjectKinds = {
   'user.restored': 'user',
   'user.erased': 'user',
   'user.invited': 'user',
+  'user.unlinked': 'user',
   'user.email-confirmed': 'user',
   'user.email-given-back': 'user',
   'invitation.shown': 'user',

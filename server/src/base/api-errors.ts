@@ -54,6 +54,10 @@ export const apiErrors = {
     ...badRequest,
     text: 'You could not sign in any more: in step {step} you would need {methods}, which you, or this service, lack',
   },
+  signOnNotProved: {
+    ...badRequest,
+    text: 'Step {step} would depend on single sign-on, and no administrator has signed in by it since the provider was last set: also allow another method, sign in by single sign-on once, and try again',
+  },
   mailNotConfigured: {
     ...badRequest,
     text: 'Mail is not configured: set SMTP_URL (and MAIL_FROM), or store the mail server with PUT /api/v1/settings/smtp',
@@ -126,6 +130,10 @@ export const apiErrors = {
     spelling: 'errorMessage',
   },
   settingNeeded: { ...conflict, text: 'Users could not sign in without this: change the sign-in methods first' },
+  lastSignOn: {
+    ...conflict,
+    text: 'No other administrator has signed in by single sign-on, which a sign-in step depends on: allow another method first',
+  },
   tooManyWebhooks: { ...conflict, text: 'There are {max} webhooks already: delete one first' },
   userActive: { ...conflict, text: 'This user is active: there is nothing to restore' },
   emailOfDeletedUser: {

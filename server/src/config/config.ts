@@ -4,7 +4,8 @@ import { Secret } from '../base/secret.ts';
 import { postgresAddresses } from '../db/postgres-address.ts';
 import type { MailSender, MailServer } from '../mail/mail.ts';
 import { mailSender, smtpUrl, tokenUrl } from '../mail/mail-address.ts';
-import type { OidcSettings } from '../oidc/oidc.ts';
+import { isSharedIssuer } from '../oidc/issuers.ts';
+import { emailTrusts, type OidcSettings } from '../oidc/oidc.ts';
 import { brokerUrl } from '../outbox/brokers/broker-address.ts';
 import type { EventsFormat } from '../outbox/envelope.ts';
 import { normalizeEmail } from '../text/email-address.ts';
@@ -49,6 +50,10 @@ export const oidcIssuer = givenAddress
   .refine(
     (address) => address.startsWith('https:') || /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:|\/|$)/.test(address),
     'must be an https address',
+  )
+  .refine(
+    (address) => !isSharedIssuer(address),
+    'must be the issuer of one tenant, with its id: common, organizations and consumers let everyone there in',
   );
 const oauth2Secret = z
   .string()
@@ -144,6 +149,10 @@ export const variables = z.object({
     .pipe(z.array(mailDomain))
     .default([])
     .describe('Domains whose users get an account at their first sign-in'),
+  OIDC_EMAIL_TRUST: z
+    .enum(emailTrusts, 'must be claim or issuer')
+    .default('claim')
+    .describe('Which addresses of the issuer count as verified: those that email_verified says so of, or all'),
   SECURITY_CONTACT: z
     .string()
     .max(500)

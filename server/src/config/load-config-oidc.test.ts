@@ -38,10 +38,37 @@ describe('the configuration of single sign-on', () => {
       clientId: 'latchkey',
       allowedDomains: ['example.com', 'xn--bcher-kva.example', 'other.example'],
       groupIds: [],
+      emailTrust: 'claim',
     });
     expect(oidc?.clientSecret.expose()).toBe(secret);
     expect(JSON.stringify(oidc)).not.toContain(secret);
   });
+
+  it('takes all addresses of an issuer for verified where the operator says so (FIT-1, FIT-2)', () => {
+    expect(loadConfig({ ...whole, OIDC_EMAIL_TRUST: 'issuer' }).oidc?.emailTrust).toBe('issuer');
+    expect(apiError({ ...whole, OIDC_EMAIL_TRUST: 'all' })).toMatch(
+      /^StartupError: OIDC_EMAIL_TRUST .*claim or issuer/,
+    );
+    for (const issuer of [
+      'https://accounts.google.com',
+      'https://appleid.apple.com',
+      'https://login.microsoftonline.com/9188040D-6c67-4c5b-b112-36a304b66dad/v2.0',
+    ]) {
+      expect(loadConfig({ ...whole, OIDC_ISSUER: issuer }).oidc?.issuer).toBe(issuer);
+      const line = apiError({ ...whole, OIDC_ISSUER: issuer, OIDC_EMAIL_TRUST: 'issuer' });
+      expect(line).toMatch(/^StartupError: OIDC_EMAIL_TRUST must be claim for this issuer/);
+    }
+  });
+
+  it.each(['common', 'organizations', 'consumers', 'COMMON'])(
+    'refuses the issuer of all tenants, %s (FIT-6)',
+    (name) => {
+      const line = apiError({ ...whole, OIDC_ISSUER: `https://login.microsoftonline.com/${name}/v2.0` });
+      expect(line).toMatch(/^StartupError: OIDC_ISSUER is .*must be the issuer of one tenant/);
+      const tenant = 'https://login.microsoftonline.com/3f2c1f6e-8f0a-4f0e-9c1d-5b1f5f2b7a10/v2.0';
+      expect(loadConfig({ ...whole, OIDC_ISSUER: tenant }).oidc?.issuer).toBe(tenant);
+    },
+  );
 
   it('takes the secret from a file (CONFIG-20, CONFIG-21)', () => {
     const file = join(folder, 'secret');

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { catalogue, type GrantableScopes, grantableScopes, type ScopeInfo } from '../access/scopes.ts';
 import { StartupError } from '../base/errors.ts';
+import { emailTrustProblem } from '../oidc/issuers.ts';
 import { type Config, type VariableName, variables } from './config.ts';
 import { readMailServer } from './read-mail-server.ts';
 
@@ -152,7 +153,8 @@ function checkSecrets({ JWT_ALGORITHM, JWT_SECRET, SCOPED_JWT_SECRET }: Values, 
 }
 
 /** Single sign-on, which takes all three of its variables or none. Rule: CONFIG-20. */
-function readOidc({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWED_DOMAINS }: Values): Config['oidc'] {
+function readOidc(values: Values): Config['oidc'] {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWED_DOMAINS, OIDC_EMAIL_TRUST } = values;
   const parts = { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET };
   const missing = Object.entries(parts).find(([, value]) => value === undefined)?.[0];
   if (Object.values(parts).every((value) => value === undefined)) return null;
@@ -162,12 +164,16 @@ function readOidc({ OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ALLOWE
       `${missing} is not set: single sign-on takes OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET`,
     );
   }
+  const problem = emailTrustProblem({ issuer: OIDC_ISSUER, emailTrust: OIDC_EMAIL_TRUST });
+  if (problem !== null) throw wrong('OIDC_EMAIL_TRUST', `OIDC_EMAIL_TRUST ${problem}`);
   return {
     issuer: OIDC_ISSUER,
     clientId: OIDC_CLIENT_ID,
     clientSecret: OIDC_CLIENT_SECRET,
     allowedDomains: OIDC_ALLOWED_DOMAINS,
     groupIds: [],
+    emailTrust: OIDC_EMAIL_TRUST,
+    changedAtMs: null,
   };
 }
 

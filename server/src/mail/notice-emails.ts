@@ -111,3 +111,20 @@ export function sessionsEndedMail(
     ],
   });
 }
+
+/** To a user whose link to single sign-on an administrator forgot. */
+export function unlinkedMail(
+  reader: NoticeReader,
+  { at, ended }: { readonly at: number; readonly ended: number },
+): MailContent {
+  const { organization } = reader;
+  return noticeMail(reader, {
+    subject: `Your account at ${organization} was unlinked from single sign-on`,
+    heading: say`Your account was unlinked from single sign-on`,
+    what: [
+      say`On ${timeOf(at)} an administrator of ${organization} unlinked your account from single sign-on. Sessions that ended with it: ${String(ended)}.`,
+      say`The next time you use single sign-on with the e-mail address of your account, it is linked again.`,
+      say`If you do not know the reason, ask an administrator of ${organization}.`,
+    ],
+  });
+}

@@ -6,7 +6,13 @@ import type { MailContent } from './mail.ts';
 import type { NoticeReader } from './notice-emails.ts';
 
 /** Kind of a notice. Each is limited separately, so that many of one kind cannot hide one of another. */
-type NoticeKind = 'password changed' | 'token created' | 'sign-in steps changed' | 'sessions ended' | 'session reused';
+type NoticeKind =
+  | 'password changed'
+  | 'token created'
+  | 'sign-in steps changed'
+  | 'sessions ended'
+  | 'session reused'
+  | 'single sign-on unlinked';
 
 /** A notice, and the active users whom it is for. */
 interface Notice {

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { approveEmailMail, emailChangedMail, emailGivenBackMail, firstSignOnMail } from './address-notices.ts';
 import type { MailContent } from './mail.ts';
-import { passwordChangedMail, sessionsEndedMail, signInStepsChangedMail, tokenCreatedMail } from './notice-emails.ts';
+import {
+  passwordChangedMail,
+  sessionsEndedMail,
+  signInStepsChangedMail,
+  tokenCreatedMail,
+  unlinkedMail,
+} from './notice-emails.ts';
 import { withoutLinks } from './people-names.ts';
 import {
   administratorLeftMail,
@@ -99,6 +105,7 @@ function mailsOf(given: Partial<typeof plain> = {}): Record<string, { mail: Mail
       mail: signInStepsChangedMail(user, { ...happened, steps: [['password'], ['otp', 'oidc']] }),
       link: null,
     },
+    unlinked: { mail: unlinkedMail(user, { at, ended: 2 }), link: null },
     'sessions-ended': { mail: sessionsEndedMail(user, { at, ended: 2 }), link: null },
     test: { mail: testMail({ organization }), link: null },
   };

@@ -5,6 +5,8 @@ import type { OidcClient, OidcSettings } from './oidc.ts';
 export interface LiveOidc {
   /** The client of the present provider; `null` while there is none. */
   client(): Promise<OidcClient | null>;
+  /** Opens a client with settings that are not the present ones, to check them. */
+  open(settings: OidcSettings): Promise<OidcClient>;
 }
 
 /**
@@ -13,15 +15,20 @@ export interface LiveOidc {
  */
 export function liveOidc(settings: () => Promise<OidcSettings | null>, clock: Clock): LiveOidc {
   let present: OidcClient | null = null;
+  const open = async (wanted: OidcSettings) => {
+    const { openOidc } = await import('./open-oidc.ts');
+    return openOidc(wanted, { clock });
+  };
   return {
+    open,
     client: async () => {
       const wanted = await settings();
       if (wanted === null) {
         present = null;
       } else if (present?.settings !== wanted) {
-        const { openOidc } = await import('./open-oidc.ts');
+        const opened = await open(wanted);
         // A concurrent call may have been first.
-        if (present?.settings !== wanted) present = openOidc(wanted, { clock });
+        if (present?.settings !== wanted) present = opened;
       }
       return present;
     },

@@ -1,5 +1,11 @@
 import type { Secret } from '../base/secret.ts';
 
+/** Which addresses of a provider count as verified: those whose claim says so, or all of the issuer. Rule: FIT-1. */
+export const emailTrusts = ['claim', 'issuer'] as const;
+
+/** Which addresses of a provider count as verified. */
+export type EmailTrust = (typeof emailTrusts)[number];
+
 /** A provider of OpenID Connect, and the rights of its users here. */
 export interface OidcSettings {
   readonly issuer: string;
@@ -9,6 +15,12 @@ export interface OidcSettings {
   readonly allowedDomains: readonly string[];
   /** Groups that these new users are added to. */
   readonly groupIds: readonly string[];
+  readonly emailTrust: EmailTrust;
+  /**
+   * When an administrator last changed issuer, client, secret or emailTrust, in milliseconds since 1970: sign-ins before
+   * prove nothing about them. `null`: unknown, as of settings from the configuration.
+   */
+  readonly changedAtMs: number | null;
   /**
    * Present for settings of an administrator, which may lead to public addresses and these only; absent where the
    * operator chose the provider.
@@ -50,13 +62,20 @@ export interface OidcIdentity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | null;
-  readonly isEmailVerified: boolean;
+  /** Why the address counts as not verified, for the log; `null`: it counts as verified. */
+  readonly addressProblem: string | null;
   readonly name: string | null;
 }
 
 /** Failure of a provider, in our own words: for the log and for administrators. */
 export class OidcError extends Error {
   override readonly name = 'OidcError';
+}
+
+/** Outcome of a check of the client secret that was not refused. Rule: FIT-3. */
+export interface SecretCheck {
+  /** `null`: the provider accepts the secret, and refuses a wrong one. Otherwise why that could not be proved. */
+  readonly unprovedBecause: string | null;
 }
 
 /** The client of a provider. */
@@ -71,4 +90,9 @@ export interface OidcClient {
   finish(url: URL, flow: OidcFlow): Promise<OidcIdentity>;
   /** Asks the provider for its own description. Throws OidcError. */
   check(): Promise<void>;
+  /**
+   * Returns whether the provider accepts the client secret. Throws OidcError where it refuses it, or does not answer as
+   * it should.
+   */
+  checkSecret(redirectUri: string): Promise<SecretCheck>;
 }

@@ -5,7 +5,7 @@ import { drips, HandmadeProvider, says, saysMuch, saysNothing } from '../../test
 import { TestClock } from '../../test/support/test-clock.ts';
 import { hour, second } from '../base/clock.ts';
 import { Secret } from '../base/secret.ts';
-import { type OidcClient, OidcError } from './oidc.ts';
+import { type EmailTrust, type OidcClient, OidcError } from './oidc.ts';
 import { openOidc } from './open-oidc.ts';
 
 const redirectUri = 'https://keys.example.com/api/v1/userAccount/oidc/callback';
@@ -24,8 +24,10 @@ describe('the client of a provider of OpenID Connect', () => {
     provider.faults = {};
   });
 
-  const settingsAt = (issuer: string) => ({
+  const settingsAt = (issuer: string, emailTrust: EmailTrust = 'claim') => ({
     issuer,
+    emailTrust,
+    changedAtMs: null,
     clientId: 'latchkey',
     clientSecret: new Secret('s:e/c ret'),
     allowedDomains: [],
@@ -69,7 +71,7 @@ describe('the client of a provider of OpenID Connect', () => {
     const basic = Buffer.from('latchkey:s%3Ae%2Fc+ret').toString('base64');
     expect(provider.tokenRequest?.authorization).toBe(`Basic ${basic}`);
     const { issuer } = provider;
-    const who = { subject: 'subject-1', email: 'ada@example.com', isEmailVerified: true, name: 'Ada' };
+    const who = { subject: 'subject-1', email: 'ada@example.com', addressProblem: null, name: 'Ada' };
     expect(identity).toEqual({ issuer, ...who });
   });
 
@@ -167,7 +169,7 @@ describe('the client of a provider of OpenID Connect', () => {
   it('asks for the address where the ID token does not tell it (AUTH-48)', async () => {
     provider.faults = { claims: bare, userinfo: { email: 'g@example.com', email_verified: true, name: 'Grace' } };
     const { identity } = await comeBack(open());
-    expect(identity).toMatchObject({ email: 'g@example.com', isEmailVerified: true, name: 'Grace' });
+    expect(identity).toMatchObject({ email: 'g@example.com', addressProblem: null, name: 'Grace' });
   });
 
   it('does not ask where it is told', async () => {
@@ -178,7 +180,10 @@ describe('the client of a provider of OpenID Connect', () => {
 
   it('takes an address and whether it is verified from one place (AUTH-48)', async () => {
     provider.faults = { claims: { ...bare, email: 'g@example.com' }, userinfo: { email: 'x@example.com' } };
-    expect((await comeBack(open())).identity).toMatchObject({ email: 'x@example.com', isEmailVerified: false });
+    expect((await comeBack(open())).identity).toMatchObject({
+      email: 'x@example.com',
+      addressProblem: '"email_verified" is missing, and emailTrust is "claim"',
+    });
     provider.faults = { claims: { ...bare, email_verified: true }, userinfo: { email: 'x@example.com' } };
     expect((await comeBack(open())).identity).toMatchObject({ email: null });
   });
@@ -188,9 +193,139 @@ describe('the client of a provider of OpenID Connect', () => {
     expect(await failure()).toContain('sub');
   });
 
-  it.each([['true'], [1], ['yes'], [null], [undefined]])('takes email_verified %j for not verified', async (given) => {
+  it.each<[unknown, string | null]>([
+    [true, null],
+    ['true', null],
+    ['True', 'not true'],
+    ['false', 'not true'],
+    [false, 'not true'],
+    [1, 'not true'],
+    ['yes', 'not true'],
+    [null, 'not true'],
+    [undefined, 'missing'],
+  ])('with emailTrust claim, email_verified %j counts as verified or says why not (FIT-1)', async (given, said) => {
     provider.faults = { claims: { email_verified: given }, userinfo: { email: 'ada@example.com' } };
-    expect((await comeBack(open())).identity.isEmailVerified).toBe(false);
+    const problem = said && `"email_verified" is ${said}, and emailTrust is "claim"`;
+    expect((await comeBack(open())).identity.addressProblem).toBe(problem);
+  });
+
+  describe('with emailTrust issuer', () => {
+    const trusting = () => openOidc(settingsAt(provider.issuer, 'issuer'), { clock, timeoutSeconds });
+
+    it.each([[undefined], [false], ['false'], [null]])(
+      'every address counts, with email_verified %j, and the ID token suffices (FIT-1)',
+      async (email_verified) => {
+        const asked = provider.asked.length;
+        provider.faults = { claims: { email_verified } };
+        expect((await comeBack(trusting())).identity).toMatchObject({ email: 'ada@example.com', addressProblem: null });
+        expect(provider.asked.slice(asked)).not.toContain('userinfo');
+      },
+    );
+
+    it('an address that only the userinfo endpoint states counts as well (FIT-1)', async () => {
+      provider.faults = { claims: bare, userinfo: { email: 'g@example.com' } };
+      expect((await comeBack(trusting())).identity).toMatchObject({ email: 'g@example.com', addressProblem: null });
+    });
+
+    it.each([
+      ['preferred_username', 'ada@example.com'],
+      ['upn', 'ada@example.com'],
+      ['emails', ['ada@example.com']],
+    ])('%s is no address, and the reason names it (FIT-5)', async (name, value) => {
+      const claims = { [name]: value };
+      provider.faults = { claims: { ...bare, ...claims }, userinfo: claims };
+      const { identity } = await comeBack(trusting());
+      expect(identity.email).toBeNull();
+      expect(identity.addressProblem).toBe(
+        `the provider states no "email", and "${name}" is no address that it vouches for: let it send one`,
+      );
+    });
+
+    it('a list of addresses is none (FIT-5)', async () => {
+      const claims = { email: ['ada@example.com'] };
+      provider.faults = { claims, userinfo: claims };
+      expect((await comeBack(trusting())).identity).toMatchObject({
+        email: null,
+        addressProblem: 'the claim "email" is no text',
+      });
+    });
+  });
+
+  it.each([
+    ['alone', { aud: ['latchkey'] }],
+    ['with others, as the authorized party', { aud: ['latchkey', 'else'], azp: 'latchkey' }],
+  ])('takes a list of audiences that names this client %s (FIT-6)', async (_, claims) => {
+    provider.faults = { claims };
+    expect(await failure()).toBe('nothing was wrong');
+  });
+
+  describe('an issuer that is not stated as it is configured (FIT-6)', () => {
+    it.each([
+      ['with a slash', (issuer: string) => `${issuer}/`],
+      ['of another version', (issuer: string) => `${issuer}/v2.0`],
+    ])('%s: the reason names both', async (_, stated) => {
+      const other = await HandmadeProvider.start(() => clock.now(), '/realms/a');
+      other.faults = { description: { issuer: stated(other.issuer) } };
+      const client = openOidc(settingsAt(other.issuer), { clock });
+      await expect(comeBack(client, other)).rejects.toThrow(
+        `it states the issuer ${stated(other.issuer)}, and ${other.issuer} is configured: set the stated one, exactly`,
+      );
+      await other.stop();
+    });
+
+    it('as a template of many tenants: the reason says so', async () => {
+      provider.faults = { description: { issuer: `${provider.issuer}/{tenantid}/v2.0` } };
+      expect(await failure()).toContain('it stands for many organizations');
+    });
+  });
+
+  describe('the text of a refusal (FIT-4)', () => {
+    it.each<[string, Parameters<typeof says>, string]>([
+      [
+        'in the body',
+        [400, JSON.stringify({ error: 'invalid_grant', error_description: 'Code not valid' })],
+        'the provider answers 400 invalid_grant: Code not valid',
+      ],
+      [
+        'in the body of a challenge',
+        [401, '{"error":"invalid_client","error_description":"Bad secret"}', { 'www-authenticate': 'Basic realm="a"' }],
+        'the provider answers 401 invalid_client: Bad secret',
+      ],
+      [
+        'in a challenge',
+        [401, '', { 'www-authenticate': 'Bearer error="invalid_token", error_description="It expired"' }],
+        'the provider answers 401 invalid_token: It expired',
+      ],
+      ['of no kind', [500, '{}'], 'OAUTH_RESPONSE_IS_NOT_CONFORM: unexpected HTTP response status code (status 500)'],
+    ])('is that of the provider, %s', async (_, response, said) => {
+      provider.faults = { at: { token: says(...response) } };
+      expect(await failure()).toBe(said);
+    });
+
+    it('is on one line, of 300 characters at most, without secret, code, verifier or state', async () => {
+      const client = open();
+      const { url, flow } = await client.begin(redirectUri);
+      const secrets = ['s:e/c ret', encodeURIComponent('s:e/c ret'), 'a-code', flow.verifier, flow.state];
+      const text = `a\r\nb\u202ec ${secrets.join(' ')} ${'x'.repeat(1_000)}`;
+      provider.faults = {
+        at: { token: says(400, JSON.stringify({ error: 'invalid_grant', error_description: text })) },
+      };
+      const back = new URL(redirectUri);
+      back.search = String(new URLSearchParams({ code: 'a-code', state: flow.state }));
+      const said = await client.finish(back, flow).catch((error) => error.message);
+      expect(url).toContain(flow.state);
+      expect(said).toMatch(/^the provider answers 400 invalid_grant: a b c \[secret\]( \[secret\]){4} x+$/);
+      expect(said).toHaveLength(300);
+    });
+
+    it.each<[HandmadeProvider['faults'], string]>([
+      [{ claims: { iss: 'https://other.example.com' } }, 'it states "https://other.example.com", expected is "http'],
+      [{ claims: { aud: 'other' } }, 'it states "other", expected is "latchkey"'],
+      [{ claims: { exp: 1 } }, 'it states 1970-01-01T00:00:01.000Z, and the time here is '],
+    ])('names what was compared', async (faults, said) => {
+      provider.faults = faults;
+      expect(await failure()).toContain(said);
+    });
   });
 
   const places = ['discovery', 'jwks', 'token', 'userinfo'] as const;

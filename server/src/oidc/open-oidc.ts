@@ -1,89 +1,16 @@
 import * as openid from 'openid-client';
-import { type Clock, hour, second, systemClock } from '../base/clock.ts';
-import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
-import { boundedFetch } from './bounded-fetch.ts';
+import { type Clock, hour, second } from '../base/clock.ts';
+import { ForbiddenAddressError } from '../outbound/address-guard.ts';
+import { checkClientSecret } from './client-secret.ts';
+import { discover, type OidcParts, toleranceSeconds } from './discover.ts';
+import { identityOf, tellsAddress } from './identity-claims.ts';
 import { type OidcClient, OidcError, type OidcFlow, type OidcIdentity, type OidcSettings } from './oidc.ts';
+import { oidcErrorText } from './oidc-error-text.ts';
 
 const usualTimeoutSeconds = 10;
-const toleranceSeconds = 30;
 /** Keys and addresses of a provider change seldom; a provider that cannot be reached is asked again at once. */
 const knownMs = hour;
 const scope = 'openid email profile';
-const messageCharsMax = 300;
-
-interface OidcParts {
-  readonly clock: Clock;
-  /** Time limit for each request, to the last byte of the response. */
-  readonly timeoutSeconds: number;
-}
-
-/** Returns the message of the address guard, wherever the library has put it. */
-function guardMessage(error: unknown): string | null {
-  if (!(error instanceof Error)) return null;
-  const isOurs = error instanceof ForbiddenAddressError || error instanceof InsideError;
-  return isOurs ? error.message : guardMessage(error.cause);
-}
-
-/** Returns the problem on one line and without secrets: codes and names, never exchanged values. */
-function problemOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  const message = guardMessage(error);
-  if (message !== null) return message;
-  const { code, error: word, cause } = error as { code?: unknown; error?: unknown; cause?: unknown };
-  const inner = cause instanceof Error ? ` (${cause.message})` : '';
-  const text = [code, word, `${error.message}${inner}`].filter((part) => typeof part === 'string').join(': ');
-  return text.replace(/\s+/g, ' ').slice(0, messageCharsMax);
-}
-
-/**
- * Returns the identity.
- * @param addressClaims source of the address: the ID token, or the userinfo endpoint. An address and whether it is
- * verified belong together.
- */
-function identityOf(
-  { iss, sub, ...claims }: openid.IDToken,
-  addressClaims: Readonly<Record<string, unknown>>,
-): OidcIdentity {
-  const { email, email_verified: isVerified, name = claims['name'] } = addressClaims;
-  return {
-    issuer: iss,
-    subject: sub,
-    email: typeof email === 'string' ? email : null,
-    isEmailVerified: isVerified === true,
-    name: typeof name === 'string' ? name : null,
-  };
-}
-
-/** Proves who we are in the way that the provider takes; HTTP Basic where it takes that, or does not say. */
-function authentication(clientSecret: string): openid.ClientAuth {
-  const [basic, post] = [openid.ClientSecretBasic(clientSecret), openid.ClientSecretPost(clientSecret)];
-  return (...request) => {
-    const [server] = request;
-    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const isPost = methods.includes('client_secret_post') && !methods.includes('client_secret_basic');
-    (isPost ? post : basic)(...request);
-  };
-}
-
-/** Asks a provider for its description. */
-function discover(
-  { issuer, clientId, clientSecret, outboundNetworks }: OidcSettings,
-  { clock, timeoutSeconds }: OidcParts,
-): Promise<openid.Configuration> {
-  const metadata = {
-    [openid.clockSkew]: Math.round((clock.now() - systemClock.now()) / second),
-    [openid.clockTolerance]: toleranceSeconds,
-  };
-  const url = new URL(issuer);
-  // oxlint-disable-next-line typescript/no-deprecated -- configuration lets plain HTTP through on this machine only
-  const overHttp = url.protocol === 'http:' ? [openid.allowInsecureRequests] : [];
-  return openid.discovery(url, clientId, metadata, authentication(clientSecret.expose()), {
-    timeout: timeoutSeconds,
-    // Without the checks the library skips the signature where TLS has authenticated the server.
-    execute: [...overHttp, openid.enableNonRepudiationChecks],
-    [openid.customFetch]: boundedFetch(outboundNetworks),
-  });
-}
 
 const places = ['token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const;
 
@@ -134,15 +61,21 @@ interface Arrival {
   readonly url: URL;
   readonly flow: OidcFlow;
   readonly nowMs: number;
+  readonly settings: OidcSettings;
+  /** Collects values that no error text may repeat. */
+  readonly secrets: string[];
 }
 
-async function finishAt(configuration: openid.Configuration, { url, flow, nowMs }: Arrival): Promise<OidcIdentity> {
+async function finishAt(configuration: openid.Configuration, arrival: Arrival): Promise<OidcIdentity> {
+  const { url, flow, nowMs, secrets } = arrival;
+  const { emailTrust } = arrival.settings;
   const tokens = await openid.authorizationCodeGrant(configuration, url, {
     expectedState: flow.state,
     expectedNonce: flow.nonce,
     pkceCodeVerifier: flow.verifier,
     idTokenExpected: true,
   });
+  secrets.push(tokens.access_token, tokens.id_token ?? '', tokens.refresh_token ?? '');
   const claims = tokens.claims();
   if (!claims) throw new OidcError('no ID token');
   // The library looks at it only where the token has several audiences (OpenID Connect Core, section 3.1.3.7).
@@ -151,12 +84,10 @@ async function finishAt(configuration: openid.Configuration, { url, flow, nowMs 
   if (azp !== undefined && azp !== clientId) throw new OidcError('the ID token is for another client ("azp")');
   if (claims.iat > nowMs / second + toleranceSeconds) throw new OidcError('the ID token was issued in the future');
   // Many providers tell the address at their own place only (OpenID Connect Core, section 5.4).
-  const isTold =
-    claims['email_verified'] !== undefined || configuration.serverMetadata().userinfo_endpoint === undefined;
-  return identityOf(
-    claims,
-    isTold ? claims : await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub),
-  );
+  const { userinfo_endpoint: userinfo } = configuration.serverMetadata();
+  const isTold = userinfo === undefined || tellsAddress(claims, emailTrust);
+  const addressClaims = isTold ? claims : await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+  return identityOf(claims, addressClaims, emailTrust);
 }
 
 /**
@@ -170,23 +101,35 @@ export function openOidc(
   const parts = { clock, timeoutSeconds };
   const configuration = cachedConfiguration(settings, parts);
 
-  async function attempt<T>(work: () => Promise<T>): Promise<T> {
+  async function attempt<T>(work: (secrets: string[]) => Promise<T>): Promise<T> {
+    const secrets = [settings.clientSecret.expose()];
     try {
-      return await work();
+      return await work(secrets);
     } catch (error) {
-      throw new OidcError(problemOf(error), { cause: error });
+      throw new OidcError(await oidcErrorText(error, secrets), { cause: error });
     }
+  }
+
+  /** Cached metadata say nothing about today. */
+  async function describe(): Promise<openid.Configuration> {
+    const described = await discover(settings, parts);
+    if (settings.outboundNetworks) await requirePlaces(described, settings.outboundNetworks);
+    return described;
   }
 
   return {
     settings,
-    check: () =>
-      attempt(async () => {
-        // Cached metadata say nothing about today.
-        const described = await discover(settings, parts);
-        if (settings.outboundNetworks) await requirePlaces(described, settings.outboundNetworks);
+    check: () => attempt(async () => void (await describe())),
+    checkSecret: (redirectUri) =>
+      attempt(async (secrets) => {
+        const described = await describe();
+        return checkClientSecret(described.serverMetadata(), { settings, parts, redirectUri, secrets });
       }),
     begin: (redirectUri) => attempt(async () => beginAt(await configuration(), redirectUri)),
-    finish: (url, flow) => attempt(async () => finishAt(await configuration(), { url, flow, nowMs: clock.now() })),
+    finish: (url, flow) =>
+      attempt(async (secrets) => {
+        secrets.push(url.searchParams.get('code') ?? '', flow.verifier, flow.nonce, flow.state);
+        return finishAt(await configuration(), { url, flow, nowMs: clock.now(), settings, secrets });
+      }),
   };
 }

@@ -21,6 +21,7 @@ interface Refused {
 }
 
 const anId = 'a'.repeat(24);
+const provider = { issuer: 'https://id.example.com', clientId: 'latchkey', clientSecret: 'secret-of-tests' };
 const busyMs = 5 * second;
 
 describe('every refusal is reached, and answered as the table says (ERR-2, ERR-11, ERR-17, ERR-20, ERR-22, ERR-23)', () => {
@@ -119,7 +120,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
   const asService = (path: string, body: Json, by = connector) =>
     call(app.anonymous, 'POST', `/oauth2/${path}`, { body, headers: basic(by) });
 
-  const setSteps = (method: 'password' | 'otp') =>
+  const setSteps = (method: 'password' | 'otp' | 'oidc') =>
     call(admin, 'POST', '/orgAuthConfig/updateAuthMethod', { body: { authMethod: stepsOf([method]) } });
 
   async function systemGroup(name: string): Promise<string> {
@@ -138,6 +139,12 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     originForeign: () => call(admin, 'POST', '//mcp', { body: {}, headers: { origin: 'https://evil.example' } }),
     oidcNotConfigured: () => call(admin, 'POST', '/settings/oidc/test'),
     signInLocksOut: () => setSteps('otp'),
+    signOnNotProved: async () => {
+      await admin.put('/settings/oidc', provider);
+      const refused = await setSteps('oidc');
+      expect((await admin.delete('/settings/oidc')).status).toBe(200);
+      return refused;
+    },
     clientNamedTwice: () => asService('token', { grant_type: 'client_credentials', client_secret: 'x' }),
     grantUnsupported: () => asService('token', { grant_type: 'password' }),
     serviceScopeInvalid: () => asService('token', { grant_type: 'client_credentials', scope: 'EVENTS_READ' }),
@@ -226,6 +233,19 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       const refused = await call(admin, 'DELETE', '/settings/smtp');
       await setSteps('password');
       expect((await admin.delete('/settings/smtp')).status).toBe(200);
+      return refused;
+    },
+    lastSignOn: async () => {
+      await admin.put('/settings/oidc', provider);
+      const store = secondConnection(app);
+      const columns = 'issuer, subject, user_id, created_at, signed_in_at';
+      const row = [provider.issuer, 'ada', admin.userId, app.clock.now(), app.clock.now()];
+      store.prepare(`INSERT INTO external_identities (${columns}) VALUES (?, ?, ?, ?, ?)`).run(...row);
+      store.close();
+      expect((await setSteps('oidc')).status).toBe(200);
+      const refused = await call(admin, 'DELETE', `/users/${admin.userId}/identities`);
+      await setSteps('password');
+      expect((await admin.delete('/settings/oidc')).status).toBe(200);
       return refused;
     },
     groupNameTaken: () => call(admin, 'POST', '/userGroups', { body: { name: 'ADMIN', type: 'custom' } }),
@@ -321,8 +341,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     inviteMailFailed: () => unmailed(() => invite('unreached@example.com')),
     testMailFailed: () => unmailed(() => call(inviter, 'POST', '/settings/smtp/test')),
     oidcFailed: async () => {
-      const provider = { issuer: backend.url, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
-      expect((await asker.put('/settings/oidc', provider)).status).toBe(200);
+      expect((await asker.put('/settings/oidc', { ...provider, issuer: backend.url })).status).toBe(200);
       return asking(responding(500), 'POST', '/settings/oidc/test');
     },
     connectorBadAnswer: () => asking(responding(401), 'GET', `/teams/${anId}`),

@@ -175,6 +175,10 @@ describe('the ticket of single sign-on', () => {
   });
 
   describe('as one step of several', () => {
+    beforeAll(async () => {
+      await showTicket(app, await again({ email: 'ada@example.com' }));
+    });
+
     const step = (email: string, token: string, given: Record<string, unknown>) =>
       app.anonymous.post('/userAccount/authenticate', { email, ...given }, { headers: { 'x-session-token': token } });
     const byPassword = { method: 'password', credentials: { password } };

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider from 'oidc-provider';
+import { oidcRedirectUri } from '../../src/oidc/oidc.ts';
 import { Browser, outcomeOf, signInOfTicket } from './browser.ts';
 import { beginSignIn, claimsOf } from './sign-in.ts';
 import type { Client, TestApp, TestResponse } from './test-app.ts';
@@ -18,9 +19,12 @@ export const callbackUrl = `${publicUrl}/api/v1/userAccount/oidc/callback`;
 const scopes = 'openid email profile';
 const lifeSeconds = 3_600;
 
+/** Public address of services below a path, which the provider knows as well. */
+export const publicUrlBelow = 'https://keys.example.com/id';
+
 /** Returns the address where a sign-in goes to the provider. */
-export function startUrlOf(signInToken: string): string {
-  return `${publicUrl}/api/v1/userAccount/oidc/start?signIn=${claimsOf(signInToken).jti}`;
+export function startUrlOf(signInToken: string, baseUrl = publicUrl): string {
+  return `${baseUrl}/api/v1/userAccount/oidc/start?signIn=${claimsOf(signInToken).jti}`;
 }
 
 /** A user of the provider, and the claims about them. */
@@ -141,7 +145,13 @@ export class OidcServer {
       return { accountId: sub, claims: async (use: string) => (use === 'id_token' && atUserinfo ? { sub } : user) };
     };
     this.#provider = new Provider(this.issuer, {
-      clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [callbackUrl] }],
+      clients: [
+        {
+          client_id: clientId,
+          client_secret: clientSecret,
+          redirect_uris: [publicUrl, publicUrlBelow].map((baseUrl) => oidcRedirectUri({ baseUrl })),
+        },
+      ],
       claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
       conformIdTokenClaims: false,
       findAccount,
@@ -210,7 +220,7 @@ export class OidcServer {
   async signIn(browser: Browser, user: OidcUser, visit: Visit = {}): Promise<string> {
     this.#people.set(user.sub, { ...user, ...visit });
     browser.signInToken = visit.token ?? (await beginSignIn(browser.app));
-    let { location } = await browser.open(startUrlOf(browser.signInToken));
+    let { location } = await browser.open(startUrlOf(browser.signInToken, browser.app.services.config.baseUrl));
     while (location?.startsWith(this.issuer)) {
       const isAsked = location.includes('/interaction/');
       ({ location } = await browser.open(location, isAsked ? { sub: user.sub } : undefined));
@@ -223,9 +233,9 @@ export class OidcServer {
   async walk(app: TestApp, user: OidcUser, visit: Visit = {}): Promise<string> {
     const { browser = new Browser(app) } = visit;
     const back = await this.signIn(browser, user, visit);
-    if (!back.startsWith(callbackUrl)) return back;
-    const { location } = await browser.open(back);
-    if (location === null) throw new Error('the service led nowhere');
+    if (!back.startsWith(oidcRedirectUri(app.services.config))) return back;
+    const { location, status, text: page } = await browser.open(back);
+    if (location === null) throw new Error(`the service led nowhere: ${status} ${page}`);
     const { oidc: ticket } = outcomeOf(location);
     if (ticket !== undefined) app.keepSecret(ticket);
     return location;
@@ -237,6 +247,13 @@ export async function allowOidc(admin: Client, steps: readonly string[][] = [['p
   const authMethod = steps.map((types, at) => ({ order: at + 1, allowedMethods: types.map((type) => ({ type })) }));
   const { status, text } = await admin.post('/orgAuthConfig/updateAuthMethod', { authMethod });
   if (status !== 200) throw new Error(`not allowed: ${status} ${text}`);
+}
+
+/** Signs a user in by the provider, an administrator by default: then a step may depend on it. */
+export async function proveOidc(provider: OidcServer, app: TestApp, email = 'ada@example.com'): Promise<void> {
+  const outcome = outcomeOf(await provider.walk(app, { sub: email, email, email_verified: true }));
+  const { status, text } = await showTicket(app, outcome);
+  if (status !== 200) throw new Error(`not signed in: ${status} ${text} ${JSON.stringify(outcome)}`);
 }
 
 /** Shows a ticket as the sign-in page does: in the sign-in that it was fetched for, or in the one of `token`. */

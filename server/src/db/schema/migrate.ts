@@ -22,6 +22,7 @@ import * as auditErasures from './migrations/0018-audit-erasures.ts';
 import * as shownLinks from './migrations/0019-shown-links.ts';
 import * as settingMakers from './migrations/0020-setting-makers.ts';
 import * as ownAddresses from './migrations/0021-own-addresses.ts';
+import * as unlinkedIdentities from './migrations/0022-unlinked-identities.ts';
 
 interface Migration {
   readonly name: string;
@@ -61,6 +62,8 @@ const migrations: readonly Migration[] = [
   { name: 'shown-links', up: shownLinks.up, compatibleFrom: 11 },
   { name: 'setting-makers', up: settingMakers.up, compatibleFrom: 11 },
   { name: 'own-addresses', up: ownAddresses.up, compatibleFrom: 11 },
+  // To an older release an unlinked identity is still linked, until all nodes are replaced.
+  { name: 'unlinked-identities', up: unlinkedIdentities.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

@@ -137,6 +137,10 @@ export interface ExternalIdentities {
   subject: string;
   user_id: string;
   created_at: Ms;
+  /** When the user last signed in by it; `null`: never, or with an earlier release. */
+  signed_in_at: Ms | null;
+  /** When an administrator forgot the link; the subject stays known as that of the user. `null`: it is linked. */
+  unlinked_at: Ms | null;
 }
 
 /** Tickets that browsers bring back from the provider. */
@@ -146,6 +150,9 @@ export interface SignInTickets {
   /** The `jti` of the sign-in that it was fetched for. */
   sign_in_id: string;
   expires_at: Ms;
+  /** The identity that it was fetched with; `null`: an earlier release issued it. */
+  issuer: string | null;
+  subject: string | null;
 }
 
 /** A service that gets scoped tokens. */

@@ -1,8 +1,9 @@
 import type { CredentialHash } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { isAdministrator } from '../../db/members/membership.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
 
-/** Selects the user whom a provider knows by this subject, deleted or not. */
+/** Selects the user whom a provider knows by this subject, deleted or not, unlinked or not. */
 export function selectIdentityOwner(
   read: Reader,
   { issuer, subject }: { readonly issuer: string; readonly subject: string },
@@ -12,7 +13,7 @@ export function selectIdentityOwner(
     .innerJoin('users as u', 'u.id', 'i.user_id')
     .where('i.issuer', '=', issuer)
     .where('i.subject', '=', subject)
-    .select(['u.id as userId', 'u.is_deleted as isDeleted'])
+    .select(['u.id as userId', 'u.is_deleted as isDeleted', 'i.unlinked_at as unlinkedAt'])
     .executeTakeFirst();
 }
 
@@ -22,22 +23,68 @@ export async function selectHasIdentity(read: Reader, userId: string, issuer: st
     .selectFrom('external_identities')
     .where('user_id', '=', userId)
     .where('issuer', '=', issuer)
+    .where('unlinked_at', 'is', null)
     .select('subject')
     .executeTakeFirst();
   return row !== undefined;
 }
 
-/** Links a user to a subject of a provider, in place of the deleted user whom it knew by that subject. */
+/** Links a user to a subject of a provider, in place of the deleted or unlinked user whom it knew by that subject. */
 export async function upsertIdentity(tx: Tx, row: NewRow<'external_identities'>): Promise<void> {
   const { user_id, created_at } = row;
+  const values = { user_id, created_at, signed_in_at: null, unlinked_at: null };
   await tx
     .insertInto('external_identities')
     .values(row)
-    .onConflict((oc) => oc.columns(['issuer', 'subject']).doUpdateSet({ user_id, created_at }))
+    .onConflict((oc) => oc.columns(['issuer', 'subject']).doUpdateSet(values))
     .execute();
 }
 
-/** Deletes the links of a user to providers. */
+/** Marks the links of a user as forgotten; returns the issuers of those that this ended. */
+export async function updateUnlinked(tx: Tx, userId: string, nowMs: number): Promise<string[]> {
+  const rows = await tx
+    .updateTable('external_identities')
+    .set({ unlinked_at: nowMs })
+    .where('user_id', '=', userId)
+    .where('unlinked_at', 'is', null)
+    .returning('issuer')
+    .execute();
+  return rows.map(({ issuer }) => issuer);
+}
+
+/** Notes that a user signed in by an identity. */
+export async function updateSignedIn(
+  tx: Tx,
+  { issuer, subject, userId }: { readonly issuer: string; readonly subject: string; readonly userId: string },
+  nowMs: number,
+): Promise<void> {
+  await tx
+    .updateTable('external_identities')
+    .set({ signed_in_at: nowMs })
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+/** The issuers that active administrators signed in by, each with the time of the last sign-in. */
+export function selectAdministratorSignIns(read: Reader, orgId: string, exceptId: string) {
+  return read
+    .selectFrom('external_identities as i')
+    .innerJoin('users as u', 'u.id', 'i.user_id')
+    .where('u.org_id', '=', orgId)
+    .where('u.id', '<>', exceptId)
+    .where('u.is_deleted', '=', 0)
+    .where('i.unlinked_at', 'is', null)
+    .where('i.signed_in_at', 'is not', null)
+    .where(isAdministrator('i.user_id'), '=', 1)
+    .groupBy('i.issuer')
+    .select('i.issuer')
+    .select((eb) => eb.fn.max('i.signed_in_at').as('signedInAt'))
+    .execute();
+}
+
+/** Deletes the links of a user to providers, and what is kept of earlier ones. */
 export async function deleteIdentities(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('external_identities').where('user_id', '=', userId).execute();
 }
@@ -58,7 +105,7 @@ export function selectTicket(read: Reader, hash: CredentialHash, nowMs: number) 
     .selectFrom('sign_in_tickets')
     .where('hash', '=', hash)
     .where('expires_at', '>', nowMs)
-    .select(['user_id as userId', 'sign_in_id as signInId'])
+    .select(['user_id as userId', 'sign_in_id as signInId', 'issuer', 'subject'])
     .executeTakeFirst();
 }
 

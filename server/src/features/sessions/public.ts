@@ -195,6 +195,16 @@ export async function endCredentials(
   await forgetNetworks(tx, userId);
 }
 
+/** Ends every session of a user, and what is not used yet; returns the number of sessions. Rule: SESSION-14. */
+export async function endSignInsOf(
+  tx: Tx,
+  services: Pick<Services, 'clock' | 'config'>,
+  userId: string,
+): Promise<number> {
+  const open = openTimes(services);
+  return (await endEverySignIn(tx, { userId, nowMs: open.nowMs, reason: 'administrator', open })).length;
+}
+
 /** Ends every session and link of an organization that comes back after it was deleted: nothing comes back to life. */
 export async function endSessionsOfOrg(tx: Tx, { orgId, nowMs }: { orgId: string; nowMs: number }): Promise<void> {
   await endAllSessions(tx, { orgId }, { nowMs, reason: 'owner-deleted' });

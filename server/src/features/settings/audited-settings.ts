@@ -25,5 +25,7 @@ export function auditedMailSettings(settings: MailSettings | null) {
  * read. Rule: AUDIT-9.
  */
 export function auditedOidcSettings(settings: OidcSettings | null) {
-  return settings && { ...settings };
+  if (!settings) return null;
+  const { changedAtMs: _, ...compared } = settings;
+  return compared;
 }

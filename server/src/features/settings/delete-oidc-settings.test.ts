@@ -5,6 +5,7 @@ import {
   clientId,
   clientSecret,
   OidcServer,
+  proveOidc,
   publicUrl,
   RunningClock,
 } from '../../../test/support/oidc-server.ts';
@@ -53,6 +54,8 @@ describe('DELETE /settings/oidc', () => {
     ['the second of two', [['password'], ['oidc']]],
     ['the first of two', [['oidc'], ['password']]],
   ])('409: while a step, %s, can be taken by nothing else (AUTH-47, AUTH-57)', async (_, steps) => {
+    await allowOidc(admin);
+    await proveOidc(provider, app);
     await allowOidc(admin, steps);
     const rows = await app.audit();
     const { status, body } = await admin.delete(path);
@@ -69,6 +72,8 @@ describe('DELETE /settings/oidc', () => {
   });
 
   it('409: while mail is not configured, in a step for codes and the provider; 200 once it is (AUTH-47, AUTH-57)', async () => {
+    await allowOidc(admin);
+    await proveOidc(provider, app);
     await allowOidc(admin, [['otp', 'oidc']]);
     expect((await admin.delete(path)).status).toBe(409);
     expect((await admin.put('/settings/smtp', smtp)).status).toBe(200);
@@ -84,6 +89,8 @@ describe('DELETE /settings/oidc', () => {
   });
 
   it('200: while OIDC_* say otherwise anyway (AUTH-57, CONFIG-23)', async () => {
+    await allowOidc(admin);
+    await proveOidc(provider, app);
     await allowOidc(admin, [['oidc']]);
     Object.assign(app.environment, provider.environment);
     expect((await app.service(['FETCH_CONFIG']).post('/users/updateAppConfig')).status).toBe(200);

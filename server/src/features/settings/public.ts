@@ -10,7 +10,7 @@ import {
   shownMailSettings,
   storedMailSettings,
 } from '../../mail/stored-mail-settings.ts';
-import { type OidcSettings, oidcRedirectUri } from '../../oidc/oidc.ts';
+import { emailTrusts, type OidcSettings, oidcRedirectUri } from '../../oidc/oidc.ts';
 import type { Services } from '../../services.ts';
 import { normalizeEmail } from '../../text/email-address.ts';
 import { makersAnswer, toMakers } from './setting-makers.ts';
@@ -40,6 +40,9 @@ const storedOidcForm = z.object({
   clientSecret: z.string(),
   allowedDomains: z.array(z.string()),
   groupIds: z.array(z.string()),
+  // Earlier releases stored none.
+  emailTrust: z.enum(emailTrusts).default('claim'),
+  changedAtMs: z.number().nullable().default(null),
 });
 
 /** Settings of single sign-on as they are stored. Rule: AUDIT-6. */
@@ -179,6 +182,7 @@ export const oidcSettingsResponse = z.object({
   hasClientSecret: z.boolean(),
   allowedDomains: z.array(z.string()),
   groupIds: z.array(z.string()),
+  emailTrust: z.enum(emailTrusts).nullable().describe('Which addresses of the issuer count as verified'),
   redirectUri: z.string().describe('The address to register with the provider'),
   note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
@@ -203,6 +207,7 @@ export async function describeOidcSettings({
     hasClientSecret: settings !== undefined,
     allowedDomains: [...(settings?.allowedDomains ?? [])],
     groupIds: [...(settings?.groupIds ?? [])],
+    emailTrust: settings?.emailTrust ?? null,
     redirectUri: oidcRedirectUri(config),
     note: config.oidc && hasStored ? overridden : stored,
     ...makers,

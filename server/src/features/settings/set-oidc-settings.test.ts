@@ -63,6 +63,7 @@ describe('PUT /settings/oidc', () => {
       source: 'stored',
       ...shown,
       hasClientSecret: true,
+      emailTrust: 'claim',
       redirectUri: callbackUrl,
       note: null,
       updatedBy: admin.userId,
@@ -80,6 +81,16 @@ describe('PUT /settings/oidc', () => {
     const { status, body } = await admin.put(path, { issuer, clientId, clientSecret });
     expect([status, body.allowedDomains, body.groupIds]).toEqual([200, [], []]);
     expect(await arrive()).toEqual({ error: 'no_account' });
+  });
+
+  it('200: emailTrust is shown, recorded, and claim where it is left out (FIT-1)', async () => {
+    const user = { sub: 'entra', email: 'entra@example.com', name: 'New' };
+    await admin.put(path, good);
+    expect(outcomeOf(await provider.walk(app, user))).toEqual({ error: 'email_not_verified' });
+    expect((await admin.put(path, { ...good, emailTrust: 'issuer' })).body.emailTrust).toBe('issuer');
+    expect((await app.audit()).at(-1).changes).toEqual({ emailTrust: { before: 'claim', after: 'issuer' } });
+    expect(outcomeOf(await provider.walk(app, user))).toHaveProperty('oidc');
+    expect((await admin.put(path, good)).body.emailTrust).toBe('claim');
   });
 
   it('200: a domain in other letters (AUTH-58)', async () => {
@@ -166,6 +177,14 @@ describe('PUT /settings/oidc', () => {
     ['an @', 'allowedDomains.0', { allowedDomains: ['@example.com'] }],
     ['two domains in one text', 'allowedDomains.0', { allowedDomains: ['example.com,evil.example'] }],
     ['101 domains', 'allowedDomains', { allowedDomains: Array.from({ length: 101 }, () => 'example.com') }],
+    ['another word', 'emailTrust', { emailTrust: 'all' }],
+    [
+      'all addresses of a public provider',
+      'emailTrust',
+      { issuer: 'https://accounts.google.com', emailTrust: 'issuer' },
+    ],
+    ['every tenant', 'issuer', { issuer: 'https://login.microsoftonline.com/common/v2.0' }],
+    ['every tenant of an organization', 'issuer', { issuer: 'https://login.microsoftonline.com/Organizations/v2.0' }],
     ['no id', 'groupIds.0', { groupIds: ['x'] }],
     ['101 ids', 'groupIds', { groupIds: Array.from({ length: 101 }, () => 'a'.repeat(24)) }],
   ])('400: %s in %s, and nothing changes (AUTH-58)', async (_, field, wrong) => {

@@ -9,13 +9,14 @@ import { Secret } from '../../base/secret.ts';
 import { mailDomain, oidcIssuer } from '../../config/config.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
-import type { OidcSettings } from '../../oidc/oidc.ts';
+import { emailTrustProblem } from '../../oidc/issuers.ts';
+import { emailTrusts, type OidcSettings } from '../../oidc/oidc.ts';
 import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { requireGroups } from '../groups/public.ts';
 import { auditedOidcSettings } from './audited-settings.ts';
 import { decryptOidcSettings, describeOidcSettings, encryptOidcSettings, oidcSettingsResponse } from './public.ts';
-import { storeSetting } from './setting-actions.ts';
+import { changedAt, keepProvider, requireGoodSecret, storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
 
 const listMax = 100;
@@ -48,6 +49,11 @@ const body = z.strictObject({
     .default([])
     .describe('Groups that these new users are added to')
     .meta({ examples: [[]] }),
+  emailTrust: z
+    .enum(emailTrusts)
+    .default('claim')
+    .describe('claim: addresses that email_verified says so of count as verified; issuer: all of this issuer do')
+    .meta({ examples: ['claim'] }),
 });
 type Body = z.output<typeof body>;
 
@@ -65,14 +71,20 @@ interface Input extends ForCaller<SessionPrincipal> {
 
 async function set(services: Services, input: Input): Promise<z.output<typeof oidcSettingsResponse>> {
   const { caller, write, body: wanted, origin } = input;
+  const problem = emailTrustProblem(wanted);
+  if (problem !== null) throw refuseInput({ field: 'body.emailTrust', message: problem });
   requireOutbound('body.issuer', new URL(wanted.issuer), services.config.outboundNetworks);
   const { db, encryption, clock } = services;
   const { orgId, userId } = caller;
   const earlier = await selectSetting(db.read, 'oidc');
   const stored = earlier === null ? null : await decryptOidcSettings(encryption, earlier);
-  const settings = { ...wanted, clientSecret: secretFor(wanted, stored) };
+  const complete = { ...wanted, clientSecret: secretFor(wanted, stored) };
+  const settings = { ...complete, changedAtMs: changedAt(complete, stored, clock.now()) };
+  const replacement = { stored, wanted: settings, orgId };
+  await requireGoodSecret(services, replacement);
   const content = await encryptOidcSettings(encryption, settings);
   const isDone = await write(async (tx) => {
+    await keepProvider(tx, services, replacement);
     await requireGroups(tx, { orgId, groupIds: settings.groupIds, caller });
     const isSecretKept = wanted.clientSecret === undefined;
     const setting = { name: 'oidc', content, by: userId, nowMs: clock.now() } as const;
@@ -86,7 +98,7 @@ async function set(services: Services, input: Input): Promise<z.output<typeof oi
 }
 
 /**
- * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, CONFIG-40, SCOPE-27. Takes a session: control over the provider gives
+ * Rules: AUDIT-4, AUDIT-6, AUTH-48, AUTH-58, CONFIG-40, FIT-2, FIT-10, SCOPE-27. Takes a session: control over the provider gives
  * access to all accounts, which no scope of a token grants.
  */
 export const setOidcSettings = endpoint({

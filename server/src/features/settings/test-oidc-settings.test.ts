@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HandmadeProvider, says } from '../../../test/support/handmade-provider.ts';
+import { OidcServer, clientSecret as rightSecret } from '../../../test/support/oidc-server.ts';
 import { type Client, TestApp } from '../../../test/support/test-app.ts';
 
 const path = '/settings/oidc/test';
@@ -35,9 +36,17 @@ describe('POST /settings/oidc/test', () => {
     const { issuer } = provider;
     expect((await admin.put('/settings/oidc', { issuer, clientId: 'latchkey', clientSecret })).status).toBe(200);
     const { status, body } = await admin.post(path);
-    expect([status, body]).toEqual([200, { message: 'The provider answers' }]);
+    expect([status, body]).toEqual([
+      200,
+      {
+        message:
+          'The provider answers. Whether it accepts the client secret could not be proved (a made-up secret gets the same answer: it issues tokens for a made-up code): sign in by single sign-on once',
+        clientSecretProved: false,
+      },
+    ]);
     await admin.post(path);
-    expect(provider.asked).toEqual(['discovery', 'discovery']);
+    const asked = (place: string) => provider.asked.filter((one) => one === place).length;
+    expect([asked('discovery'), asked('token')]).toEqual([2, 8]);
     expect((await app.audit()).at(-1)).toMatchObject({ action: 'settings.oidc-tested', actor_user_id: admin.userId });
   });
 
@@ -64,6 +73,27 @@ describe('POST /settings/oidc/test', () => {
     expect(body.message).toMatch(said);
     expect(text).not.toContain(clientSecret);
     expect(app.logLines.join('\n')).not.toContain(clientSecret);
+  });
+
+  it('200 with the right client secret, 502 with a wrong one, at a real provider (FIT-3)', async () => {
+    const real = await OidcServer.start();
+    const { issuer } = real;
+    const settings = { issuer, clientId: 'latchkey', clientSecret: rightSecret };
+    await admin.put('/settings/oidc', settings);
+    expect((await admin.post(path)).body).toEqual({
+      message: 'The provider answers, and accepts the client secret',
+      clientSecretProved: true,
+    });
+    for (const wrong of [{ clientSecret: 'wrong-secret-4711' }, { clientId: 'unknown' }]) {
+      await admin.put('/settings/oidc', { ...settings, ...wrong });
+      const { status, body, text } = await admin.post(path);
+      expect([status, body.error.code]).toEqual([502, 'UPSTREAM_BAD_ANSWER']);
+      expect(body.message).toContain('it refuses the client id or secret: the provider answers 401 invalid_client: ');
+      expect(text).not.toContain('wrong-secret-4711');
+    }
+    expect((await app.audit()).at(-1)).toMatchObject({ action: 'settings.oidc-tested', outcome: 'failure' });
+    await real.stop();
+    await admin.put('/settings/oidc', { issuer: provider.issuer, clientId: 'latchkey', clientSecret });
   });
 
   it('403: for a member and for a token without org:admin; no one is asked (AUDIT-4)', async () => {

@@ -1,17 +1,33 @@
+import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { messageResponse } from '../../http/schemas.ts';
-import { OidcError } from '../../oidc/oidc.ts';
+import { OidcError, oidcRedirectUri, type SecretCheck } from '../../oidc/oidc.ts';
 import { hiddenReason } from '../../outbound/address-guard.ts';
 
-/** Rules: AUDIT-4, AUTH-48. */
+function textOf({ unprovedBecause }: SecretCheck): string {
+  if (unprovedBecause === null) return 'The provider answers, and accepts the client secret';
+  return (
+    `The provider answers. Whether it accepts the client secret could not be proved (${unprovedBecause}): ` +
+    'sign in by single sign-on once'
+  );
+}
+
+/** Rules: AUDIT-4, AUTH-48, FIT-3. */
 export const testOidcSettings = endpoint({
   method: 'POST',
   path: '/settings/oidc/test',
   tag: 'Settings',
-  summary: 'Fetch the metadata of the provider of single sign-on, and report what is wrong',
+  summary:
+    'Fetch the metadata of the provider of single sign-on, ask it for a token with a made-up code, and report what is wrong',
   policy: { who: 'admin', scope: 'org:admin' },
-  response: { 200: messageResponse },
+  response: {
+    200: z.object({
+      message: z.string(),
+      clientSecretProved: z
+        .boolean()
+        .describe('false: the provider gives a made-up secret the same answer, so the secret may be wrong'),
+    }),
+  },
   async handle(services, { caller, write, origin }) {
     const { oidc, limits } = services;
     const { orgId, userId } = caller;
@@ -21,8 +37,9 @@ export const testOidcSettings = endpoint({
     await write(async () => {});
     const record = { action: 'settings.oidc-tested', orgId, actor: caller, subjectId: null, origin } as const;
     const note = (outcome: 'success' | 'failure') => services.recordAttempt({ ...record, outcome });
+    let checked: SecretCheck;
     try {
-      await client.check();
+      checked = await client.checkSecret(oidcRedirectUri(services.config));
     } catch (error) {
       await note('failure');
       if (!(error instanceof OidcError)) throw error;
@@ -30,6 +47,6 @@ export const testOidcSettings = endpoint({
       throw new ApiError('oidcFailed', { params: { said: error.message }, cause });
     }
     await note('success');
-    return { message: 'The provider answers' };
+    return { message: textOf(checked), clientSecretProved: checked.unprovedBecause === null };
   },
 });

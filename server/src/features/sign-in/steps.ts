@@ -37,3 +37,38 @@ export interface SignInConfig {
   /** Milliseconds since 1970; it differs whenever the steps do. */
   readonly updatedAt: number;
 }
+
+const stepsMax = 3;
+
+/** Sign-in steps as an administrator gives them; they come out in their order. Rule: AUTH-46. */
+export const givenSteps = z
+  .array(
+    z.strictObject({
+      order: z.int().min(1).max(stepsMax),
+      allowedMethods: z
+        .array(z.strictObject({ type: z.enum(signInMethods) }))
+        .min(1)
+        .max(signInMethods.length),
+    }),
+  )
+  .min(1)
+  .max(stepsMax)
+  .refine(
+    (given) =>
+      given.every(({ order }) => order <= given.length) &&
+      new Set(given.map(({ order }) => order)).size === given.length,
+    {
+      error: 'must be numbered by order, from 1 on',
+    },
+  )
+  .refine(
+    (given) => {
+      const all = given.flatMap(methodsOf);
+      return new Set(all).size === all.length;
+    },
+    { error: 'must not name a method twice' },
+  )
+  .transform((given) => given.toSorted((one, other) => one.order - other.order))
+  .meta({
+    examples: [[{ order: 1, allowedMethods: [{ type: 'password' }] }]],
+  });

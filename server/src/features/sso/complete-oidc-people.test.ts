@@ -79,7 +79,7 @@ describe('whom GET /userAccount/oidc/callback finds', () => {
   it.each([
     ['not verified', { email_verified: false }],
     ['not said to be verified', { email_verified: undefined }],
-    ['verified by a text', { email_verified: 'true' }],
+    ['verified by another text', { email_verified: 'yes' }],
     ['missing', { email: undefined }],
     ['null', { email: null }],
     ['a number', { email: 7 }],

@@ -5,7 +5,8 @@ import type { OidcFlow, OidcSettings } from '../../oidc/oidc.ts';
 export const flowMs = 10 * minute;
 
 const cookieName = 'latchkey_oidc';
-const cookiePath = '/api/v1/userAccount/oidc';
+/** Below the path of BASE_URL, which is the one that browsers see. Rule: FIT-9. */
+const cookiePath = (baseUrl: string) => `${new URL(baseUrl).pathname.replace(/\/$/, '')}/api/v1/userAccount/oidc`;
 
 /** Reason why a user comes back without a ticket, for the sign-in page. */
 export type OidcProblem =
@@ -20,7 +21,7 @@ export type OidcProblem =
 export function flowCookie(value: string, { baseUrl }: { readonly baseUrl: string }): string {
   const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
   const maxAge = value === '' ? 0 : flowMs / second;
-  return `${cookieName}=${value}; Path=${cookiePath}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
+  return `${cookieName}=${value}; Path=${cookiePath(baseUrl)}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 /** Returns the cookie of the browser; `null` for none. */
@@ -30,17 +31,34 @@ export function readFlowCookie(header: string | undefined): string | null {
   return own === undefined ? null : own.slice(cookieName.length + 1);
 }
 
+/** What the cookie of a browser holds, or why it does not belong to this return. */
+type ReadFlow =
+  | { readonly flow: OidcFlow & { readonly signInId: string }; readonly problem: null }
+  | { readonly flow: null; readonly problem: string };
+
+const noFlow = (problem: string): ReadFlow => ({ flow: null, problem });
+
 /**
  * Returns the content of the cookie, if it belongs to this return: same provider, and the state that was sent there.
+ * @param cookie of the browser; `null`: it sent none
+ * @param kept its content; `null`: it is not ours, or expired
  */
 export function flowOf(
   kept: Readonly<Record<string, unknown>> | null,
-  { settings, state }: { readonly settings: OidcSettings; readonly state: unknown },
-): (OidcFlow & { readonly signInId: string }) | null {
-  if (kept?.['tokenType'] !== 'oidc-flow' || kept['state'] !== state) return null;
-  if (kept['issuer'] !== settings.issuer || kept['clientId'] !== settings.clientId) return null;
+  {
+    cookie,
+    settings,
+    state,
+  }: { readonly cookie: string | null; readonly settings: OidcSettings; readonly state: unknown },
+): ReadFlow {
+  if (cookie === null) return noFlow('the browser sent no cookie of a sign-in');
+  if (kept?.['tokenType'] !== 'oidc-flow') return noFlow('the cookie of the sign-in is not valid, or expired');
+  if (kept['state'] !== state) return noFlow('"state" is that of another sign-in');
+  if (kept['issuer'] !== settings.issuer || kept['clientId'] !== settings.clientId) {
+    return noFlow('the provider was changed during the sign-in');
+  }
   const [nonce, verifier, signInId] = [String(kept['nonce']), String(kept['verifier']), String(kept['signInId'])];
-  return { state: String(state), nonce, verifier, signInId };
+  return { flow: { state: String(state), nonce, verifier, signInId }, problem: null };
 }
 
 /** Returns the address that the provider sent the browser to, whatever name the browser used for this server. */

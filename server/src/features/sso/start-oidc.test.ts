@@ -9,7 +9,9 @@ import {
   clientSecret,
   OidcServer,
   publicUrl,
+  publicUrlBelow,
   RunningClock,
+  showTicket,
 } from '../../../test/support/oidc-server.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { type Json, password, TestApp } from '../../../test/support/test-app.ts';
@@ -68,6 +70,17 @@ describe('GET /userAccount/oidc/start', () => {
     expect(headers.get('set-cookie')).not.toContain('Secure');
     expect(headers.get('location')).toContain(encodeURIComponent('http://keys.example.com/api/'));
     await plain.close();
+  });
+
+  it('302: below a path the cookie has that path, and comes back with the browser (FIT-9)', async () => {
+    const below = await TestApp.start({ ...provider.environment, BASE_URL: publicUrlBelow }, new RunningClock());
+    await allowOidc(await below.setUp());
+    const { headers } = await start(below);
+    expect(headers.get('set-cookie')).toContain('; Path=/id/api/v1/userAccount/oidc;');
+    const page = await provider.walk(below, { sub: 'ada', email: 'ada@example.com', email_verified: true });
+    expect(page).toMatch(`${publicUrlBelow}/sign-in#oidc=`);
+    expect((await showTicket(below, outcomeOf(page))).status).toBe(200);
+    await below.close();
   });
 
   it('302: no one can make up what is remembered, and the secret is not in it (AUTH-56)', async () => {

@@ -4,6 +4,7 @@ import { endpoint, WithHeaders } from '../../http/endpoint.ts';
 import { id } from '../../http/schemas.ts';
 import { networkOf } from '../../limits/limits.ts';
 import { OidcError, oidcRedirectUri } from '../../oidc/oidc.ts';
+import { hiddenReason } from '../../outbound/address-guard.ts';
 import { flowCookie, flowMs, signInPage } from './oidc-flow.ts';
 
 /** Rules: AUTH-48, AUTH-56. What has to be remembered goes to the browser, sealed; nothing is stored for who only begins. */
@@ -34,7 +35,10 @@ export const startOidc = endpoint({
     } catch (error) {
       if (!(error instanceof OidcError)) throw error;
       metrics.countUpstreamFault('oidcFailed');
-      log.warn({ requestId: origin.requestId, cause: error.message }, 'the provider of single sign-on failed');
+      log.warn(
+        { requestId: origin.requestId, cause: hiddenReason(error) ?? error.message },
+        'the provider of single sign-on failed',
+      );
       return fail('failed');
     }
   },

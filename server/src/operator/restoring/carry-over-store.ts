@@ -101,6 +101,8 @@ export function updateSignIns(tx: Tx): Promise<void> {
       WHERE user_id IN (SELECT id FROM main.users WHERE is_deleted = 0)`,
     sql`DELETE FROM main.external_identities WHERE (issuer, subject, user_id) NOT IN
       (SELECT issuer, subject, user_id FROM present.external_identities)`,
+    sql`UPDATE main.external_identities AS i SET unlinked_at = p.unlinked_at FROM present.external_identities AS p
+      WHERE p.issuer = i.issuer AND p.subject = i.subject AND p.user_id = i.user_id`,
     sql`DELETE FROM main.one_time_links WHERE id NOT IN (SELECT id FROM present.one_time_links)`,
     sql`UPDATE main.one_time_links AS l SET ended_at = p.ended_at, end_reason = p.end_reason, is_current = p.is_current
       FROM present.one_time_links AS p WHERE p.id = l.id`,

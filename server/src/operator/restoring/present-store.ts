@@ -43,7 +43,8 @@ export async function selectCarriedOver(tx: Tx): Promise<CarriedOver> {
     (SELECT count(*) FROM main.users m JOIN present.users p ON p.id = m.id
       WHERE p.erased_at IS NULL AND (p.email <> m.email OR p.recovery_email IS NOT m.recovery_email)) AS addressesChanged,
     (SELECT count(*) FROM main.external_identities m LEFT JOIN present.external_identities p
-      ON p.issuer = m.issuer AND p.subject = m.subject AND p.user_id = m.user_id WHERE p.user_id IS NULL) AS identitiesRemoved,
+      ON p.issuer = m.issuer AND p.subject = m.subject AND p.user_id = m.user_id
+      WHERE m.unlinked_at IS NULL AND (p.user_id IS NULL OR p.unlinked_at IS NOT NULL)) AS identitiesRemoved,
     (SELECT count(*) FROM main.users m JOIN present.users p ON p.id = m.id
       WHERE m.is_deleted = 0 AND p.is_deleted = 1) AS usersDeleted,
     (SELECT count(*) FROM main.users m JOIN present.users p ON p.id = m.id

@@ -1,0 +1,13 @@
+const textCharsMax = 300;
+/** Control characters, invisible ones and line ends. */
+const unprintable = /[\p{C}\p{Z}\s]+/gu;
+
+/**
+ * Returns text of a provider on one line, with at most 300 characters, and without the secrets of the exchange. Rule:
+ * FIT-4.
+ */
+export function cleanProviderText(text: string, secrets: readonly string[] = []): string {
+  const spellings = secrets.filter((secret) => secret !== '').flatMap((secret) => [secret, encodeURIComponent(secret)]);
+  const masked = spellings.reduce((rest, secret) => rest.replaceAll(secret, '[secret]'), text);
+  return masked.replace(unprintable, ' ').trim().slice(0, textCharsMax);
+}
