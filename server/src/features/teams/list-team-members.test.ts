@@ -21,7 +21,8 @@ describe('GET /teams/:id/users', () => {
     for (const page of [1, 2, 3]) {
       const { body } = await owner.get(`/teams/${team.id}/users?page=${page}`);
       const ends = { hasNext: page < 3, hasPrev: page > 1 };
-      expect(body.pagination).toEqual({ page, limit: 25, total: 61, pages: 3, ...ends });
+      expect(body.pagination).toEqual({ page, limit: 25, total: 61, totalCount: 61, pages: 3, ...ends });
+      expect(body.team).toEqual({ ...team, members: body.members });
       seen.push(...body.members);
     }
     expect(seen).toEqual(team.members);
@@ -34,6 +35,9 @@ describe('GET /teams/:id/users', () => {
 
   it('200: people of the organization who are not in the team are not found (TEAM-27)', async () => {
     expect((await owner.get(`/teams/${team.id}/users?search=Ada`)).body.members).toEqual([]);
-    expect((await owner.get(`/teams/${team.id}/users?search=USER+`)).body.pagination.total).toBe(60);
+    expect((await owner.get(`/teams/${team.id}/users?search=USER+`)).body).toMatchObject({
+      team: { memberCount: 61 },
+      pagination: { total: 60, totalCount: 60 },
+    });
   });
 });
