@@ -17,6 +17,8 @@ const nameOf = (route: (typeof routes)[number]) => `${route.method} ${addressOf(
 /** The operations whose body gives power. Rule: CRED-2. */
 const powerful = [
   'PATCH /webhooks/:webhookId',
+  'POST /configurationManager/smtpConfig',
+  'POST /orgAuthConfig',
   'POST /orgAuthConfig/updateAuthMethod',
   'POST /personal-access-tokens',
   'POST /service-clients',

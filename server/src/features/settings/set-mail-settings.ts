@@ -13,10 +13,12 @@ import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { auditedMailSettings } from './audited-settings.ts';
+import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-mail-settings.ts';
 import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsResponse } from './public.ts';
 import { storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
 
+/** Mail settings in a request. */
 const body = z.strictObject({
   host: mailHost.describe('Name or address of the mail server').meta({ examples: ['smtp.example.com'] }),
   port: z
@@ -74,6 +76,9 @@ function settingsOf(input: Body, stored: MailSettings | null): MailSettings {
   throw refuseInput({ field: 'body.password', message: 'is required with this username, host and port' });
 }
 
+/** As earlier clients send them. Rule: FIT-79. */
+const earlierBody = body.omit({ from: true }).extend({ fromEmail: body.shape.from });
+
 interface Input extends ForCaller<SessionPrincipal> {
   readonly body: Body;
   readonly origin: Origin;
@@ -114,4 +119,18 @@ export const setMailSettings = endpoint({
   body,
   response: { 200: mailSettingsResponse },
   handle: set,
+});
+
+/** Rule: FIT-79. */
+export const setEarlierMailSettings = endpoint({
+  method: 'POST',
+  path: '/configurationManager/smtpConfig',
+  tag: 'Settings',
+  summary: 'The same as PUT /settings/smtp, in the form of earlier clients',
+  policy: { who: 'admin', sessionOnly: true },
+  body: earlierBody,
+  response: { 200: earlierMailSettingsResponse },
+  async handle(services, { body: { fromEmail: from, ...given }, ...input }) {
+    return toEarlierMailSettings(await set(services, { ...input, body: { ...given, from } }));
+  },
 });

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import type { Principal } from '../../access/principal.ts';
+import type { Principal, SessionPrincipal } from '../../access/principal.ts';
+import type { ForCaller } from '../../access/reauthorization.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { ApiError } from '../../base/errors.ts';
+import type { Origin } from '../../base/origin.ts';
 import { selectAdministratorTargets } from '../../db/members/mail-targets.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { signInStepsChangedMail } from '../../mail/notice-emails.ts';
@@ -82,6 +84,33 @@ function mailAdministrators(
   });
 }
 
+interface Input extends ForCaller<SessionPrincipal> {
+  readonly body: z.output<typeof body>;
+  readonly origin: Origin;
+}
+
+const body = z.strictObject({ authMethod: steps });
+const response = { 200: z.object({ message: z.string(), authMethod: signInSteps }) };
+
+/** Sets the steps. Rules: AUTH-46, AUTH-47. */
+async function set(services: Services, { caller, write, body: { authMethod }, origin }: Input) {
+  const { clock } = services;
+  const { orgId, userId } = caller;
+  await write(async (tx) => {
+    // Asked in here: what makes a method usable must not go before the steps that need it are there.
+    refuseLockOut(authMethod, await usableMethods(services, userId));
+    const { steps: before, updatedAt } = await selectSignInConfig(tx, orgId);
+    // Twice in a millisecond is two configurations, too.
+    await updateSteps(tx, { orgId, steps: authMethod, nowMs: Math.max(clock.now(), updatedAt + 1) });
+    const details = { steps: authMethod.map(methodsOf) };
+    const changes = changesBetween({ steps: before.map(methodsOf) }, details);
+    const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;
+    await appendAudit(tx, services, { ...record, details, changes });
+  });
+  mailAdministrators(services, caller, { steps: authMethod.map(methodsOf), network: origin.network });
+  return { message: 'Sign-in methods updated successfully', authMethod };
+}
+
 /** Rules: AUTH-46, AUTH-47. */
 export const setSignInSteps = endpoint({
   method: 'POST',
@@ -90,23 +119,19 @@ export const setSignInSteps = endpoint({
   summary:
     'Set how the users of the organization sign in; a session that went through less ends when it is next refreshed',
   policy: { who: 'admin', sessionOnly: true },
-  body: z.strictObject({ authMethod: steps }),
-  response: { 200: z.object({ message: z.string(), authMethod: signInSteps }) },
-  async handle(services, { caller, write, body: { authMethod }, origin }) {
-    const { clock } = services;
-    const { orgId, userId } = caller;
-    await write(async (tx) => {
-      // Asked in here: what makes a method usable must not go before the steps that need it are there.
-      refuseLockOut(authMethod, await usableMethods(services, userId));
-      const { steps: before, updatedAt } = await selectSignInConfig(tx, orgId);
-      // Twice in a millisecond is two configurations, too.
-      await updateSteps(tx, { orgId, steps: authMethod, nowMs: Math.max(clock.now(), updatedAt + 1) });
-      const details = { steps: authMethod.map(methodsOf) };
-      const changes = changesBetween({ steps: before.map(methodsOf) }, details);
-      const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;
-      await appendAudit(tx, services, { ...record, details, changes });
-    });
-    mailAdministrators(services, caller, { steps: authMethod.map(methodsOf), network: origin.network });
-    return { message: 'Sign-in methods updated successfully', authMethod };
-  },
+  body,
+  response,
+  handle: set,
+});
+
+/** Rule: FIT-79. */
+export const setUpSignInSteps = endpoint({
+  method: 'POST',
+  path: '/orgAuthConfig',
+  tag: 'Sign-in',
+  summary: 'The same as POST /orgAuthConfig/updateAuthMethod, for earlier clients',
+  policy: { who: 'admin', sessionOnly: true },
+  body,
+  response,
+  handle: set,
 });
