@@ -209,7 +209,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
     desk.app.clock.advance(1);
     const late = await desk.take(token, code);
     expect(late.status).toBe(401);
-    expect(late.body.message).toBe('Sign-in has not begun or took too long: call initAuth first');
+    expect(late.body.message).toBe('Invalid session: sign-in has not begun or took too long');
   });
 
   it('what was begun and not ended is forgotten after its time (AUTH-3)', async () => {
