@@ -14,7 +14,7 @@ describe('calls of clients of the earlier API, as their modules make them (FIT-8
     mails = await MailServer.start();
     // Those clients keep the first refresh token.
     app = await TestApp.start({ SMTP_URL: mails.url, REFRESH_ROTATION: 'off' });
-    state.clients['nobody'] = app.anonymous;
+    state.clients['anonymous'] = app.anonymous;
   });
   afterAll(async () => {
     await app.close();

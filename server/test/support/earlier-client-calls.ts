@@ -52,7 +52,7 @@ function formOf(
 }
 
 const picture = () => formOf(new Uint8Array(onePixel()), 'picture.png');
-const nobody = { by: 'nobody' } as const;
+const anonymous = { by: 'anonymous' } as const;
 const signInHeader = ({ begun }: Json) => ({ 'x-session-token': begun });
 const bearer = (name: string) => (values: Json) => ({ authorization: `Bearer ${values[name]}` });
 const email = organization.contactEmail;
@@ -79,32 +79,32 @@ const orgFields = ['_id', 'registeredName', 'domain', 'contactEmail', 'accountTy
 const tokenFields = ['id', 'name', 'scopes', 'createdAt', 'expiresAt'];
 
 const signIn: readonly Call[] = [
-  call('is there an organization', 'GET /org/exists', { ...nobody, answers: () => ({ exists: false }) }),
+  call('is there an organization', 'GET /org/exists', { ...anonymous, answers: () => ({ exists: false }) }),
   call('sign up', 'POST /org', {
-    ...nobody,
+    ...anonymous,
     body: () => organization,
     reads: [...orgFields, 'slug', 'createdAt', 'updatedAt'],
   }),
   call('begin to sign in, without a body', 'POST /userAccount/initAuth', {
-    ...nobody,
+    ...anonymous,
     reads: ['currentStep', 'allowedMethods', 'message', 'authProviders'],
     saves: { begun: 'x-session-token' },
   }),
   call('sign in with an old session token', 'POST /userAccount/authenticate', {
-    ...nobody,
+    ...anonymous,
     headers: () => ({ 'x-session-token': 'old' }),
     body: withPassword,
     status: 401,
     answers: invalidSession,
   }),
   call('sign in without a session token', 'POST /userAccount/authenticate', {
-    ...nobody,
+    ...anonymous,
     body: withPassword,
     status: 401,
     answers: invalidSession,
   }),
   call('sign in by password', 'POST /userAccount/authenticate', {
-    ...nobody,
+    ...anonymous,
     headers: signInHeader,
     body: withPassword,
     answers: () => ({ message: 'Fully authenticated' }),
@@ -112,12 +112,12 @@ const signIn: readonly Call[] = [
     signsIn: 'admin',
   }),
   call('refresh', 'POST /userAccount/refresh/token', {
-    ...nobody,
+    ...anonymous,
     headers: bearer('refreshToken'),
     reads: ['accessToken'],
   }),
   call('refresh with the token that was used already', 'POST /userAccount/refresh/token', {
-    ...nobody,
+    ...anonymous,
     headers: bearer('refreshToken'),
     reads: ['accessToken'],
     signsIn: 'admin',
@@ -133,19 +133,19 @@ const signIn: readonly Call[] = [
     reads: ['message'],
   }),
   call('ask for a code', 'POST /userAccount/login/otp/generate', {
-    ...nobody,
+    ...anonymous,
     headers: signInHeader,
     body: () => ({ email }),
   }),
   call('sign in by code', 'POST /userAccount/authenticate', {
-    ...nobody,
+    ...anonymous,
     needs: 'code',
     headers: signInHeader,
     body: ({ code }) => ({ email, method: 'otp', credentials: { otp: code } }),
     reads: ['accessToken', 'refreshToken'],
   }),
   call('ask for a code, without a session token', 'POST /userAccount/login/otp/generate', {
-    ...nobody,
+    ...anonymous,
     body: () => ({ email }),
   }),
   ...[
@@ -154,7 +154,7 @@ const signIn: readonly Call[] = [
     { method: 'oauth', credentials: { accessToken: 'token' } },
   ].map((body) =>
     call(`sign in with a token of ${body.method}`, 'POST /userAccount/authenticate', {
-      ...nobody,
+      ...anonymous,
       headers: signInHeader,
       body: () => body,
       status: 400,
@@ -162,19 +162,19 @@ const signIn: readonly Call[] = [
     }),
   ),
   call('exchange the code of a provider', 'POST /userAccount/oauth/exchange', {
-    ...nobody,
+    ...anonymous,
     headers: signInHeader,
     body: () => ({ code: 'code', provider: 'oauth', redirectUri: 'https://example.com/auth/oauth/callback' }),
     status: 404,
     refusedFor: 'the service itself is where the provider leads back to',
   }),
   call('begin to sign in with SAML', 'GET /saml/signIn?email=ada@example.com', {
-    ...nobody,
+    ...anonymous,
     status: 404,
     refusedFor: 'there is no SAML, only OpenID Connect',
   }),
   call('confirm a new address', 'PUT /userAccount/validateEmailChange', {
-    ...nobody,
+    ...anonymous,
     headers: () => ({ authorization: 'Bearer token' }),
     body: () => ({}),
     status: 404,
@@ -391,9 +391,9 @@ const tokens: readonly Call[] = [
 ];
 
 const leaving: readonly Call[] = [
-  call('forget the password', 'POST /userAccount/password/forgot', { ...nobody, body: () => ({ email }) }),
+  call('forget the password', 'POST /userAccount/password/forgot', { ...anonymous, body: () => ({ email }) }),
   call('set a new password by the mailed link', 'POST /userAccount/password/reset/token', {
-    ...nobody,
+    ...anonymous,
     needs: 'link',
     headers: bearer('link'),
     body: () => ({ password: 'Willow-Anchor-52' }),

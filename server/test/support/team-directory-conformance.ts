@@ -118,7 +118,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect(body.pagination).toEqual({ page: 1, limit: 25, total: 0, pages: 0, hasNext: false, hasPrev: false });
     });
 
-    it('201: a team with its members, whose owner the creator is (TEAM-15, TEAM-16, TEAM-18)', async () => {
+    it('201: a team with its members, whose owner the creator is (TEAM-15, TEAM-16, TEAM-18, FIT-74)', async () => {
       const made = await team({ description: 'Finds things out' });
       const member = (client: Client, userName: string, role: string) => ({
         id: client.userId,

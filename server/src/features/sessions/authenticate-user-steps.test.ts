@@ -198,7 +198,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
     expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);
   });
 
-  it('401: an hour after the beginning, however late the first step was (AUTH-3)', async () => {
+  it('401: an hour after the beginning, however late the first step was (AUTH-3, FIT-81)', async () => {
     desk.app.clock.set(Math.floor(desk.app.clock.now() / 1_000) * 1_000);
     const token = await desk.begin(user.email);
     desk.app.clock.advance(hour - 1_000);

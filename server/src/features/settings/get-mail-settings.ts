@@ -1,5 +1,5 @@
 import { endpoint } from '../../http/endpoint.ts';
-import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-mail-settings.ts';
+import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-settings-actions.ts';
 import { describeMailSettings, mailSettingsResponse } from './public.ts';
 
 /** Rules: AUDIT-4, AUDIT-5, MAIL-1. */

@@ -13,7 +13,7 @@ import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { auditedMailSettings } from './audited-settings.ts';
-import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-mail-settings.ts';
+import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-settings-actions.ts';
 import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsResponse } from './public.ts';
 import { storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';

@@ -51,7 +51,7 @@ export const memberRecord = z.object({
   isOwner: z.boolean(),
 });
 
-/** A team as returned, with all its members by name, and the caller's rights. Rule: TEAM-15. */
+/** A team as returned, with all its members by name, and the rights of the caller. Rules: TEAM-15, FIT-74. */
 export const teamRecord = z.object({
   id: idResponse,
   name: z.string(),

@@ -281,4 +281,47 @@ describe('GET /users, sorted and filtered', () => {
     expect(emailsOf((await admin.get(`/users?groupIds=${admins}&search=ada&hasLoggedIn=true`)).body)).toHaveLength(1);
     expect(emailsOf((await admin.get(`/users?groupIds=${admins}&search=ada&hasLoggedIn=false`)).body)).toEqual([]);
   });
+
+  it('200: a page marks an unverified address as the record alone does, for whoever sees it (ADDRESS-1, ADDRESS-15)', async () => {
+    const [grace, viewer] = [
+      await app.member(admin, 'grace@example.com', 'Marked Address'),
+      await app.member(admin, 'viewer@example.com', 'Viewer'),
+    ];
+    await grace.patch(`/users/${grace.userId}/email`, { email: 'claimed@example.com' });
+    for (const [client, marks] of [
+      [viewer, { emailVerified: false }],
+      [admin, { emailVerifiedAt: null }],
+      [grace, { emailVerifiedAt: null }],
+    ] as const) {
+      const [listed] = (await client.get('/users?page=1&search=marked')).body.users;
+      const whole = (await client.get('/users')).body.find(({ _id }: Json) => _id === grace.userId);
+      const one = (await client.get(`/users/${grace.userId}`)).body;
+      expect(one).toMatchObject({ email: 'claimed@example.com', ...marks });
+      expect([listed, whole]).toEqual([expect.objectContaining(one), one]);
+    }
+  });
+
+  it('200: an item of a page has what tables of users show (FIT-76)', async () => {
+    const { _id } = (await admin.post('/userGroups', { name: 'Shown', type: 'custom' })).body;
+    const user = (await admin.post('/users', { fullName: 'Tabled User', email: 'tabled@example.com' })).body;
+    await admin.post('/userGroups/add-users', { userIds: [user._id], groupIds: [_id] });
+    const [item] = (await admin.get('/users?search=tabled&page=1')).body.users;
+    expect(item).toEqual({
+      ...user,
+      userId: user._id,
+      name: 'Tabled User',
+      isActive: true,
+      role: 'Member',
+      groupCount: 1,
+      userGroups: [
+        { _id: expect.any(String), name: 'everyone', type: 'everyone' },
+        { _id, name: 'Shown', type: 'custom' },
+      ],
+      createdAtTimestamp: Date.parse(user.createdAt),
+    });
+    const [ada] = (await admin.get('/users?search=lovelace&page=1')).body.users;
+    expect(ada).toMatchObject({ role: 'Admin', groupCount: 1 });
+    await admin.delete(`/userGroups/${_id}`);
+    expect((await admin.get('/users?search=tabled&page=1')).body.users[0]).toMatchObject({ groupCount: 0 });
+  });
 });
