@@ -173,6 +173,33 @@ describe('C1: what reaches the backend', () => {
     },
   );
 
+  it.each(['all_0123456789abcdef01234567', '3F2504E0-4F89-41D3-9A0C-0305E82C3301', 'a:b', '..a', 'x'.repeat(128)])(
+    'an id %s of the backend reaches it as it is (FIT-70)',
+    async (id) => {
+      const calls: [string, string, Json][] = [
+        ['GET', '', undefined],
+        ['PUT', '', { removeUserIds: [admin.userId], more: 1 }],
+        ['DELETE', '', undefined],
+        ['GET', '/users', undefined],
+      ];
+      for (const [method, rest, body] of calls) {
+        const { status } = await token.call(method, `/teams/${id}${rest}`, { body });
+        expect([status, sent().line]).toEqual([200, `${method} /connector/api/v1/entity/team/${id}${rest} HTTP/1.1`]);
+        if (body) expect(JSON.parse(sent().body.toString())).toEqual(body);
+      }
+    },
+  );
+
+  it.each(['%20', 'a%20b', 'x'.repeat(129), 'ä', '%00', 'a~b', '.'])(
+    'what is no id anywhere reaches nothing: %s (FIT-70)',
+    async (id) => {
+      for (const method of ['GET', 'DELETE']) {
+        expect([400, 404, 405]).toContain((await token.call(method, `/teams/${id}`)).status);
+      }
+      expect(backend.requests).toEqual([]);
+    },
+  );
+
   it.each([
     '..',
     '..%2f..%2fadmin',
