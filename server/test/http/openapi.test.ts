@@ -108,7 +108,7 @@ describe('OpenAPI document', () => {
     const { schema } = requestBody.content['multipart/form-data'];
     expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
     expect(Object.keys(schema.properties)).toEqual(['file', 'groupIds', 'role']);
-    expect(Object.keys(responses)).toEqual(['200', 'default']);
+    expect(Object.keys(responses)).toEqual(['200', '409', 'default']);
   });
 
   it('a picture is told by its type, beside the words for there being none (PICTURE-2, PICTURE-3, PICTURE-6)', () => {
@@ -223,7 +223,11 @@ describe('OpenAPI document', () => {
 
   it('errorMessage is said only where a rule has it, as the one thing in a body (ERR-4, INVITE-13, PICTURE-6)', () => {
     const saying = routes.filter((endpoint) => JSON.stringify(operationOf(endpoint)).includes('errorMessage'));
-    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /users/bulk/invite', 'GET /users/dp']);
+    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /users/bulk/invite',
+      'POST /users/bulk/invite/upload',
+      'GET /users/dp',
+    ]);
     expect(JSON.stringify(document.components)).not.toContain('errorMessage');
     const { schema } = document.paths['/api/v1/users/bulk/invite'].post.responses['409'].content['application/json'];
     expect(schema).toEqual({

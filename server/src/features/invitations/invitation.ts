@@ -20,7 +20,8 @@ export const groupIdsToJoin = idsOrNone
 /** Role in a request that all invited users are to have. Rule: FIT-77. */
 export const givenRole = z
   .enum(['member', 'admin'])
-  .describe('admin: they are put into the group admin, which takes a session');
+  .describe('admin: they are put into the group admin, which takes a session')
+  .meta({ examples: ['member'] });
 /** Role that invited users are to have. */
 export type GivenRole = z.output<typeof givenRole>;
 
