@@ -12,41 +12,7 @@ import { sendNotice } from '../../mail/notices.ts';
 import type { Services } from '../../services.ts';
 import { hasPassword } from '../passwords/public.ts';
 import { selectSignInConfig, updateSteps } from './step-store.ts';
-import { methodsOf, type SignInMethod, type SignInStep, signInMethods, signInSteps } from './steps.ts';
-
-const stepsMax = 3;
-
-const steps = z
-  .array(
-    z.strictObject({
-      order: z.int().min(1).max(stepsMax),
-      allowedMethods: z
-        .array(z.strictObject({ type: z.enum(signInMethods) }))
-        .min(1)
-        .max(signInMethods.length),
-    }),
-  )
-  .min(1)
-  .max(stepsMax)
-  .refine(
-    (given) =>
-      given.every(({ order }) => order <= given.length) &&
-      new Set(given.map(({ order }) => order)).size === given.length,
-    {
-      error: 'must be numbered by order, from 1 on',
-    },
-  )
-  .refine(
-    (given) => {
-      const all = given.flatMap(methodsOf);
-      return new Set(all).size === all.length;
-    },
-    { error: 'must not name a method twice' },
-  )
-  .transform((given) => given.toSorted((one, other) => one.order - other.order))
-  .meta({
-    examples: [[{ order: 1, allowedMethods: [{ type: 'password' }] }]],
-  });
+import { givenSteps, methodsOf, type SignInMethod, type SignInStep, signInSteps } from './steps.ts';
 
 /**
  * Rejects steps that the administrator who sets them could not take: then perhaps no one could. Rule: AUTH-47.
@@ -89,7 +55,7 @@ interface Input extends ForCaller<SessionPrincipal> {
   readonly origin: Origin;
 }
 
-const body = z.strictObject({ authMethod: steps });
+const body = z.strictObject({ authMethod: givenSteps });
 const response = { 200: z.object({ message: z.string(), authMethod: signInSteps }) };
 
 /** Sets the steps. Rules: AUTH-46, AUTH-47. */

@@ -23,6 +23,41 @@ export function methodsOf(step: SignInStep | undefined): SignInMethod[] {
   return step?.allowedMethods.map(({ type }) => type) ?? [];
 }
 
+const stepsMax = 3;
+
+/** Sign-in steps in a request. Rules: AUTH-45, AUTH-46. */
+export const givenSteps = z
+  .array(
+    z.strictObject({
+      order: z.int().min(1).max(stepsMax),
+      allowedMethods: z
+        .array(z.strictObject({ type: z.enum(signInMethods) }))
+        .min(1)
+        .max(signInMethods.length),
+    }),
+  )
+  .min(1)
+  .max(stepsMax)
+  .refine(
+    (given) =>
+      given.every(({ order }) => order <= given.length) &&
+      new Set(given.map(({ order }) => order)).size === given.length,
+    {
+      error: 'must be numbered by order, from 1 on',
+    },
+  )
+  .refine(
+    (given) => {
+      const all = given.flatMap(methodsOf);
+      return new Set(all).size === all.length;
+    },
+    { error: 'must not name a method twice' },
+  )
+  .transform((given) => given.toSorted((one, other) => one.order - other.order))
+  .meta({
+    examples: [[{ order: 1, allowedMethods: [{ type: 'password' }] }]],
+  });
+
 /** Returns whether some passed methods include one of each step. Rule: SESSION-6. */
 export function coversSteps(steps: readonly SignInStep[], passed: readonly string[]): boolean {
   return steps.every((step) => methodsOf(step).some((method) => passed.includes(method)));

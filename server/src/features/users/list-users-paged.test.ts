@@ -95,7 +95,8 @@ describe('GET /users, one page', () => {
       seen.push(...body.users);
       hasNext = body.pagination.hasNextPage;
     }
-    expect(seen).toEqual((await admin.get('/users')).body);
+    const whole = (await admin.get('/users')).body;
+    expect(seen).toEqual(whole.map((user: Json) => expect.objectContaining(user)));
     expect(seen.map(({ _id }) => _id)).not.toContain(deletedId);
   });
 
