@@ -294,7 +294,7 @@ describe('/configurationManager/smtpConfig, as earlier clients call it (FIT-79)'
     expect((await admin.post(alias, { ...earlier, fromEmail: 'x' })).status).toBe(400);
     const token = await admin.token();
     expect([(await token.post(alias, earlier)).status, (await token.get(alias)).status]).toEqual([403, 200]);
-    const member = await app.member(admin, 'grace@example.com');
+    const member = await app.member(admin, 'earlier@example.com');
     expect([(await member.post(alias, earlier)).status, (await member.get(alias)).status]).toEqual([403, 403]);
     expect(content()).toBe(before);
   });

@@ -5,7 +5,7 @@ import { hour } from '../../base/clock.ts';
 export const signInMs = hour;
 
 /** Methods of proving an identity. Rule: AUTH-5. */
-export const signInMethods = ['password', 'otp', 'oidc'] as const;
+const signInMethods = ['password', 'otp', 'oidc'] as const;
 
 /** A way to prove who one is. */
 export type SignInMethod = (typeof signInMethods)[number];

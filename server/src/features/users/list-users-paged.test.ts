@@ -285,8 +285,8 @@ describe('GET /users, sorted and filtered', () => {
 
   it('200: a page marks an unverified address as the record alone does, for whoever sees it (ADDRESS-1, ADDRESS-15)', async () => {
     const [grace, viewer] = [
-      await app.member(admin, 'grace@example.com', 'Marked Address'),
-      await app.member(admin, 'viewer@example.com', 'Viewer'),
+      await app.member(admin, 'marked@example.com', 'Marked Address'),
+      await app.member(admin, 'marks-viewer@example.com', 'Viewer'),
     ];
     await grace.patch(`/users/${grace.userId}/email`, { email: 'claimed@example.com' });
     for (const [client, marks] of [
