@@ -103,8 +103,11 @@ function bodyContent(body: z.ZodType, isOAuth = false): Json {
   }
   const file = { type: 'string', format: 'binary', description: 'At most 1 MB' };
   const fields = uploadFields(body);
-  const { properties = {} } = fields ? jsonSchema(fields, 'input') : {};
-  const schema = { type: 'object', required: ['file'], properties: { file, ...Object(properties) } };
+  const others = Object.entries<z.ZodType>(fields?.shape ?? {}).map(([name, of]): [string, unknown] => [
+    name,
+    jsonSchema(of, 'input'),
+  ]);
+  const schema = { type: 'object', required: ['file'], properties: { file, ...Object.fromEntries(others) } };
   return { 'multipart/form-data': { schema } };
 }
 
