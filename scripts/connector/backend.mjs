@@ -53,7 +53,14 @@ async function readBody(/** @type {import('node:http').IncomingMessage} */ reque
 function queryOf(/** @type {URLSearchParams} */ searchParams) {
   const number = (/** @type {string} */ name, /** @type {number} */ fallback) =>
     Number(searchParams.get(name) ?? fallback);
-  return { page: number('page', 1), limit: number('limit', 25), search: searchParams.get('search') ?? '' };
+  return {
+    page: number('page', 1),
+    limit: number('limit', 25),
+    search: searchParams.get('search') ?? '',
+    madeBy: searchParams.get('created_by'),
+    sinceMs: number('created_after', 0),
+    untilMs: number('created_before', Number.POSITIVE_INFINITY),
+  };
 }
 
 async function answerTo(

@@ -7,10 +7,11 @@ const roles = ['OWNER', 'WRITER', 'READER'];
 /** @typedef {{ userId: string, orgId: string, name?: string, email?: string, isAdmin?: boolean }} Known what is said of a user */
 /** @typedef {{ userId: string, orgId?: string, name: string, email: string, isAdmin: boolean, sinceMs?: number }} Person */
 /** @typedef {{ page: number, limit: number }} Paging */
-/** @typedef {Paging & { search: string }} Query */
+/** @typedef {Paging & { search: string, madeBy?: string | null, sinceMs?: number, untilMs?: number }} Query */
 /** @typedef {{ userId: string, role: string }} Role */
 /** @typedef {Role & { joinedAt: number }} Member */
-/** @typedef {{ name: string, description?: string | null, members?: readonly Role[] }} Given of a team */
+/** @typedef {{ addUserRoles?: readonly Role[], updateUserRoles?: readonly Role[], removeUserIds?: readonly string[] }} Changed */
+/** @typedef {{ name: string, description?: string | null, members?: readonly Role[], userRoles?: readonly Role[] } & Changed} Given of a team */
 /** @typedef {{ name: string, userId: string }} Named */
 /** @typedef {'canRead' | 'canEdit' | 'canDelete' | 'canManageMembers'} Right */
 /**
@@ -52,14 +53,7 @@ function page(/** @type {T[]} */ items, /** @type {Paging} */ { page: number, li
   const pages = Math.ceil(items.length / limit);
   return {
     items: items.slice((number - 1) * limit, number * limit),
-    pagination: {
-      page: number,
-      limit,
-      total: items.length,
-      pages,
-      hasNext: number < pages,
-      hasPrev: number > 1,
-    },
+    pagination: { page: number, limit, total: items.length, pages, hasNext: number < pages, hasPrev: number > 1 },
   };
 }
 
@@ -110,10 +104,16 @@ export class Directory {
     return { users, pagination };
   }
 
-  teams(/** @type {Caller} */ caller, /** @type {Query} */ { search, ...asked }) {
+  teams(
+    /** @type {Caller} */ caller,
+    /** @type {Query} */ { search, madeBy, sinceMs = 0, untilMs = Number.POSITIVE_INFINITY, ...asked },
+  ) {
     const mine = [...this.teamsById.values()].filter(
-      ({ orgId, members, name, description }) =>
+      ({ orgId, members, name, description, creatorId, createdMs }) =>
         orgId === caller.orgId &&
+        (!madeBy || madeBy === creatorId) &&
+        createdMs >= sinceMs &&
+        createdMs <= untilMs &&
         members.some(({ userId }) => userId === caller.userId) &&
         has(search, name, description ?? ''),
     );
@@ -122,17 +122,20 @@ export class Directory {
   }
 
   members(/** @type {Caller} */ caller, /** @type {string} */ id, /** @type {Query} */ { search, ...asked }) {
-    const all = this.#members(this.#require(caller, id, 'canRead'));
+    const team = this.#require(caller, id, 'canRead');
+    const all = this.#members(team);
     const found = all.filter(({ userName, userEmail }) => has(search, userName, userEmail));
     const { items, pagination } = page(found, asked);
-    return { members: items, pagination };
+    const shown = { ...this.#record(team, caller), members: items };
+    return { team: shown, members: items, pagination: { ...pagination, totalCount: pagination.total } };
   }
 
   team(/** @type {Caller} */ caller, /** @type {string} */ id) {
     return this.#record(this.#require(caller, id, 'canRead'), caller);
   }
 
-  create(/** @type {Caller} */ caller, /** @type {Given} */ { name, description = null, members = [] }) {
+  create(/** @type {Caller} */ caller, /** @type {Given} */ { name, description = null, ...given }) {
+    const members = given.userRoles ?? given.members ?? [];
     const nowMs = this.now();
     const others = this.#checked(caller, members).filter(({ userId }) => userId !== caller.userId);
     const all = [{ userId: caller.userId, role: 'OWNER' }, ...others].map((one) => ({ ...one, joinedAt: nowMs }));
@@ -146,9 +149,11 @@ export class Directory {
   update(
     /** @type {Caller} */ caller,
     /** @type {string} */ id,
-    /** @type {Partial<Given>} */ { name, description, members },
+    /** @type {Partial<Given>} */ { name, description, ...given },
   ) {
-    const team = this.#require(caller, id, members ? 'canManageMembers' : 'canEdit');
+    const isOfMembers = Object.keys(given).length > 0;
+    const team = this.#require(caller, id, isOfMembers ? 'canManageMembers' : 'canEdit');
+    const members = isOfMembers ? (given.members ?? this.#changed(caller, team, given)) : undefined;
     if (members) {
       const joined = new Map(team.members.map(({ userId, joinedAt }) => [userId, joinedAt]));
       const all = this.#checked(caller, members);
@@ -159,6 +164,18 @@ export class Directory {
     if (description !== undefined) team.description = description;
     team.updatedMs = this.now();
     return this.#record(team, caller);
+  }
+
+  #changed(/** @type {Caller} */ caller, /** @type {Team} */ team, /** @type {Changed} */ change) {
+    const { addUserRoles = [], updateUserRoles = [], removeUserIds = [] } = change;
+    const roleOf = new Map(team.members.map(({ userId, role }) => [userId, role]));
+    for (const userId of [...updateUserRoles.map((one) => one.userId), ...removeUserIds]) {
+      if (!roleOf.has(userId)) throw new Refusal(400, 'Not in the team');
+    }
+    for (const userId of removeUserIds) roleOf.delete(userId);
+    for (const { userId, role } of this.#checked(caller, [...addUserRoles, ...updateUserRoles]))
+      roleOf.set(userId, role);
+    return [...roleOf].map(([userId, role]) => ({ userId, role }));
   }
 
   remove(/** @type {Caller} */ caller, /** @type {string} */ id) {
@@ -210,11 +227,13 @@ export class Directory {
 
   #record(/** @type {Team} */ team, /** @type {Caller} */ caller) {
     const { canRead: _, ...rights } = this.#rights(team, caller);
+    const { userId, name, email } = this.#person(team.creatorId);
+    const creator = { userId, name, email };
     return {
       id: team.id,
       name: team.name,
       description: team.description,
-      createdByUser: team.creatorId,
+      createdByUser: { id: team.creatorId, ...creator },
       orgId: team.orgId,
       memberCount: team.members.length,
       members: this.#members(team),

@@ -26,6 +26,7 @@ import { removeMembers } from './features/groups/remove-members.ts';
 import { renameGroup } from './features/groups/rename-group.ts';
 import { areaHealth, checkLive, checkReady } from './features/health/check-health.ts';
 import { getSecurityContact } from './features/health/get-security-contact.ts';
+import { inviteUsersFromFile } from './features/invitations/invite-users-from-file.ts';
 import { inviteUsers } from './features/invitations/invite-users.ts';
 import { issueInviteLink } from './features/invitations/issue-invite-link.ts';
 import { listInvitations } from './features/invitations/list-invitations.ts';
@@ -64,15 +65,15 @@ import { unblockUser } from './features/sessions/unblock-user.ts';
 import { confirmMailSettings, confirmOidcSettings } from './features/settings/confirm-settings.ts';
 import { deleteMailSettings } from './features/settings/delete-mail-settings.ts';
 import { deleteOidcSettings } from './features/settings/delete-oidc-settings.ts';
-import { getMailSettings } from './features/settings/get-mail-settings.ts';
+import { getEarlierMailSettings, getMailSettings } from './features/settings/get-mail-settings.ts';
 import { getOidcSettings } from './features/settings/get-oidc-settings.ts';
 import { reloadConfig } from './features/settings/reload-config.ts';
-import { setMailSettings } from './features/settings/set-mail-settings.ts';
+import { setEarlierMailSettings, setMailSettings } from './features/settings/set-mail-settings.ts';
 import { setOidcSettings } from './features/settings/set-oidc-settings.ts';
 import { testMailSettings } from './features/settings/test-mail-settings.ts';
 import { testOidcSettings } from './features/settings/test-oidc-settings.ts';
 import { getSignInSteps } from './features/sign-in/get-sign-in-steps.ts';
-import { setSignInSteps } from './features/sign-in/set-sign-in-steps.ts';
+import { setSignInSteps, setUpSignInSteps } from './features/sign-in/set-sign-in-steps.ts';
 import { startSignIn } from './features/sign-in/start-sign-in.ts';
 import { completeOidc } from './features/sso/complete-oidc.ts';
 import { deleteIdentities } from './features/sso/delete-identities.ts';
@@ -122,6 +123,8 @@ export const routes: readonly AnyEndpoint[] = [
   explainAccess,           // GET     /access                                     member       any scope
   listAudit,               // GET     /audit                                      admin        org:admin
   exportAudit,             // GET     /audit/export                               admin        org:admin
+  getEarlierMailSettings,  // GET     /configurationManager/smtpConfig            admin        org:admin
+  setEarlierMailSettings,  // POST    /configurationManager/smtpConfig            admin        session only
   listEvents,              // GET     /events                                     admin        org:admin
   listDeadLetters,         // GET     /events/dead-letters                        admin        org:admin
   deleteDeadLetter,        // DELETE  /events/dead-letters/:letterId              admin        org:admin
@@ -144,6 +147,7 @@ export const routes: readonly AnyEndpoint[] = [
   uploadLogo,              // PUT     /org/logo                                   admin        org:write
   getOnboardingStatus,     // GET     /org/onboarding-status                      member       org:read
   setOnboardingStatus,     // PUT     /org/onboarding-status                      admin        org:write
+  setUpSignInSteps,        // POST    /orgAuthConfig                              admin        session only
   getSignInSteps,          // GET     /orgAuthConfig/authMethods                  admin        session only
   setSignInSteps,          // POST    /orgAuthConfig/updateAuthMethod             admin        session only
   listTokens,              // GET     /personal-access-tokens                     member       token:read
@@ -216,6 +220,7 @@ export const routes: readonly AnyEndpoint[] = [
   deleteUserSession,       // DELETE  /users/:id/sessions/:sessionId              admin        org:admin
   unblockUser,             // PUT     /users/:id/unblock                          admin        org:admin
   inviteUsers,             // POST    /users/bulk/invite                          admin        user:invite
+  inviteUsersFromFile,     // POST    /users/bulk/invite/upload                   admin        user:invite
   listUsersByIds,          // POST    /users/by-ids                               member       user:read
   removeDisplayPicture,    // DELETE  /users/dp                                   member       user:write
   getDisplayPicture,       // GET     /users/dp                                   member       user:read

@@ -18,12 +18,19 @@ export const tokenList = command({
   async run({ dataDir, status, search, limit }, context) {
     const { withStore } = await import('../operator-store.ts');
     const { listTokens } = await import('../../../server/src/features/tokens/public.ts');
+    const { userSearch } = await import('../../../server/src/db/members/user-search.ts');
     const { foldCase } = await import('../../../server/src/text/plain-text.ts');
     const { requireOrganization } = await import('../operator-errors.ts');
     const { total, tokens } = await withStore(context, dataDir, async ({ db, clock }) => {
       const { id: orgId } = await requireOrganization(db.read);
       const folded = search === null ? undefined : foldCase(search);
-      const filter = { orgId, nowMs: clock.now(), status, userId: undefined, search: folded };
+      const filter = {
+        orgId,
+        nowMs: clock.now(),
+        status,
+        userId: undefined,
+        search: await userSearch(db.read, orgId, folded),
+      };
       return listTokens(db.read, filter, { offset: 0, limit });
     });
     const lines = tokens.map(({ id, ownerEmail, name, expiresAt }) => `${id}  ${ownerEmail}  ${expiresAt}  ${name}`);

@@ -76,7 +76,7 @@ export const apiErrors = {
   clientInvalid: { ...unauthorized, text: 'The client is unknown, or its secret is wrong' },
   credentialMissing: { ...unauthorized, text: 'Send a bearer token in the Authorization header' },
   signInRefused: { ...unauthorized, text: 'The credentials are not valid' },
-  signInNotStarted: { ...unauthorized, text: 'Sign-in has not begun or took too long: call initAuth first' },
+  signInNotStarted: { ...unauthorized, text: 'Invalid session: sign-in has not begun or took too long' },
   tokenInvalid: { status: 401, code: 'TOKEN_INVALID', text: 'The token is not valid' },
   tokenExpired: { status: 401, code: 'TOKEN_EXPIRED', text: 'The token has expired' },
   tokenRevoked: { status: 401, code: 'TOKEN_REVOKED', text: 'The token was revoked' },

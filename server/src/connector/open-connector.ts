@@ -21,7 +21,7 @@ const retryAfterSeconds = 1;
 const pausesMs = [100, 300] as const;
 /** Refused, or reset: codes of the pool when the other side closes. */
 const connectionLost = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
-const segmentForm = /^(?:[A-Za-z0-9_~.-]|%[0-9A-Fa-f]{2})+$/;
+const segmentForm = /^(?:[A-Za-z0-9_~.:-]|%[0-9A-Fa-f]{2})+$/;
 const separators = /[/\\\0]/;
 
 interface ConnectorOptions {

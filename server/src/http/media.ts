@@ -1,7 +1,8 @@
 import { z } from 'zod';
 
 const mediaTypes = new WeakMap<z.core.$ZodType, readonly string[]>();
-const uploads = new WeakSet<z.core.$ZodType>();
+/** The fields that a form has besides its file; `null` for a file alone. */
+const uploads = new WeakMap<z.core.$ZodType, z.ZodObject | null>();
 
 /** Declares a response of bytes of a media type, such as `image/jpeg`, sent unchanged. */
 export function bytesResponse(mediaType: string) {
@@ -45,8 +46,39 @@ export function streamResponse(...types: readonly string[]) {
  */
 export function uploadedFile() {
   const schema = z.custom<Uint8Array>((given) => given instanceof Uint8Array);
-  uploads.add(schema);
+  uploads.set(schema, null);
   return schema;
+}
+
+/**
+ * In a request: a form with a file in the field `file`, as its bytes, and at most one of each of these fields, as text.
+ * Rule: FIT-78.
+ */
+export function uploadedForm<const S extends z.core.$ZodLooseShape>(fields: S) {
+  const file = z.custom<Uint8Array>((given) => given instanceof Uint8Array, 'is required');
+  const schema = z.strictObject({ ...fields, file });
+  uploads.set(schema, z.object(fields));
+  return schema;
+}
+
+/** A field of a form that holds JSON. */
+export function formField<S extends z.ZodType>(schema: S) {
+  return z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: 'custom', message: 'must be JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
+}
+
+/** Returns the fields that an uploaded form has besides its file; `null` for a file alone, or no upload at all. */
+export function uploadFields(schema: z.ZodType | undefined): z.ZodObject | null {
+  return (schema && uploads.get(schema)) ?? null;
 }
 
 /** Returns whether a body is an uploaded file. */

@@ -136,7 +136,7 @@ describe('C1: what reaches the backend', () => {
   });
 
   it.each(lists)(
-    '%s: the query is what was given and valid, encoded, and nothing more (TEAM-4, CRED-3)',
+    '%s: the query is what was given and valid, encoded, and nothing more (TEAM-4, CRED-3, FIT-71)',
     async (path) => {
       const queryOf = async (query: string) => {
         const { status } = await token.get(`${path}?${query}`);
@@ -147,7 +147,14 @@ describe('C1: what reaches the backend', () => {
       const since = 'created_after=0&created_before=2026-11-27T20:17:00.123Z';
       const narrowed = `search=b&created_by=${'a'.repeat(24)}&${since}`;
       const ofPeople = path === '/users/graph/list';
-      expect(await queryOf(narrowed)).toEqual(ofPeople ? [400, 'limit=7&search=a'] : [200, 'search=b']);
+      expect(await queryOf(narrowed)).toEqual(
+        ofPeople
+          ? [400, 'limit=7&search=a']
+          : [
+              200,
+              `search=b&created_by=${'a'.repeat(24)}&created_after=0&created_before=${Date.parse('2026-11-27T20:17:00.123Z')}`,
+            ],
+      );
       expect(await queryOf('page=2&search=%2e%2e%2f%23%3F%25%2B+b')).toEqual([
         200,
         'page=2&search=..%2F%23%3F%25%2B%20b',
@@ -161,6 +168,33 @@ describe('C1: what reaches the backend', () => {
       const bad = ['search=a%0d%0aX-Is-Admin:%201', 'search=%00', 'search=a&search=b', 'page=0', 'limit=1e9'];
       for (const query of [...unknown, ...bad]) {
         expect((await token.get(`${path}?${query}`)).status).toBe(400);
+      }
+      expect(backend.requests).toEqual([]);
+    },
+  );
+
+  it.each(['all_0123456789abcdef01234567', '3F2504E0-4F89-41D3-9A0C-0305E82C3301', 'a:b', '..a', 'x'.repeat(128)])(
+    'an id %s of the backend reaches it as it is (FIT-70)',
+    async (id) => {
+      const calls: [string, string, Json][] = [
+        ['GET', '', undefined],
+        ['PUT', '', { removeUserIds: [admin.userId], more: 1 }],
+        ['DELETE', '', undefined],
+        ['GET', '/users', undefined],
+      ];
+      for (const [method, rest, body] of calls) {
+        const { status } = await token.call(method, `/teams/${id}${rest}`, { body });
+        expect([status, sent().line]).toEqual([200, `${method} /connector/api/v1/entity/team/${id}${rest} HTTP/1.1`]);
+        expect(sent().body).toBe(body === undefined ? '' : JSON.stringify(body));
+      }
+    },
+  );
+
+  it.each(['%20', 'a%20b', 'x'.repeat(129), 'ä', '%00', 'a~b', '.'])(
+    'what is no id anywhere reaches nothing: %s (FIT-70)',
+    async (id) => {
+      for (const method of ['GET', 'DELETE']) {
+        expect([400, 404, 405]).toContain((await token.call(method, `/teams/${id}`)).status);
       }
       expect(backend.requests).toEqual([]);
     },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
-import { isUpload } from '../../src/http/media.ts';
+import { isUpload, uploadFields } from '../../src/http/media.ts';
 import { openApiDocument } from '../../src/http/openapi/openapi.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { checkAgainstContract } from '../support/contract-check.ts';
@@ -87,20 +87,29 @@ describe('OpenAPI document', () => {
   });
 
   const binary = { type: 'string', format: 'binary' };
-  it.each(routes.filter(({ body }) => isUpload(body)).map((one) => [`${one.method} ${one.path}`, one] as const))(
-    '%s: takes one file in a form, and nothing else (PICTURE-8)',
-    (_, endpoint) => {
-      const { requestBody, responses } = operationOf(endpoint);
-      expect(requestBody.required).toBe(true);
-      expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
-      const { schema } = requestBody.content['multipart/form-data'];
-      expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
-      expect(Object.keys(schema.properties)).toEqual(['file']);
-      // JSON is for refusals.
-      expect(responses['201'].content).toEqual({ 'image/jpeg': { schema: binary } });
-      expect(Object.keys(responses)).toEqual(['201', 'default']);
-    },
-  );
+  it.each(
+    routes
+      .filter(({ body }) => isUpload(body) && !uploadFields(body))
+      .map((one) => [`${one.method} ${one.path}`, one] as const),
+  )('%s: takes one file in a form, and nothing else (PICTURE-8)', (_, endpoint) => {
+    const { requestBody, responses } = operationOf(endpoint);
+    expect(requestBody.required).toBe(true);
+    expect(Object.keys(requestBody.content)).toEqual(['multipart/form-data']);
+    const { schema } = requestBody.content['multipart/form-data'];
+    expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
+    expect(Object.keys(schema.properties)).toEqual(['file']);
+    // JSON is for refusals.
+    expect(responses['201'].content).toEqual({ 'image/jpeg': { schema: binary } });
+    expect(Object.keys(responses)).toEqual(['201', 'default']);
+  });
+
+  it('a form with more than a file says what else there may be (FIT-78)', () => {
+    const { requestBody, responses } = document.paths['/api/v1/users/bulk/invite/upload'].post;
+    const { schema } = requestBody.content['multipart/form-data'];
+    expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
+    expect(Object.keys(schema.properties)).toEqual(['file', 'groupIds', 'role']);
+    expect(Object.keys(responses)).toEqual(['200', '409', 'default']);
+  });
 
   it('a picture is told by its type, beside the words for there being none (PICTURE-2, PICTURE-3, PICTURE-6)', () => {
     const logo = document.paths['/api/v1/org/logo'].get.responses;
@@ -214,7 +223,11 @@ describe('OpenAPI document', () => {
 
   it('errorMessage is said only where a rule has it, as the one thing in a body (ERR-4, INVITE-13, PICTURE-6)', () => {
     const saying = routes.filter((endpoint) => JSON.stringify(operationOf(endpoint)).includes('errorMessage'));
-    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /users/bulk/invite', 'GET /users/dp']);
+    expect(saying.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /users/bulk/invite',
+      'POST /users/bulk/invite/upload',
+      'GET /users/dp',
+    ]);
     expect(JSON.stringify(document.components)).not.toContain('errorMessage');
     const { schema } = document.paths['/api/v1/users/bulk/invite'].post.responses['409'].content['application/json'];
     expect(schema).toEqual({

@@ -181,7 +181,7 @@ const limits: readonly (readonly [string, string])[] = [
     `${number(constantIn('membership-change.ts', 'pairsMax'))}: users times groups, of which at most ${constantIn('membership-change.ts', 'groupsMax')}`,
   ],
   ['Teams created', `${allowanceOf('team')} a minute`],
-  ['Members of a team', number(constantIn('team.ts', 'membersMax'))],
+  ['Members of a team', number(constantIn('team-input.ts', 'membersMax'))],
   [
     'Requests to a connector backend',
     `${connector} in total, then 503; ${constantIn('open-connector.ts', 'ofOneMax')} per user`,
@@ -214,7 +214,7 @@ const limits: readonly (readonly [string, string])[] = [
   ['Changes of the own password', `${allowanceOf('passwordChange')} an hour per user and network`],
   [
     'Addresses in one invitation',
-    `${number(constantIn('invite-users.ts', 'emailsMax'))}, ${constantIn('invite-users.ts', 'groupsMax')}`,
+    `${number(constantIn('invitation.ts', 'emailsMax'))}, ${constantIn('invitation.ts', 'groupsMax')}`,
   ],
   ['Requests to invite', `${allowanceOf('invite')} a minute per user`],
   [

@@ -118,7 +118,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect(body.pagination).toEqual({ page: 1, limit: 25, total: 0, pages: 0, hasNext: false, hasPrev: false });
     });
 
-    it('201: a team with its members, whose owner the creator is (TEAM-15, TEAM-16, TEAM-18)', async () => {
+    it('201: a team with its members, whose owner the creator is (TEAM-15, TEAM-16, TEAM-18, FIT-74)', async () => {
       const made = await team({ description: 'Finds things out' });
       const member = (client: Client, userName: string, role: string) => ({
         id: client.userId,
@@ -133,7 +133,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
         id,
         name: 'Research',
         description: 'Finds things out',
-        createdByUser: owner.userId,
+        createdByUser: { id: owner.userId, userId: owner.userId, name: 'Olive Owner', email: 'olive@example.com' },
         orgId: id,
         memberCount: 3,
         members: [
@@ -148,7 +148,6 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
         canManageMembers: true,
       });
       expect((await owner.get(`/teams/${made.id}`)).body.team).toEqual(made);
-      expect((await owner.get(`/teams/${made.id.toUpperCase()}`)).body.team).toEqual(made);
     });
 
     it('201: the creator is the owner, whatever the list says; without a list, alone (TEAM-18)', async () => {
@@ -264,7 +263,6 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect(await put({ name: 'New' })).toEqual({ ...before, name: 'New' });
       expect(await put({ description: 'Newer' })).toEqual({ ...before, name: 'New', description: 'Newer' });
       expect(await put({ description: null })).toEqual({ ...before, name: 'New', description: null });
-      expect(await put({})).toEqual({ ...before, name: 'New', description: null });
       const list = [
         { userId: owner.userId, role: 'OWNER' },
         { userId: stranger.userId, role: 'WRITER' },
@@ -276,6 +274,58 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect(now[0].joinedAt).toBe(made.createdAtTimestamp);
       expect((await reader.get(`/teams/${made.id}`)).status).toBe(404);
       expect((await stranger.get(`/teams/${made.id}`)).status).toBe(200);
+    });
+
+    it('200: adds members, changes their roles and removes them, with the rest of the list as it was (FIT-73)', async () => {
+      const made = await team({ members: undefined, userRoles: members() });
+      expect(made.memberCount).toBe(3);
+      const path = `/teams/${made.id}`;
+      const rolesAfter = async (body: Json) => {
+        const response = await owner.put(path, body);
+        expect(response.status, response.text).toBe(200);
+        expect((await owner.get(path)).body.team).toEqual(response.body.team);
+        return Object.fromEntries(response.body.team.members.map(({ userName, role }: Json) => [userName, role]));
+      };
+      const roles = { 'Olive Owner': 'OWNER', 'Rita Straße': 'READER' };
+      expect(await rolesAfter({ removeUserIds: [writer.userId] })).toEqual(roles);
+      const added = [{ userId: stranger.userId, role: 'WRITER' }];
+      expect(await rolesAfter({ addUserRoles: added })).toEqual({ ...roles, 'Stan Stranger': 'WRITER' });
+      const changed = {
+        updateUserRoles: [{ userId: reader.userId, role: 'WRITER' }],
+        removeUserIds: [stranger.userId],
+      };
+      expect(await rolesAfter(changed)).toEqual({ ...roles, 'Rita Straße': 'WRITER' });
+    });
+
+    it('400 and 409: changes of who is not there, and of the last owner; nothing changes (FIT-73, TEAM-23)', async () => {
+      const made = await team();
+      const role = (userId: string) => [{ userId, role: 'READER' }];
+      const refused: [Json, number][] = [
+        [{ removeUserIds: [stranger.userId] }, 400],
+        [{ updateUserRoles: role(stranger.userId) }, 400],
+        [{ addUserRoles: role(unknownId) }, 400],
+        [{ removeUserIds: [owner.userId] }, 409],
+        [{ updateUserRoles: role(owner.userId) }, 409],
+      ];
+      for (const [body, status] of refused) {
+        expect([body, (await owner.put(`/teams/${made.id}`, { name: 'Changed', ...body })).status]).toEqual([
+          body,
+          status,
+        ]);
+      }
+      expect((await writer.put(`/teams/${made.id}`, { removeUserIds: [reader.userId] })).status).toBe(403);
+      expect((await owner.get(`/teams/${made.id}`)).body.team).toEqual(made);
+    });
+
+    it('200: lists are narrowed by who made a team and when (FIT-71)', async () => {
+      const client = await newUser();
+      const made = await team({}, client);
+      await team({ members: [{ userId: client.userId, role: 'READER' }] });
+      const count = async (query: string) => (await client.get(`/teams/user/teams?${query}`)).body.pagination.total;
+      expect(await count('limit=5')).toBe(2);
+      expect(await count(`created_by=${client.userId}`)).toBe(1);
+      expect(await count(`created_after=${made.createdAtTimestamp + 86_400_000}`)).toBe(0);
+      expect(await count(`created_before=${made.createdAtTimestamp - 1}`)).toBe(0);
     });
 
     it('200: an owner may hand a team over and leave it (TEAM-22, TEAM-23)', async () => {
@@ -337,21 +387,26 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
       expect((await owner.get(`/teams/${made.id}`)).body.team).toEqual(made);
     });
 
-    it('200: lists the members of a team by name, paged and searched (TEAM-16, TEAM-17, TEAM-26, TEAM-27)', async () => {
+    it('200: lists the members of a team by name, paged and searched (TEAM-16, TEAM-17, TEAM-26, TEAM-27, FIT-75)', async () => {
       const made = await team();
       const path = `/teams/${made.id}/users`;
       const { body } = await reader.get(path);
       expect(body).toMatchObject({ status: 'success', message: expect.any(String), members: made.members });
-      expect(body.pagination).toEqual({ page: 1, limit: 25, total: 3, pages: 1, hasNext: false, hasPrev: false });
+      const ends = { hasNext: false, hasPrev: false };
+      expect(body.pagination).toEqual({ page: 1, limit: 25, total: 3, totalCount: 3, pages: 1, ...ends });
+      const rights = { canEdit: false, canDelete: false, canManageMembers: false };
+      expect(body.team).toEqual({ ...made, ...rights });
       const { body: cut } = await reader.get(`${path}?limit=2&page=2`);
+      expect(cut.team).toEqual({ ...made, ...rights, members: cut.members });
       expect(cut.members).toEqual(made.members.slice(2));
-      expect(cut.pagination).toEqual({ page: 2, limit: 2, total: 3, pages: 2, hasNext: false, hasPrev: true });
+      const last = { hasNext: false, hasPrev: true };
+      expect(cut.pagination).toEqual({ page: 2, limit: 2, total: 3, totalCount: 3, pages: 2, ...last });
       expect((await reader.get(search(path, 'WALTER'))).body.members).toEqual(made.members.slice(2));
       expect((await reader.get(search(path, 'rita_100%'))).body.members).toEqual(made.members.slice(1, 2));
       expect((await reader.get(search(path, '_alter'))).body.members).toEqual([]);
     });
 
-    it('404: a team that is not there, and 400 what is no id (TEAM-21)', async () => {
+    it('404: a team that is not there, and 400 what is no id anywhere (TEAM-21, FIT-70)', async () => {
       for (const client of [owner, admin]) {
         const tries = [
           client.get(`/teams/${unknownId}`),
@@ -361,7 +416,7 @@ export function teamDirectoryConformance(name: string, open: () => Promise<Direc
         ];
         for (const { status } of await Promise.all(tries)) expect(status).toBe(404);
       }
-      for (const path of ['/teams/x', `/teams/${unknownId}0`, '/teams/user', '/teams/..%2fuser']) {
+      for (const path of ['/teams/..%2fuser', `/teams/${'x'.repeat(129)}`, '/teams/a%20b']) {
         expect((await owner.get(path)).status).toBe(400);
         expect((await owner.delete(path)).status).toBe(400);
       }

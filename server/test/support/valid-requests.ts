@@ -126,6 +126,10 @@ const requests = new Map<string, Make>([
       body: { authMethod: stepsOf(['password']) },
     }),
   ],
+  [
+    'POST /orgAuthConfig',
+    ({ admin }) => ({ caller: admin, path: '/orgAuthConfig', body: { authMethod: stepsOf(['password']) } }),
+  ],
   ['PATCH /org', ({ admin }) => ({ caller: admin, path: '/org', body: { shortName: 'Short' } })],
   ['PUT /org', ({ admin }) => ({ caller: admin, path: '/org', body: { registeredName: 'Registered' } })],
   [
@@ -228,6 +232,14 @@ const requests = new Map<string, Make>([
       const body = { password: newPassword };
       return { caller, path: '/userAccount/password/reset/token', body, setsPasswordOf: email };
     },
+  ],
+  [
+    'POST /configurationManager/smtpConfig',
+    ({ admin }) => ({
+      caller: admin,
+      path: '/configurationManager/smtpConfig',
+      body: { host: 'smtp.example.com', username: 'mailer', password: 'good', fromEmail: 'no-reply@example.com' },
+    }),
   ],
   [
     'PUT /settings/smtp',

@@ -1,5 +1,5 @@
 import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
-import { isUpload } from '../../src/http/media.ts';
+import { isUpload, uploadFields } from '../../src/http/media.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { onePixel } from './made-pictures.ts';
 import { registerService } from './service-clients.ts';
@@ -136,6 +136,7 @@ export function sentBy({ endpoint, body }: WritingCall): { readonly type: string
     return { type: 'application/json', bytes: Buffer.from(JSON.stringify(body ?? {})) };
   }
   const head = '--edge\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\n';
-  const bytes = Buffer.concat([Buffer.from(head), onePixel(), Buffer.from('\r\n--edge--\r\n')]);
+  const file = uploadFields(endpoint.body) ? Buffer.from('in-a-file@example.com') : onePixel();
+  const bytes = Buffer.concat([Buffer.from(head), file, Buffer.from('\r\n--edge--\r\n')]);
   return { type: 'multipart/form-data; boundary=edge', bytes };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
+import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, idResponse, listQuery } from '../../http/schemas.ts';
@@ -32,7 +33,7 @@ export const listGroupMembers = endpoint({
   response: { 200: z.object({ users: z.array(member), pagination }) },
   async handle({ db }, { caller: { orgId }, params: { groupId }, query }) {
     if (!(await selectGroup(db.read, orgId, groupId))) throw new ApiError('notFound');
-    const which = { groupId, search: query.search };
+    const which = { groupId, search: await userSearch(db.read, orgId, query.search) };
     const page = pageOf(query);
     const totalCount = await countMembers(db.read, which);
     const users = await selectMemberPage(db.read, which, page);

@@ -1,7 +1,7 @@
 import type { Reader, Tx } from '../../db/database.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import type { User } from '../../db/members/users.ts';
 import { verifiedEmail } from '../../db/members/users.ts';
-import { contains } from '../../db/search.ts';
 
 /** Adds members, as many as one statement takes; none of them may be one already. */
 export async function insertMembers(tx: Tx, groupId: string, userIds: readonly string[]): Promise<void> {
@@ -56,8 +56,7 @@ export function memberIds(read: Reader, groupId: string) {
 
 interface MemberFilter {
   readonly groupId: string;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
 }
 
 function members(read: Reader, { groupId, search }: MemberFilter) {
@@ -66,7 +65,7 @@ function members(read: Reader, { groupId, search }: MemberFilter) {
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .where('m.group_id', '=', groupId);
   if (!search) return query;
-  return query.where((eb) => eb.or([contains('u.name_key', search), contains('u.email', search)]));
+  return query.where((eb) => eb.or(userMatches('u', search)));
 }
 
 /** Returns the number of members of a group that match a search. */

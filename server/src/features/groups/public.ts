@@ -75,12 +75,9 @@ export async function joinDefaultGroup(
 /** Adds new users, as many as fit in one statement, to one of the default groups. */
 export async function joinDefaultGroupTogether(
   tx: Tx,
-  {
-    orgId,
-    userIds,
-    type,
-  }: { readonly orgId: string; readonly userIds: readonly string[]; readonly type: DefaultGroup },
+  of: { readonly orgId: string; readonly userIds: readonly string[]; readonly type: DefaultGroup },
 ): Promise<void> {
+  const { orgId, userIds, type } = of;
   await insertMembers(tx, await selectDefaultGroupId(tx, orgId, type), userIds);
 }
 
@@ -110,16 +107,18 @@ export function findFirstAdministrator(read: Reader, orgId: string): Promise<Use
  */
 export async function requireGroups(
   read: Reader,
-  {
-    orgId,
-    groupIds,
-    caller,
-  }: { readonly orgId: string; readonly groupIds: readonly string[]; readonly caller: Principal },
+  of: { readonly orgId: string; readonly groupIds: readonly string[]; readonly caller: Principal },
 ): Promise<void> {
+  const { orgId, groupIds, caller } = of;
   if (groupIds.length === 0) return;
   const groups = await selectGroupsByIds(read, orgId, groupIds);
   requireSessionToPromote(groups, caller);
   requireAllKnown({ userIds: [], groupIds }, { userIds: [], groups });
+}
+
+/** Returns the id of the group whose members are administrators. */
+export function adminGroupId(read: Reader, orgId: string): Promise<string> {
+  return selectDefaultGroupId(read, orgId, 'admin');
 }
 
 /**

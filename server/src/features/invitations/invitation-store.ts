@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Reader } from '../../db/database.ts';
-import { contains } from '../../db/search.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import { type InvitationStatus, lostBeforeMs, type StoredInvitation } from './invitation.ts';
 
 /** Mail that did not go out: the server said no, or the service was stopped before it said anything. */
@@ -34,8 +34,7 @@ function current(read: Reader, orgId: string) {
 /** Filter of the list of invitations. */
 interface InvitationFilter {
   readonly orgId: string;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
   readonly status: InvitationStatus | undefined;
   readonly nowMs: number;
 }
@@ -46,7 +45,7 @@ function isEverything({ search, status: wanted }: InvitationFilter): boolean {
 
 function filtered(read: Reader, { orgId, search, status: wanted, nowMs }: InvitationFilter) {
   let query = current(read, orgId);
-  if (search) query = query.where((eb) => eb.or([contains('u.name_key', search), contains('u.email', search)]));
+  if (search) query = query.where((eb) => eb.or(userMatches('u', search)));
   if (wanted) query = query.where(status(nowMs), '=', wanted);
   return query;
 }

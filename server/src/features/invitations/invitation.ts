@@ -1,12 +1,29 @@
 import { z } from 'zod';
 import { minute, second, toTimestamp } from '../../base/clock.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { idResponse, idsOrNone, timestamp } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 
 /** Time limit for all mails of one request. Rule: INVITE-17. */
 export const requestMsMax = minute;
 /** A mail without an outcome by then was never sent: the service was stopped meanwhile. Rule: INVITE-15. */
 const outcomeMsMax = requestMsMax + 30 * second;
+
+/** Addresses that one request may invite. Rule: INVITE-4. */
+export const emailsMax = 1_000;
+const groupsMax = 100;
+
+/** Groups in a request that all invited users are to be put into. */
+export const groupIdsToJoin = idsOrNone
+  .transform((given) => [...new Set(given)])
+  .refine(({ length }) => length <= groupsMax, `must have at most ${groupsMax} items`);
+
+/** Role in a request that all invited users are to have. Rule: FIT-77. */
+export const givenRole = z
+  .enum(['member', 'admin'])
+  .describe('admin: they are put into the group admin, which takes a session')
+  .meta({ examples: ['member'] });
+/** Role that invited users are to have. */
+export type GivenRole = z.output<typeof givenRole>;
 
 /** Statuses of an invitation. Rule: INVITE-24. */
 export const invitationStatuses = ['pending', 'accepted', 'expired', 'failed'] as const;

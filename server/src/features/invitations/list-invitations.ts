@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
@@ -22,7 +23,8 @@ export const listInvitations = endpoint({
   }),
   response: { 200: z.object({ invitations: z.array(invitationRecord), pagination }) },
   async handle({ db, clock }, { caller: { orgId }, query }) {
-    const filter = { orgId, search: query.search, status: query.status, nowMs: clock.now() };
+    const search = await userSearch(db.read, orgId, query.search);
+    const filter = { orgId, search, status: query.status, nowMs: clock.now() };
     const page = pageOf(query);
     const totalCount = await countInvitations(db.read, filter);
     const invitations = await selectInvitationPage(db.read, filter, page);

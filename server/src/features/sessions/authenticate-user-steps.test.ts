@@ -198,7 +198,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
     expect(await desk.take(token, await codeOf(user))).toMatchObject(refused);
   });
 
-  it('401: an hour after the beginning, however late the first step was (AUTH-3)', async () => {
+  it('401: an hour after the beginning, however late the first step was (AUTH-3, FIT-81)', async () => {
     desk.app.clock.set(Math.floor(desk.app.clock.now() / 1_000) * 1_000);
     const token = await desk.begin(user.email);
     desk.app.clock.advance(hour - 1_000);
@@ -209,7 +209,7 @@ describe('POST /userAccount/authenticate in two steps, a password and a code', (
     desk.app.clock.advance(1);
     const late = await desk.take(token, code);
     expect(late.status).toBe(401);
-    expect(late.body.message).toBe('Sign-in has not begun or took too long: call initAuth first');
+    expect(late.body.message).toBe('Invalid session: sign-in has not begun or took too long');
   });
 
   it('what was begun and not ended is forgotten after its time (AUTH-3)', async () => {

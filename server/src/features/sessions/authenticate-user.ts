@@ -78,7 +78,7 @@ async function finish(services: AllServices, stage: Stage, accountType: string) 
   return { message: 'Fully authenticated', ...exposePair(pair) };
 }
 
-/** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44, AUTH-70. */
+/** Rules: AUTH-6 to AUTH-13, AUTH-43, AUTH-44, AUTH-70, FIT-81. */
 export const authenticateUser = endpoint({
   method: 'POST',
   path: '/userAccount/authenticate',

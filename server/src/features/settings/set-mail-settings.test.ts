@@ -270,3 +270,33 @@ describe('PUT /settings/smtp', () => {
     await Promise.all([first.stop(), second.stop()]);
   });
 });
+
+describe('/configurationManager/smtpConfig, as earlier clients call it (FIT-79)', () => {
+  const alias = '/configurationManager/smtpConfig';
+  const { from, ...rest } = input;
+  const earlier = { ...rest, fromEmail: from };
+
+  it('200: sets and shows what /settings/smtp does, and never the password', async () => {
+    const set = await admin.post(alias, earlier);
+    const shown = (await admin.get(path)).body;
+    expect([set.status, set.body]).toEqual([200, { ...shown, fromEmail: from }]);
+    const get = await admin.get(alias);
+    expect([get.status, get.body]).toEqual([200, set.body]);
+    expect(set.text + get.text).not.toContain(secret);
+    expect(await password()).toBe(secret);
+    expect((await app.audit()).at(-1)).toMatchObject({ action: 'settings.mail-set', actor_user_id: admin.userId });
+    expect(JSON.stringify(await app.audit())).not.toContain(secret);
+  });
+
+  it('400 and 403: unknown keys, and who may not, as there', async () => {
+    const before = content();
+    const wrong = await admin.post(alias, { ...earlier, from });
+    expect([wrong.status, wrong.body.error.details[0].field]).toEqual([400, 'body.from']);
+    expect((await admin.post(alias, { ...earlier, fromEmail: 'x' })).status).toBe(400);
+    const token = await admin.token();
+    expect([(await token.post(alias, earlier)).status, (await token.get(alias)).status]).toEqual([403, 200]);
+    const member = await app.member(admin, 'earlier@example.com');
+    expect([(await member.post(alias, earlier)).status, (await member.get(alias)).status]).toEqual([403, 403]);
+    expect(content()).toBe(before);
+  });
+});

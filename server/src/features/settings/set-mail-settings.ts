@@ -8,10 +8,14 @@ import { endpoint } from '../../http/endpoint.ts';
 import { requireOutbound } from '../../outbound/require-outbound.ts';
 import type { Services } from '../../services.ts';
 import { auditedMailSettings } from './audited-settings.ts';
+import { earlierMailSettingsResponse, toEarlierMailSettings } from './earlier-settings-actions.ts';
 import { keepsSecret, type MailSettingsBody, mailSettingsBody, settingsOf } from './mail-settings-actions.ts';
 import { decryptMailSettings, describeMailSettings, encryptMailSettings, mailSettingsResponse } from './public.ts';
 import { storeSetting } from './setting-actions.ts';
 import { selectSetting } from './setting-store.ts';
+
+/** As earlier clients send them. Rule: FIT-79. */
+const earlierBody = mailSettingsBody.omit({ from: true }).extend({ fromEmail: mailSettingsBody.shape.from });
 
 interface Input extends ForCaller<SessionPrincipal> {
   readonly body: MailSettingsBody;
@@ -56,4 +60,18 @@ export const setMailSettings = endpoint({
   body: mailSettingsBody,
   response: { 200: mailSettingsResponse },
   handle: set,
+});
+
+/** Rule: FIT-79. */
+export const setEarlierMailSettings = endpoint({
+  method: 'POST',
+  path: '/configurationManager/smtpConfig',
+  tag: 'Settings',
+  summary: 'The same as PUT /settings/smtp, in the form of earlier clients',
+  policy: { who: 'admin', sessionOnly: true },
+  body: earlierBody,
+  response: { 200: earlierMailSettingsResponse },
+  async handle(services, { body: { fromEmail: from, ...given }, ...input }) {
+    return toEarlierMailSettings(await set(services, { ...input, body: { ...given, from } }));
+  },
 });

@@ -33,6 +33,19 @@ describe('POST /orgAuthConfig/updateAuthMethod', () => {
     expect(body.allowedMethods).toEqual(authMethod[0]?.allowedMethods.map(({ type }) => type));
   });
 
+  it('200 and 400: POST /orgAuthConfig does the same (FIT-79)', async () => {
+    const authMethod = stepsOf(['password']);
+    const { status, body } = await desk.admin.post('/orgAuthConfig', { authMethod });
+    expect([status, body]).toEqual([200, { message, authMethod }]);
+    expect(await shown()).toEqual(authMethod);
+    expect((await desk.app.audit()).at(-1)).toMatchObject({ action: 'sign-in.steps-set' });
+    const wrong = await desk.admin.post('/orgAuthConfig', { authMethod, contactEmail: 'ada@example.com' });
+    expect([wrong.status, wrong.body.error.details[0].field]).toEqual([400, 'body.contactEmail']);
+    const token = await desk.admin.token();
+    expect((await token.post('/orgAuthConfig', { authMethod })).status).toBe(403);
+    expect(await shown()).toEqual(authMethod);
+  });
+
   it('200: steps are sorted by their order (AUTH-45, AUTH-46)', async () => {
     const [first, second] = stepsOf(['otp'], ['password']);
     expect((await set([second, first])).body.authMethod).toEqual([first, second]);

@@ -5,7 +5,7 @@ import { hour } from '../../base/clock.ts';
 export const signInMs = hour;
 
 /** Methods of proving an identity. Rule: AUTH-5. */
-export const signInMethods = ['password', 'otp', 'oidc'] as const;
+const signInMethods = ['password', 'otp', 'oidc'] as const;
 
 /** A way to prove who one is. */
 export type SignInMethod = (typeof signInMethods)[number];
@@ -40,7 +40,7 @@ export interface SignInConfig {
 
 const stepsMax = 3;
 
-/** Sign-in steps as an administrator gives them; they come out in their order. Rule: AUTH-46. */
+/** Sign-in steps as an administrator gives them; they come out in their order. Rules: AUTH-45, AUTH-46. */
 export const givenSteps = z
   .array(
     z.strictObject({

@@ -89,7 +89,8 @@ describe('POST /teams', () => {
     ]);
   });
 
-  it('201: unknown fields are never applied (TEAM-18)', async () => {
+  it('400: unknown fields are never applied, and are named (TEAM-18, FIT-72)', async () => {
+    const before = await countTeams();
     const forged = {
       id: unknownId,
       orgId: unknownId,
@@ -97,14 +98,18 @@ describe('POST /teams', () => {
       createdAtTimestamp: 1,
       canEdit: false,
     };
-    const { body } = await member.post('/teams', { name: 'Plain', ...forged });
-    expect(body.team).toMatchObject({
-      createdByUser: member.userId,
-      createdAtTimestamp: app.clock.now(),
-      canEdit: true,
-    });
-    expect(body.team.id).not.toBe(unknownId);
-    expect(body.team.orgId).not.toBe(unknownId);
+    const { status, body } = await member.post('/teams', { name: 'Plain', ...forged });
+    expect([status, body.error.details.map(({ field }: Json) => field)]).toEqual([
+      400,
+      Object.keys(forged).map((key) => `body.${key}`),
+    ]);
+    const misspelled = await member.post('/teams', { name: 'Plain', userRole: [] });
+    expect(misspelled.body.error.details).toEqual([
+      { field: 'body.userRole', message: 'is not a known key: did you mean userRoles?' },
+    ]);
+    const both = await member.post('/teams', { name: 'Plain', members: [], userRoles: [] });
+    expect([both.status, both.body.error.details[0].field]).toEqual([400, 'body.userRoles']);
+    expect(await countTeams()).toEqual(before);
   });
 
   it('writes an audit row and no event (AUDIT-1, EVENT-19)', async () => {

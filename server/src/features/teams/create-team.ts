@@ -1,25 +1,35 @@
 import { z } from 'zod';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
+import { refuseInput } from '../../base/errors.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
+import { requireKnownKeys } from '../../http/known-keys.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { insertMembers, selectActiveIds, selectMembers } from './member-store.ts';
-import {
-  namedMembers,
-  requireAllKnown,
-  succeeded,
-  teamName,
-  teamResponse,
-  toMemberRows,
-  toTeamRecord,
-  withCreator,
-} from './team.ts';
+import { requireRight, succeeded, teamResponse, toMemberRows, toTeamRecord } from './team.ts';
 import { searchKeys } from './team-change.ts';
-import { insertTeam } from './team-store.ts';
+import { namedMembers, requireAllKnown, teamName, withCreator } from './team-input.ts';
+import { insertTeam, selectTeam } from './team-store.ts';
 
-/** Rules: TEAM-3, TEAM-12, TEAM-18, TEAM-24. */
+// Loose: a backend may know more fields, and gets the whole body.
+const body = z.looseObject({
+  name: teamName,
+  description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
+  members: namedMembers.optional().describe('The caller need not be named'),
+  userRoles: namedMembers.optional().describe('The same as members, as earlier clients have it'),
+});
+
+/** Returns the members that a body names, and in which field. Throws `invalidInput` where it names them in two. */
+function namedIn({ members, userRoles }: z.output<typeof body>) {
+  if (members && userRoles) {
+    throw refuseInput({ field: 'body.userRoles', message: 'cannot be given together with members' });
+  }
+  return userRoles ? { named: userRoles, field: 'userRoles' } : { named: members ?? [], field: 'members' };
+}
+
+/** Rules: TEAM-3, TEAM-12, TEAM-18, TEAM-24, FIT-72, FIT-73. */
 export const createTeam = endpoint({
   method: 'POST',
   path: '/teams',
@@ -28,31 +38,28 @@ export const createTeam = endpoint({
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'create_team', title: 'Create a team' },
   forwardsCredential: true,
-  // Loose: a backend may know more fields, and gets the whole body.
-  body: z.looseObject({
-    name: teamName,
-    description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
-    members: namedMembers.optional().describe('The caller need not be named'),
-  }),
+  body,
   response: { 201: teamResponse },
-  async handle(services, { caller, write, body, origin, forwarded }) {
+  async handle(services, { caller, write, body: given, origin, forwarded }) {
     const backend = {
       method: 'POST',
       path: '/api/v1/entity/team',
-      body,
+      body: given,
       pass: passOperation,
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const { orgId, userId } = caller;
+      requireKnownKeys(given, body);
+      const { named, field } = namedIn(given);
       await services.limits.count('team', userId);
-      const { name, description = null, members: named = [] } = body;
+      const { name, description = null } = given;
       const { id, nowMs } = { id: services.newId(), nowMs: services.clock.now() };
       const own = { id, org_id: orgId, name, description, created_by: userId, created_at: nowMs, updated_at: nowMs };
       const team = { ...own, ...searchKeys(own) };
       const all = withCreator(named, userId);
-      const members = await write(async (tx) => {
-        requireAllKnown(named, await selectActiveIds(tx, orgId, named));
+      const made = await write(async (tx) => {
+        requireAllKnown(named, await selectActiveIds(tx, orgId, named), field);
         await insertTeam(tx, team);
         await insertMembers(
           tx,
@@ -68,9 +75,12 @@ export const createTeam = endpoint({
           details,
           changes: changesBetween(null, { name, description, members: all }),
         });
-        return selectMembers(tx, [id]);
+        return { team: await selectTeam(tx, id, caller), members: await selectMembers(tx, [id]) };
       });
-      return { ...succeeded('Team created successfully'), team: toTeamRecord(team, members, caller) };
+      return {
+        ...succeeded('Team created successfully'),
+        team: toTeamRecord(requireRight(made.team, caller.isAdmin, 'canRead'), made, caller),
+      };
     });
   },
 });

@@ -5,12 +5,12 @@ import { changesBetween } from '../../audit-log/changes.ts';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passOperation } from '../../connector/connector-responses.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id } from '../../http/schemas.ts';
 import { deleteAllMembers } from './member-store.ts';
 import { requireRight, succeeded, success } from './team.ts';
+import { ownTeamId, teamId } from './team-input.ts';
 import { deleteTeamRow, selectTeam } from './team-store.ts';
 
-/** Rules: TEAM-3, TEAM-12, TEAM-19 to TEAM-21. */
+/** Rules: TEAM-3, TEAM-12, TEAM-19 to TEAM-21, FIT-70. */
 export const deleteTeam = endpoint({
   method: 'DELETE',
   path: '/teams/:id',
@@ -19,16 +19,17 @@ export const deleteTeam = endpoint({
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'delete_team', title: 'Delete a team' },
   forwardsCredential: true,
-  params: z.object({ id: id.describe('Of the team') }),
+  params: z.object({ id: teamId }),
   response: { 200: z.object(success) },
-  async handle(services, { caller, write, params: { id }, origin, forwarded }) {
+  async handle(services, { caller, write, params: { id: given }, origin, forwarded }) {
     const backend = {
       method: 'DELETE',
-      path: `/api/v1/entity/team/${id}`,
+      path: `/api/v1/entity/team/${given}`,
       pass: passOperation,
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
+      const id = ownTeamId(given);
       const { orgId } = caller;
       await write(async (tx, present) => {
         const { role, name, description } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, 'canDelete');

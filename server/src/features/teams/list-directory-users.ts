@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-own.ts';
 import { passList } from '../../connector/connector-responses.ts';
+import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '../../http/paging.ts';
 import { listQuery } from '../../http/schemas.ts';
 import { directoryUser, toDirectoryUser } from './directory-user.ts';
-import { directorySearch, foldedSearch, sentQuery, succeeded, success } from './team.ts';
+import { succeeded, success } from './team.ts';
+import { directorySearch, foldedSearch, sentQuery } from './team-input.ts';
 import { countDirectoryUsers, selectDirectoryUserPage } from './team-store.ts';
 
 /** Rules: TEAM-1, TEAM-9, TEAM-14. */
@@ -30,7 +32,8 @@ export const listDirectoryUsers = endpoint({
       pass: (response) => passList(response, 'connectorUsersFailed'),
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
-      const filter = { orgId: caller.orgId, search: foldedSearch(query) };
+      const { orgId } = caller;
+      const filter = { orgId, search: await userSearch(services.db.read, orgId, foldedSearch(query)) };
       const page = pageOf(query);
       const total = await countDirectoryUsers(services.db.read, filter);
       const users = await selectDirectoryUserPage(services.db.read, filter, page);

@@ -7,16 +7,8 @@ import { directoryPagination, pageOf, pageQuery, toDirectoryPagination } from '.
 import { id, listQuery, queryTimeOrMs } from '../../http/schemas.ts';
 import type { Services } from '../../services.ts';
 import { selectFirstMembers } from './member-store.ts';
-import {
-  byTeam,
-  directorySearch,
-  foldedSearch,
-  sentQuery,
-  succeeded,
-  success,
-  teamRecord,
-  toListedTeam,
-} from './team.ts';
+import { byTeam, countOf, succeeded, success, teamRecord, toTeamRecord } from './team.ts';
+import { directorySearch, foldedSearch, sentQuery } from './team-input.ts';
 import { countTeamsOf, selectTeamPageOf } from './team-store.ts';
 
 /** Of each team; GET /teams/:id/users has them all. */
@@ -25,13 +17,9 @@ const membersShown = 50;
 const query = listQuery({
   ...pageQuery,
   search: directorySearch.describe('Only teams with this text in their name or description, in any case'),
-  created_by: id.optional().describe('Only teams that this user created; not sent to a connector backend'),
-  created_after: queryTimeOrMs
-    .optional()
-    .describe('Only teams created at or after this time; not sent to a connector backend'),
-  created_before: queryTimeOrMs
-    .optional()
-    .describe('Only teams created at or before this time; not sent to a connector backend'),
+  created_by: id.optional().describe('Only teams that this user created'),
+  created_after: queryTimeOrMs.optional().describe('Only teams created at or after this time'),
+  created_before: queryTimeOrMs.optional().describe('Only teams created at or before this time'),
 });
 const response = {
   200: z.object({ ...success, teams: z.array(teamRecord), pagination: directoryPagination }),
@@ -66,13 +54,16 @@ async function handle(services: Services, { caller, query: asked, forwarded }: A
     const membersOf = byTeam(await selectFirstMembers(services.db.read, teamIds, membersShown));
     return {
       ...succeeded('User teams fetched successfully'),
-      teams: teams.map((team) => toListedTeam(team, membersOf(team.id), caller)),
+      teams: teams.map((team) => {
+        const members = membersOf(team.id);
+        return toTeamRecord(team, { members, memberCount: countOf(members) }, caller);
+      }),
       pagination: toDirectoryPagination(page, total),
     };
   });
 }
 
-/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26. */
+/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26, FIT-71. */
 export const listTeamsOfUser = endpoint({
   method: 'GET',
   path: '/users/teams/list',
@@ -86,7 +77,7 @@ export const listTeamsOfUser = endpoint({
   handle,
 });
 
-/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26. */
+/** Rules: TEAM-2, TEAM-10, TEAM-15, TEAM-17, TEAM-26, FIT-71. */
 export const listOwnTeams = endpoint({
   method: 'GET',
   path: '/teams/user/teams',

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import { verifiedEmail } from '../../db/members/users.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
-import { contains } from '../../db/search.ts';
 import type { TeamMember } from './team.ts';
 
 function membersOf(read: Reader, teamIds: readonly string[]) {
@@ -59,14 +59,13 @@ export async function selectFirstMembers(
 
 interface MemberFilter {
   readonly teamId: string;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
 }
 
 function found(read: Reader, { teamId, search }: MemberFilter): Members {
   const query = membersOf(read, [teamId]);
   if (!search) return query;
-  return query.where((eb) => eb.or([contains('u.name_key', search), contains('u.email', search)]));
+  return query.where((eb) => eb.or(userMatches('u', search)));
 }
 
 /** Returns the number of members of a team that match a search. */

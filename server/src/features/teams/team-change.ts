@@ -1,5 +1,6 @@
 import { foldCase } from '../../text/plain-text.ts';
-import type { NamedMember, StoredTeam } from './team.ts';
+import type { StoredTeam } from './team.ts';
+import type { NamedMember } from './team-input.ts';
 
 /** Returns the folded forms of name and description that searches use. */
 export function searchKeys({ name, description }: Pick<StoredTeam, 'name' | 'description'>) {
@@ -10,17 +11,12 @@ interface TeamChange {
   readonly name: string | undefined;
   /** `null`: none any more. */
   readonly description: string | null | undefined;
-  readonly members: readonly NamedMember[] | undefined;
 }
 
-/**
- * Returns a team after a change, and the names of the given fields; with none, the team is unchanged. Rule: TEAM-22.
- */
-export function changedTeam(team: StoredTeam, change: TeamChange, nowMs: number) {
-  const fields = Object.entries(change).flatMap(([field, value]) => (value === undefined ? [] : [field]));
-  if (fields.length === 0) return { after: team, fields };
+/** Returns a team after a change. Rule: TEAM-22. */
+export function changedTeam<T extends StoredTeam>(team: T, change: TeamChange, nowMs: number): T {
   const { name = team.name, description = team.description } = change;
-  return { after: { ...team, name, description, ...searchKeys({ name, description }), updated_at: nowMs }, fields };
+  return { ...team, name, description, ...searchKeys({ name, description }), updated_at: nowMs };
 }
 
 /** Returns the fields of a team that audit records compare: members in the order of their ids. Rule: AUDIT-9. */

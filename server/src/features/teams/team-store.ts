@@ -1,7 +1,10 @@
+import { sql } from 'kysely';
 import type { Reader, Tx } from '../../db/database.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import { verifiedEmail } from '../../db/members/users.ts';
 import { contains } from '../../db/search.ts';
-import type { StoredTeam, TeamRole } from './team.ts';
+import type { FoundTeam, StoredTeam } from './team.ts';
+import type { TeamRole } from './team-input.ts';
 
 /** Filter for the teams of a user. */
 interface TeamFilter {
@@ -26,6 +29,7 @@ function teamsOf(read: Reader, filter: TeamFilter) {
   let query = read
     .selectFrom('team_members as m')
     .innerJoin('teams as t', 't.id', 'm.team_id')
+    .leftJoin('users as u', 'u.id', 't.created_by')
     .where('m.user_id', '=', userId)
     .where('t.org_id', '=', orgId);
   if (createdBy !== undefined) query = query.where('t.created_by', '=', createdBy);
@@ -34,6 +38,10 @@ function teamsOf(read: Reader, filter: TeamFilter) {
   if (!search) return query;
   return query.where((eb) => eb.or([contains('t.name_key', search), contains('t.description_key', search)]));
 }
+
+/** The name of a team's creator, empty for one whom the store does not know. */
+const creatorName = sql<string>`coalesce(u.full_name, '')`.as('creatorName');
+const creatorEmail = sql<string>`coalesce(${verifiedEmail('u')}, '')`.as('creatorEmail');
 
 /** Returns the number of teams of a user that match a search. */
 export async function countTeamsOf(read: Reader, filter: TeamFilter): Promise<number> {
@@ -48,13 +56,13 @@ export function selectTeamPageOf(
   read: Reader,
   filter: TeamFilter,
   { offset, limit }: Page,
-): Promise<(StoredTeam & { readonly role: TeamRole })[]> {
+): Promise<(FoundTeam & { readonly role: TeamRole })[]> {
   return teamsOf(read, filter)
     .orderBy('m.team_id', 'desc')
     .limit(limit)
     .offset(offset)
     .selectAll('t')
-    .select('m.role')
+    .select(['m.role', creatorName, creatorEmail])
     .execute();
 }
 
@@ -63,14 +71,15 @@ export function selectTeam(
   read: Reader,
   id: string,
   { orgId, userId }: { readonly orgId: string; readonly userId: string },
-): Promise<(StoredTeam & { readonly role: TeamRole | null }) | undefined> {
+): Promise<FoundTeam | undefined> {
   return read
     .selectFrom('teams as t')
     .leftJoin('team_members as m', (join) => join.onRef('m.team_id', '=', 't.id').on('m.user_id', '=', userId))
+    .leftJoin('users as u', 'u.id', 't.created_by')
     .where('t.id', '=', id)
     .where('t.org_id', '=', orgId)
     .selectAll('t')
-    .select('m.role')
+    .select(['m.role', creatorName, creatorEmail])
     .executeTakeFirst();
 }
 
@@ -97,14 +106,13 @@ export async function deleteTeamRow(tx: Tx, id: string): Promise<void> {
 /** Filter of the user list. */
 interface UserFilter {
   readonly orgId: string;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
 }
 
 function activeUsers(read: Reader, { orgId, search }: UserFilter) {
   const query = read.selectFrom('users').where('org_id', '=', orgId).where('is_deleted', '=', 0);
   if (!search) return query;
-  return query.where((eb) => eb.or([contains('name_key', search), contains('email', search)]));
+  return query.where((eb) => eb.or(userMatches('users', search)));
 }
 
 /** Returns the number of active users that match a search. */

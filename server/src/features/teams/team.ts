@@ -1,16 +1,10 @@
 import { z } from 'zod';
-import { ApiError, type InputProblem, refuseInput } from '../../base/errors.ts';
+import { ApiError } from '../../base/errors.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
-import { id, idResponse } from '../../http/schemas.ts';
+import { idResponse } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
-import { foldCase, plainText } from '../../text/plain-text.ts';
-
-const membersMax = 1_000;
-const namedMax = 20;
-
-const roles = ['OWNER', 'WRITER', 'READER'] as const;
-/** Role of a user in a team. Rule: TEAM-19. */
-export type TeamRole = (typeof roles)[number];
+import type { NamedMember, TeamRole } from './team-input.ts';
+import { roles } from './team-input.ts';
 
 /** A team as the store has it. */
 export interface StoredTeam {
@@ -25,6 +19,14 @@ export interface StoredTeam {
   readonly updated_at: number;
 }
 
+/** A team with its creator, and the role of a user in it; `null` for none. */
+export interface FoundTeam extends StoredTeam {
+  readonly role: TeamRole | null;
+  readonly creatorName: string;
+  /** The last verified one. */
+  readonly creatorEmail: string;
+}
+
 /** A member of a team, with name and address. */
 export interface TeamMember {
   readonly teamId: string;
@@ -33,18 +35,6 @@ export interface TeamMember {
   readonly userEmail: string;
   readonly role: TeamRole;
   readonly joinedAtMs: number;
-}
-
-/** A user who is to be in a team. */
-export interface NamedMember {
-  readonly userId: string;
-  readonly role: TeamRole;
-}
-
-/** The caller. */
-interface Caller {
-  readonly userId: string;
-  readonly isAdmin: boolean;
 }
 
 /** A time of the team directory. */
@@ -61,12 +51,12 @@ export const memberRecord = z.object({
   isOwner: z.boolean(),
 });
 
-/** A team as returned, with all its members by name, and the caller's rights. Rule: TEAM-15. */
+/** A team as returned, with all its members by name, and the rights of the caller. Rules: TEAM-15, FIT-74. */
 export const teamRecord = z.object({
   id: idResponse,
   name: z.string(),
   description: z.string().nullable(),
-  createdByUser: idResponse,
+  createdByUser: z.object({ id: idResponse, userId: idResponse, name: z.string(), email: emailResponse }),
   orgId: idResponse,
   memberCount: z.int(),
   members: z.array(memberRecord),
@@ -87,74 +77,6 @@ export function succeeded(message: string): { readonly status: 'success'; readon
 
 /** Response with one team. */
 export const teamResponse = z.object({ ...success, team: teamRecord });
-
-/** A team's name in a request. */
-export const teamName = plainText().meta({ examples: ['Research'] });
-
-/** Members of a team in a request, without duplicates. */
-export const namedMembers = z
-  .array(z.object({ userId: id, role: z.enum(roles) }))
-  .max(membersMax)
-  .superRefine((named, context) => {
-    const seen = new Set<string>();
-    for (const [place, { userId }] of named.entries()) {
-      if (seen.has(userId)) context.addIssue({ code: 'custom', path: [place, 'userId'], message: 'is named twice' });
-      seen.add(userId);
-    }
-  })
-  .meta({ examples: [[{ userId: '0123456789abcdef01234567', role: 'READER' }]] });
-
-/** Search text of the team directory, not folded yet: a backend gets it unchanged. */
-export const directorySearch = plainText({ min: 0 }).optional();
-
-/** Returns the folded search text for the built-in directory. */
-export function foldedSearch({ search }: { readonly search?: string | undefined }): string | undefined {
-  return search && foldCase(search);
-}
-
-/**
- * Returns the parts of a validated query that a backend gets: these three as far as they were given, and nothing else.
- * Rule: TEAM-4.
- */
-export function sentQuery({
-  page,
-  limit,
-  search,
-}: {
-  readonly page?: number | undefined;
-  readonly limit?: number | undefined;
-  readonly search?: string | undefined;
-}): Record<string, string> {
-  const given = Object.entries({ page, limit, search }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-}
-
-/**
- * Returns the members of a new team: the named ones, and its creator as its owner, whatever the list says. Rule:
- * TEAM-18.
- */
-export function withCreator(named: readonly NamedMember[], creatorId: string): NamedMember[] {
-  const others = named.filter(({ userId }) => userId !== creatorId);
-  if (others.length >= membersMax) {
-    const message = `must have at most ${membersMax} items, the creator of the team included`;
-    throw refuseInput({ field: 'body.members', message });
-  }
-  return [{ userId: creatorId, role: 'OWNER' }, ...others];
-}
-
-/** Throws `teamOwnerNeeded` where the team would have no owner. Rule: TEAM-23. */
-export function requireOwner(named: readonly NamedMember[]): void {
-  if (!named.some(({ role }) => role === 'OWNER')) throw new ApiError('teamOwnerNeeded');
-}
-
-/** Throws `invalidInput`, naming the unknown ones, unless all named users exist. Rule: TEAM-24. */
-export function requireAllKnown(named: readonly NamedMember[], knownIds: readonly string[]): void {
-  const known = new Set(knownIds);
-  const problems = named.flatMap(({ userId }, place): InputProblem[] =>
-    known.has(userId) ? [] : [{ field: `body.members.${place}.userId`, message: `${userId} does not exist` }],
-  );
-  if (problems.length > 0) throw refuseInput(...problems.slice(0, namedMax));
-}
 
 /** The rows of members that are named. */
 export function toMemberRows(
@@ -212,32 +134,29 @@ export function byTeam<T extends TeamMember>(members: readonly T[]): (teamId: st
   return (teamId) => found.get(teamId) ?? [];
 }
 
-/** A team in a list: of its members those that are given, and how many there are. */
-export function toListedTeam(
-  { role, ...team }: StoredTeam & { readonly role: TeamRole },
-  members: readonly (TeamMember & { readonly memberCount: number })[],
-  caller: Caller,
-): z.output<typeof teamRecord> {
-  const { canEdit, canDelete, canManageMembers } = rightsOf(role, caller.isAdmin);
-  const memberCount = members[0]?.memberCount ?? 0;
-  return { ...toTeamRecord(team, members, caller), memberCount, canEdit, canDelete, canManageMembers };
+/** Returns the number of members of a team in a list, which are all counted on each of them. */
+export function countOf(members: readonly { readonly memberCount: number }[]): number {
+  return members[0]?.memberCount ?? 0;
 }
 
-/** A team as it goes out. */
+/**
+ * A team as it goes out, with some of its members or all.
+ * @param memberCount of the whole team; without it, `members` are all there are
+ */
 export function toTeamRecord(
-  team: StoredTeam,
-  members: readonly TeamMember[],
-  caller: Caller,
+  team: FoundTeam,
+  { members, memberCount = members.length }: { readonly members: readonly TeamMember[]; readonly memberCount?: number },
+  { isAdmin }: { readonly isAdmin: boolean },
 ): z.output<typeof teamRecord> {
-  const role = members.find(({ userId }) => userId === caller.userId)?.role ?? null;
-  const { canEdit, canDelete, canManageMembers } = rightsOf(role, caller.isAdmin);
+  const { canEdit, canDelete, canManageMembers } = rightsOf(team.role, isAdmin);
+  const { created_by: creatorId, creatorName: name, creatorEmail: email } = team;
   return {
     id: team.id,
     name: team.name,
     description: team.description,
-    createdByUser: team.created_by,
+    createdByUser: { id: creatorId, userId: creatorId, name, email },
     orgId: team.org_id,
-    memberCount: members.length,
+    memberCount,
     members: members.map(toMemberRecord),
     createdAtTimestamp: team.created_at,
     updatedAtTimestamp: team.updated_at,

@@ -57,13 +57,51 @@ describe('PUT /teams/:id', () => {
     expect([await found('NEWER'), await found('Old')]).toEqual([1, 0]);
   });
 
-  it('200: nothing given changes nothing, and only who may edit may do that (TEAM-22)', async () => {
+  it('400: nothing known given changes nothing, and the unknown is named (FIT-72)', async () => {
     const made = await team();
     const before = [await stored(made.id), await app.audit()];
     app.clock.advance(5 * second);
-    expect((await owner.put(`/teams/${made.id}`, { unknown: 1 })).body.team).toEqual(made);
+    const problemsOf = async (body: Json) => {
+      const { status, body: error } = await owner.put(`/teams/${made.id}`, body);
+      return [status, ...error.error.details.map(({ field, message }: Json) => `${field} ${message}`)];
+    };
+    expect(await problemsOf({ unknown: 1 })).toEqual([400, 'body.unknown is not a known key']);
+    expect(await problemsOf({ removeUserId: [] })).toEqual([
+      400,
+      'body.removeUserId is not a known key: did you mean removeUserIds?',
+    ]);
+    const known = 'name, description, members, addUserRoles, updateUserRoles, removeUserIds';
+    expect(await problemsOf({})).toEqual([400, `body must have one of ${known}`]);
     expect([await stored(made.id), await app.audit()]).toEqual(before);
-    expect((await reader.put(`/teams/${made.id}`, {})).status).toBe(403);
+  });
+
+  it('400: lists that contradict each other change nothing (FIT-73)', async () => {
+    const made = await team();
+    const before = await stored(made.id);
+    const removeUserIds = [reader.userId];
+    for (const [body, field] of [
+      [{ members: [named(owner, 'OWNER')], removeUserIds }, 'body.removeUserIds.0'],
+      [{ addUserRoles: [named(reader, 'WRITER')], removeUserIds }, 'body.removeUserIds.0'],
+      [{ removeUserIds: [reader.userId, reader.userId] }, 'body.removeUserIds.1'],
+    ] as const) {
+      const { status, body: error } = await owner.put(`/teams/${made.id}`, body);
+      expect([status, error.error.details[0].field]).toEqual([400, field]);
+    }
+    expect(await stored(made.id)).toEqual(before);
+  });
+
+  it('200: a change of some members keeps the others, and is written down (FIT-73, AUDIT-9)', async () => {
+    const made = await team();
+    app.clock.advance(5 * second);
+    const { body } = await owner.put(`/teams/${made.id}`, { removeUserIds: [reader.userId] });
+    expect(rolesOf(body.team)).toEqual({ Olive: 'OWNER', Walter: 'WRITER' });
+    expect(body.team.members.map(({ joinedAt }: Json) => joinedAt)).toEqual(Array(2).fill(made.createdAtTimestamp));
+    expect((await app.audit()).at(-1)).toMatchObject({
+      action: 'team.updated',
+      subject_id: made.id,
+      details: { fields: ['removeUserIds'] },
+      changes: { members: { before: expect.any(Array), after: expect.any(Array) } },
+    });
   });
 
   it('200: the list is the whole new list; who stays keeps the moment of joining (TEAM-22)', async () => {
@@ -91,7 +129,7 @@ describe('PUT /teams/:id', () => {
 
   it('403: an administrator reads and deletes, and is no owner (TEAM-20, TEAM-21)', async () => {
     const made = await team();
-    for (const body of [{ name: 'Taken' }, { members: [named(admin, 'OWNER')] }, {}]) {
+    for (const body of [{ name: 'Taken' }, { members: [named(admin, 'OWNER')] }, { removeUserIds: [owner.userId] }]) {
       expect((await admin.put(`/teams/${made.id}`, body)).status).toBe(403);
     }
   });

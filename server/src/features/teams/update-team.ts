@@ -5,31 +5,51 @@ import { type BackendOperation, backendOrOwn } from '../../connector/backend-or-
 import { passOperation } from '../../connector/connector-responses.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { id } from '../../http/schemas.ts';
+import { requireKnownKeys } from '../../http/known-keys.ts';
+import { idsOrNone } from '../../http/schemas.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { deleteAllMembers, insertMembers, selectActiveIds, selectJoinTimes, selectMembers } from './member-store.ts';
-import {
-  type NamedMember,
-  namedMembers,
-  requireAllKnown,
-  requireOwner,
-  requireRight,
-  succeeded,
-  teamName,
-  teamResponse,
-  toMemberRows,
-  toTeamRecord,
-} from './team.ts';
+import { requireRight, succeeded, type TeamMember, teamResponse, toMemberRows, toTeamRecord } from './team.ts';
 import { auditedTeam, changedTeam } from './team-change.ts';
+import {
+  changedMembers,
+  changesMembers,
+  type MemberChange,
+  namedMembers,
+  ownTeamId,
+  requireAllKnown,
+  requireOneMeaning,
+  requireOwner,
+  teamId,
+  teamName,
+} from './team-input.ts';
 import { selectTeam, updateTeam as writeTeam } from './team-store.ts';
 
-/** Members who stay keep their time of joining. Rules: TEAM-22 to TEAM-24. */
-async function replaceMembers(
+// Loose: a backend may know more fields, and gets the whole body.
+const body = z.looseObject({
+  name: teamName.optional(),
+  description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
+  members: namedMembers.optional().describe('The whole list, with at least one OWNER; owners alone may give it'),
+  addUserRoles: namedMembers.optional().describe('Members to add; one who is in the team gets the role'),
+  updateUserRoles: namedMembers.optional().describe('New roles of members'),
+  removeUserIds: idsOrNone.optional().describe('Members to remove'),
+});
+
+/** Members who stay keep their time of joining. Rules: TEAM-22 to TEAM-24, FIT-73. */
+async function changeMembers(
   tx: Tx,
-  { id, org_id: orgId }: { readonly id: string; readonly org_id: string },
-  { named, nowMs }: { readonly named: readonly NamedMember[]; readonly nowMs: number },
+  {
+    id,
+    org_id: orgId,
+    present,
+  }: { readonly id: string; readonly org_id: string; readonly present: readonly TeamMember[] },
+  { change, nowMs }: { readonly change: MemberChange; readonly nowMs: number },
 ): Promise<void> {
-  requireAllKnown(named, await selectActiveIds(tx, orgId, named));
+  for (const field of ['members', 'addUserRoles'] as const) {
+    const added = change[field] ?? [];
+    requireAllKnown(added, await selectActiveIds(tx, orgId, added), field);
+  }
+  const named = changedMembers(present, change);
   requireOwner(named);
   const joinTimes = await selectJoinTimes(tx, id);
   await deleteAllMembers(tx, id);
@@ -39,49 +59,47 @@ async function replaceMembers(
   );
 }
 
-/** Rules: TEAM-3, TEAM-12, TEAM-19, TEAM-21 to TEAM-24. */
+/** Rules: TEAM-3, TEAM-12, TEAM-19, TEAM-21 to TEAM-24, FIT-70, FIT-72, FIT-73. */
 export const updateTeam = endpoint({
   method: 'PUT',
   path: '/teams/:id',
   tag: 'Teams',
-  summary: 'Replace the given fields of a team: its name, its description, the whole list of its members',
+  summary: 'Change the given fields of a team: its name, its description, who is in it',
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,
-  params: z.object({ id: id.describe('Of the team') }),
-  // Loose: a backend may know more fields, and gets the whole body.
-  body: z.looseObject({
-    name: teamName.optional(),
-    description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
-    members: namedMembers.optional().describe('The whole list, with at least one OWNER; owners alone may give it'),
-  }),
+  params: z.object({ id: teamId }),
+  body,
   response: { 200: teamResponse },
-  async handle(services, { caller, write, params: { id }, body, origin, forwarded }) {
+  async handle(services, { caller, write, params: { id: given }, body: change, origin, forwarded }) {
     const backend = {
       method: 'PUT',
-      path: `/api/v1/entity/team/${id}`,
-      body,
+      path: `/api/v1/entity/team/${given}`,
+      body: change,
       pass: passOperation,
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
-      const { name, description, members: named } = body;
+      const id = ownTeamId(given);
+      requireKnownKeys(change, body);
+      requireOneMeaning(change);
+      const { name, description } = change;
       const { team, members } = await write(async (tx) => {
-        const right = named ? 'canManageMembers' : 'canEdit';
-        const { role: _, ...before } = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, right);
-        const { after, fields } = changedTeam(before, { name, description, members: named }, services.clock.now());
-        const earlier = await selectMembers(tx, [id]);
-        if (named) await replaceMembers(tx, before, { named, nowMs: after.updated_at });
+        const isOfMembers = changesMembers(change);
+        const right = isOfMembers ? 'canManageMembers' : 'canEdit';
+        const before = requireRight(await selectTeam(tx, id, caller), caller.isAdmin, right);
+        const after = changedTeam(before, { name, description }, services.clock.now());
+        const present = await selectMembers(tx, [id]);
+        if (isOfMembers) await changeMembers(tx, { ...before, present }, { change, nowMs: after.updated_at });
         const members = await selectMembers(tx, [id]);
-        if (fields.length > 0) {
-          await writeTeam(tx, after);
-          const changes = changesBetween(auditedTeam(before, earlier), auditedTeam(after, members));
-          const record = { action: 'team.updated', orgId: caller.orgId, actor: caller, subjectId: id, origin } as const;
-          await appendAudit(tx, services, { ...record, details: { fields }, changes });
-        }
-        return { team: after, members };
+        await writeTeam(tx, after);
+        const changes = changesBetween(auditedTeam(before, present), auditedTeam(after, members));
+        const record = { action: 'team.updated', orgId: caller.orgId, actor: caller, subjectId: id, origin } as const;
+        await appendAudit(tx, services, { ...record, details: { fields: Object.keys(change) }, changes });
+        const role = members.find(({ userId }) => userId === caller.userId)?.role ?? null;
+        return { team: { ...after, role }, members };
       });
-      return { ...succeeded('Team updated successfully'), team: toTeamRecord(team, members, caller) };
+      return { ...succeeded('Team updated successfully'), team: toTeamRecord(team, { members }, caller) };
     });
   },
 });

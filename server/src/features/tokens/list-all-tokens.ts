@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageMax, pageOf } from '../../http/paging.ts';
 import { id, listQuery, queryNumber } from '../../http/schemas.ts';
@@ -42,9 +43,10 @@ export const listAllTokens = endpoint({
       pagination: z.object({ page: z.int(), limit: z.int(), total: z.int(), totalPages: z.int() }),
     }),
   },
-  async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search } }) {
+  async handle({ db, clock }, { caller: { orgId }, query: { page, limit, status, userId, search: text } }) {
+    const search = await userSearch(db.read, orgId, text);
     const filter = { orgId, nowMs: clock.now(), status, userId, search };
-    const { total, tokens } = await listTokens(db.read, filter, pageOf({ page, limit, search }));
+    const { total, tokens } = await listTokens(db.read, filter, pageOf({ page, limit, search: text }));
     return {
       data: tokens,
       pagination: { page, limit, total, totalPages: Math.ceil(total / limit) },

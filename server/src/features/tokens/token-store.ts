@@ -2,6 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { CredentialHash } from '../../base/secret.ts';
 import { type Placeholders, preparedQuery, type Reader, type Tx } from '../../db/database.ts';
 import { isAdministrator } from '../../db/members/membership.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import { verifiedEmail } from '../../db/members/users.ts';
 import type { NewRow, Tables } from '../../db/schema/tables.ts';
 import { contains } from '../../db/search.ts';
@@ -75,8 +76,7 @@ export interface TokenFilter {
   readonly nowMs: number;
   readonly status: 'active' | 'expired' | 'revoked' | 'all';
   readonly userId: string | undefined;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
 }
 
 function withStatus(eb: TokenExpression, { status, nowMs }: TokenFilter) {
@@ -102,14 +102,14 @@ function filtered(read: Reader, filter: TokenFilter) {
   if (!search) return query;
   return query.where((eb) =>
     eb.or([
-      contains('name_key', search),
+      contains('name_key', search.text),
       eb(
         'user_id',
         'in',
         eb
           .selectFrom('users')
           .where('users.org_id', '=', filter.orgId)
-          .where((user) => user.or([contains('users.name_key', search), contains('users.email', search)]))
+          .where((user) => user.or(userMatches('users', search)))
           .select('users.id'),
       ),
     ]),

@@ -95,7 +95,8 @@ describe('GET /users, one page', () => {
       seen.push(...body.users);
       hasNext = body.pagination.hasNextPage;
     }
-    expect(seen).toEqual((await admin.get('/users')).body);
+    const whole = (await admin.get('/users')).body;
+    expect(seen).toEqual(whole.map((user: Json) => expect.objectContaining(user)));
     expect(seen.map(({ _id }) => _id)).not.toContain(deletedId);
   });
 
@@ -280,5 +281,48 @@ describe('GET /users, sorted and filtered', () => {
     expect([await total(standard), await total(standard, admins)]).toEqual([0, 1]);
     expect(emailsOf((await admin.get(`/users?groupIds=${admins}&search=ada&hasLoggedIn=true`)).body)).toHaveLength(1);
     expect(emailsOf((await admin.get(`/users?groupIds=${admins}&search=ada&hasLoggedIn=false`)).body)).toEqual([]);
+  });
+
+  it('200: a page marks an unverified address as the record alone does, for whoever sees it (ADDRESS-1, ADDRESS-15)', async () => {
+    const [grace, viewer] = [
+      await app.member(admin, 'marked@example.com', 'Marked Address'),
+      await app.member(admin, 'marks-viewer@example.com', 'Viewer'),
+    ];
+    await grace.patch(`/users/${grace.userId}/email`, { email: 'claimed@example.com' });
+    for (const [client, marks] of [
+      [viewer, { emailVerified: false }],
+      [admin, { emailVerifiedAt: null }],
+      [grace, { emailVerifiedAt: null }],
+    ] as const) {
+      const [listed] = (await client.get('/users?page=1&search=marked')).body.users;
+      const whole = (await client.get('/users')).body.find(({ _id }: Json) => _id === grace.userId);
+      const one = (await client.get(`/users/${grace.userId}`)).body;
+      expect(one).toMatchObject({ email: 'claimed@example.com', ...marks });
+      expect([listed, whole]).toEqual([expect.objectContaining(one), one]);
+    }
+  });
+
+  it('200: an item of a page has what tables of users show (FIT-76)', async () => {
+    const { _id } = (await admin.post('/userGroups', { name: 'Shown', type: 'custom' })).body;
+    const user = (await admin.post('/users', { fullName: 'Tabled User', email: 'tabled@example.com' })).body;
+    await admin.post('/userGroups/add-users', { userIds: [user._id], groupIds: [_id] });
+    const [item] = (await admin.get('/users?search=tabled&page=1')).body.users;
+    expect(item).toEqual({
+      ...user,
+      userId: user._id,
+      name: 'Tabled User',
+      isActive: true,
+      role: 'Member',
+      groupCount: 1,
+      userGroups: [
+        { _id: expect.any(String), name: 'everyone', type: 'everyone' },
+        { _id, name: 'Shown', type: 'custom' },
+      ],
+      createdAtTimestamp: Date.parse(user.createdAt),
+    });
+    const [ada] = (await admin.get('/users?search=lovelace&page=1')).body.users;
+    expect(ada).toMatchObject({ role: 'Admin', groupCount: 1 });
+    await admin.delete(`/userGroups/${_id}`);
+    expect((await admin.get('/users?search=tabled&page=1')).body.users[0]).toMatchObject({ groupCount: 0 });
   });
 });

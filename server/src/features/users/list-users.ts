@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint, StreamedList } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
 import { id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
+import { listedUser, toListedUser } from './listed-user.ts';
 import { recordFor, type StoredUser, toUserRecord, userRecord } from './user.ts';
-import { countUsers, selectActiveUsers, selectUserPage } from './user-store.ts';
+import { countUsers, selectActiveUsers, selectGroupsOf, selectUserPage } from './user-store.ts';
 
 const groupIdsMax = 100;
 
@@ -15,7 +17,7 @@ const groupIds = z
   .optional()
   .describe('Ids of groups, separated by commas: only members of one of them');
 
-/** Rules: USER-1, USER-14 to USER-18. */
+/** Rules: USER-1, USER-14 to USER-18, FIT-76. */
 export const listUsers = endpoint({
   method: 'GET',
   path: '/users',
@@ -28,7 +30,7 @@ export const listUsers = endpoint({
     title: 'List or search users',
     query: { page: '1' },
     lists: { groupIds: 'Ids of groups: only members of one of them' },
-    response: z.object({ users: z.array(userRecord), pagination }),
+    response: z.object({ users: z.array(listedUser), pagination }),
     description:
       'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
       'Use it to find the id of a user by name or address.',
@@ -49,7 +51,7 @@ export const listUsers = endpoint({
       .describe('Sent by earlier clients. No user is ever blocked, so true leaves none and false leaves all'),
     groupIds,
   }),
-  response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(userRecord), pagination })]) },
+  response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(listedUser), pagination })]) },
   async handle({ db }, { caller, query: { isBlocked, ...query } }) {
     const { orgId, userId } = caller;
     const toRecord = (user: StoredUser) => recordFor(caller, toUserRecord(user));
@@ -58,11 +60,17 @@ export const listUsers = endpoint({
     if (!isPaged) {
       return new StreamedList(StreamedList.map(db.batches(selectActiveUsers(db.read, orgId), userId), toRecord));
     }
-    const { search, hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
+    const { hasLoggedIn, groupIds, sortBy = 'fullName', sortOrder = 'asc' } = query;
+    const search = await userSearch(db.read, orgId, query.search);
     const filter = { orgId, search, hasLoggedIn, groupIds };
     const page = pageOf(query);
     const totalCount = await countUsers(db.read, filter);
     const users = await selectUserPage(db.read, filter, { ...page, sortBy, sortOrder });
-    return { users: users.map(toRecord), pagination: toPagination(page, totalCount) };
+    const groups = await selectGroupsOf(
+      db.read,
+      users.map(({ id }) => id),
+    );
+    const items = users.map((user) => toListedUser(toRecord(user), user, groups));
+    return { users: items, pagination: toPagination(page, totalCount) };
   },
 });

@@ -1,8 +1,8 @@
 import type { ExpressionBuilder } from 'kysely';
 import { cachedQuery, type Placeholders, type Reader, type Tx } from '../../db/database.ts';
+import { type UserSearch, userMatches } from '../../db/members/user-search.ts';
 import { verifiedEmail } from '../../db/members/users.ts';
 import type { Tables } from '../../db/schema/tables.ts';
-import { contains } from '../../db/search.ts';
 import { type StoredUser, toUserRecord } from './user.ts';
 
 /** The record of one active user. */
@@ -35,8 +35,7 @@ export function selectMemberships(read: Reader, orgId: string) {
 /** Filter of the user list. */
 interface UserFilter {
   readonly orgId: string;
-  /** Folded: see `foldCase`. */
-  readonly search: string | undefined;
+  readonly search: UserSearch | undefined;
   readonly hasLoggedIn: boolean | undefined;
   /** Members of any of these groups. */
   readonly groupIds: readonly string[] | undefined;
@@ -58,7 +57,7 @@ function isMemberOf(eb: ExpressionBuilder<Tables, 'users'>, groupIds: readonly s
 
 function filtered(read: Reader, { orgId, search, hasLoggedIn, groupIds }: UserFilter) {
   let query = read.selectFrom('users').where('org_id', '=', orgId).where('is_deleted', '=', 0);
-  if (search) query = query.where((eb) => eb.or([contains('name_key', search), contains('email', search)]));
+  if (search) query = query.where((eb) => eb.or(userMatches('users', search)));
   if (hasLoggedIn !== undefined) query = query.where('has_logged_in', '=', hasLoggedIn ? 1 : 0);
   if (groupIds) query = query.where((eb) => isMemberOf(eb, groupIds));
   return query;
@@ -98,6 +97,19 @@ export function selectUserPage(
     .orderBy(column, page.sortOrder)
     .orderBy('id', page.sortOrder)
     .selectAll()
+    .execute();
+}
+
+/** Returns the groups that some users are in, in the order in which the groups were made. */
+export async function selectGroupsOf(read: Reader, userIds: readonly string[]) {
+  if (userIds.length === 0) return [];
+  return read
+    .selectFrom('group_members as m')
+    .innerJoin('user_groups as g', 'g.id', 'm.group_id')
+    .where('m.user_id', 'in', userIds)
+    .where('g.is_deleted', '=', 0)
+    .orderBy('g.id')
+    .select(['m.user_id as userId', 'g.id as _id', 'g.name', 'g.type'])
     .execute();
 }
 

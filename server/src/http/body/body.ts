@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../base/errors.ts';
-import { isUpload } from '../media.ts';
+import { isUpload, uploadFields } from '../media.ts';
 import { bodyBytesMax, readJsonBody, refuseSize } from '../request-rules.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
+import { readUploadForm } from './upload-form.ts';
 import { isFormType, readForm } from './url-form.ts';
 
 /**
@@ -53,6 +54,8 @@ export function bodyBytesOf({ routeOptions: { config } }: FastifyRequest): numbe
 function readBody({ headers, routeOptions }: FastifyRequest, bytes: Buffer): unknown {
   const contentType = headers['content-type'];
   const endpoint = routeOptions.config.endpoint;
+  const fields = uploadFields(endpoint?.body);
+  if (fields) return readUploadForm(contentType, bytes, Object.keys(fields.shape));
   if (isUpload(endpoint?.body)) return readUpload(contentType, bytes);
   const isForm = endpoint?.isOAuth === true && isFormType(contentType);
   return isForm ? readForm(bytes) : readJsonBody(contentType, bytes);

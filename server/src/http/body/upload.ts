@@ -5,19 +5,22 @@ import { second } from '../../base/clock.ts';
 import { ApiError, refuseInput } from '../../base/errors.ts';
 
 /** Bytes of an uploaded file. Rule: PICTURE-9. */
-const fileBytesMax = 1_048_576;
+export const fileBytesMax = 1_048_576;
 /** Bytes of a body with a file: the form around it needs some. */
 export const uploadBytesMax = fileBytesMax + 16_384;
 
-const field = 'file';
-const parseMs = 5 * second;
+/** The field of a form that holds the file. */
+export const fileField = 'file';
+/** Time that parsing a form may take. */
+export const parseMs = 5 * second;
 const contentTypeMax = 256;
 /** RFC 2046, section 5.1.1. */
 const boundaryForm = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/;
 const limits = { fieldSize: 1_024, fileSize: fileBytesMax + 1, headerPairs: 20, headerSize: 16_384 };
 
-function refuseForm(problem: string): ApiError {
-  return refuseInput({ field: `body.${field}`, message: problem });
+/** The error of a form that is not as it must be. */
+export function refuseForm(problem: string): ApiError {
+  return refuseInput({ field: `body.${fileField}`, message: problem });
 }
 
 interface Part {
@@ -36,7 +39,7 @@ function readType(contentType: string): MIMEType | null {
 }
 
 /** Returns the boundary between the parts of a form. */
-function boundaryOf(contentType: string | undefined): string {
+export function boundaryOf(contentType: string | undefined): string {
   const type = readType(contentType ?? '');
   if (type?.essence !== 'multipart/form-data') throw new ApiError('bodyNotForm');
   const boundary = type.params.get('boundary');
@@ -45,13 +48,13 @@ function boundaryOf(contentType: string | undefined): string {
 }
 
 /**
- * Returns whether a form has more than one part, whatever they are. Checked before they are parsed: the parser skips
+ * Returns whether a form has more than so many parts, whatever they are. Checked before they are parsed: the parser skips
  * malformed parts, and takes seconds for a form that is nothing but boundaries.
  */
-function hasMoreParts(form: Buffer, boundary: string): boolean {
+export function hasMoreParts(form: Buffer, boundary: string, partsMax: number): boolean {
   const delimiter = `\r\n--${boundary}`;
   // The line break before the first one may be missing.
-  let left = form.indexOf(delimiter.slice(2)) === 0 ? 1 : 2;
+  let left = form.indexOf(delimiter.slice(2)) === 0 ? partsMax : partsMax + 1;
   for (let at = form.indexOf(delimiter); at >= 0 && left >= 0; at = form.indexOf(delimiter, at + delimiter.length)) {
     left -= 1;
   }
@@ -104,7 +107,7 @@ function cutContent(form: Buffer, boundary: string): Cut | null {
 export async function readUpload(contentType: string | undefined, form: Buffer): Promise<Uint8Array | undefined> {
   if (form.length === 0) return undefined;
   const boundary = boundaryOf(contentType);
-  if (hasMoreParts(form, boundary)) throw refuseForm('must be the only part of the form');
+  if (hasMoreParts(form, boundary, 1)) throw refuseForm('must be the only part of the form');
   // The parser takes milliseconds for each megabyte, in which no other request is served: it gets everything but the
   // content.
   const cut = cutContent(form, boundary);
@@ -112,7 +115,7 @@ export async function readUpload(contentType: string | undefined, form: Buffer):
     throw refuseForm('must be sent in a form that is complete');
   });
   if (!part) throw refuseForm('is required');
-  if (part.name !== field) throw refuseForm('is required: a file, in a field of this name');
+  if (part.name !== fileField) throw refuseForm('is required: a file, in a field of this name');
   const bytes = cut ? cut.content : await part.bytes;
   if (bytes.length > fileBytesMax) throw new ApiError('fileTooLarge', { params: { limit: fileBytesMax } });
   return bytes;

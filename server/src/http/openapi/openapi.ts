@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Policy } from '../../access/policy.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
-import { isUpload, responseForms } from '../media.ts';
+import { isUpload, responseForms, uploadFields } from '../media.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
 import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-errors.ts';
 
@@ -102,7 +102,13 @@ function bodyContent(body: z.ZodType, isOAuth = false): Json {
     return { 'application/json': content, ...(isOAuth ? { 'application/x-www-form-urlencoded': content } : {}) };
   }
   const file = { type: 'string', format: 'binary', description: 'At most 1 MB' };
-  return { 'multipart/form-data': { schema: { type: 'object', required: ['file'], properties: { file } } } };
+  const fields = uploadFields(body);
+  const others = Object.entries<z.ZodType>(fields?.shape ?? {}).map(([name, of]): [string, unknown] => [
+    name,
+    jsonSchema(of, 'input'),
+  ]);
+  const schema = { type: 'object', required: ['file'], properties: { file, ...Object.fromEntries(others) } };
+  return { 'multipart/form-data': { schema } };
 }
 
 const clientName = {
