@@ -21,13 +21,15 @@ const givenAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .refine((address) => !address.includes('@'), 'must not hold a name or password');
 /** As it goes into headers and links: names beyond ASCII in their IDNA form, no slash at the end. Rule: FIT-52. */
-const webAddress = givenAddress.transform((address) => {
+function writtenAddress(address: string): string {
   const { origin: start, pathname, search, hash } = new URL(address);
   return (start + pathname + search + hash).replace(/\/+$/, '');
-});
-const backendAddress = webAddress
+}
+const webAddress = givenAddress.transform(writtenAddress);
+const plainAddress = givenAddress
   // Looked for in the text, because a URL forgets those that are empty.
-  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment');
+  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment')
+  .transform(writtenAddress);
 const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
 const origin = z
   .url({ protocol: /^https?$/, error: 'must be http or https origins' })
@@ -74,10 +76,7 @@ function isContact(text: string): boolean {
 export const variables = z.object({
   HOST: z.string().default('127.0.0.1').describe('Where it listens'),
   PORT: wholeNumber(0, 65_535).default(3000).describe('Where it listens; 0 takes any free port'),
-  BASE_URL: webAddress
-    .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment')
-    .optional()
-    .describe('The public address'),
+  BASE_URL: plainAddress.optional().describe('The public address'),
   FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
   AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients get'),
   COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients get'),
@@ -102,7 +101,7 @@ export const variables = z.object({
     .optional()
     .describe('Private addresses and networks that webhooks, and stored settings of mail and sign-on, may lead to'),
   WEBHOOK_NETWORKS: list.pipe(z.array(network)).optional().describe('The earlier name of OUTBOUND_NETWORKS'),
-  CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
+  CONNECTOR_BACKEND_URL: plainAddress.optional().describe('The connector backend, which holds the teams'),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
   MCP_SCOPES: list
