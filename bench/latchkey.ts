@@ -58,7 +58,8 @@ export async function startServer({ dataDir, core = 'server', nodeOptions = [], 
   const folder = temporaryFolder();
   const port = await freePort();
   const logFile = join(folder, 'server.log');
-  const own = { PORT: String(port), DATA_DIR: dataDir ?? join(folder, 'data'), RATE_LIMIT: 'off' };
+  const ports = { PORT: String(port), METRICS_PORT: '0' };
+  const own = { ...ports, DATA_DIR: dataDir ?? join(folder, 'data'), RATE_LIMIT: 'off' };
   const program = startNode([...nodeOptions, builtServer], { core, cwd: folder, env: { ...own, ...env }, logFile });
   const client = new ApiClient(`http://127.0.0.1:${port}`);
   await untilReady(program, client, logFile);

@@ -44,7 +44,7 @@ export class ServiceProcess extends ApiClient {
   spawn(): Program {
     const { entry = builtServer, env, cwd, wrap = [] } = this.#options;
     const [command, ...args] = [...wrap, process.execPath, entry];
-    const running = start(command, args, { env: { PORT: '0', ...env }, cwd });
+    const running = start(command, args, { env: { PORT: '0', METRICS_PORT: '0', ...env }, cwd });
     this.#running = running;
     this.url = '';
     this.listening = this.#untilListening(running);

@@ -21,6 +21,8 @@ const debianPackages = [
   { command: 'script', package: 'bsdutils' },
   { command: 'nats-server', package: 'nats-server' },
   { command: 'redis-server', package: 'redis-server' },
+  { command: 'nginx', package: 'nginx', directories: '/usr/sbin' },
+  { command: 'caddy', package: 'caddy' },
   { command: 'strace', package: 'strace' },
   { command: 'zsh', package: 'zsh' },
   // Debian keeps the programs of the server apart, a directory for each version.

@@ -32,7 +32,7 @@ async function latchkeyProcess(args: readonly string[], context: ProcessContext 
   const [command, before] = file === undefined ? [process.execPath, [program]] : [file, []];
   const child = spawn(command, [...before, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...environment },
+    env: { PATH: process.env['PATH'] ?? '', METRICS_PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);

@@ -21,7 +21,7 @@ afterEach(() => {
 /** Starts `latchkey serve`, waits until it listens, and answers where, and how it ends. */
 async function serve(args: readonly string[], environment: Readonly<Record<string, string>>) {
   const program = join(root, 'dist/bin/latchkey.js');
-  const env = { PATH: process.env['PATH'] ?? '', PORT: '0', ...environment };
+  const env = { PATH: process.env['PATH'] ?? '', PORT: '0', METRICS_PORT: '0', ...environment };
   const child = spawn(process.execPath, [program, 'serve', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   started.push(child);
   const stderr = text(child.stderr);

@@ -21,10 +21,16 @@ const wholeNumber = (min: number, max: number) =>
 const givenAddress = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .refine((address) => !address.includes('@'), 'must not hold a name or password');
-const webAddress = givenAddress.transform((address) => address.replace(/\/+$/, ''));
-const backendAddress = webAddress
+/** As it goes into headers and links: names beyond ASCII in their IDNA form, no slash at the end. Rule: FIT-52. */
+function writtenAddress(address: string): string {
+  const { origin: start, pathname, search, hash } = new URL(address);
+  return (start + pathname + search + hash).replace(/\/+$/, '');
+}
+const webAddress = givenAddress.transform(writtenAddress);
+const plainAddress = givenAddress
   // Looked for in the text, because a URL forgets those that are empty.
-  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment');
+  .refine((address) => !/[?#]/.test(address), 'must not hold a query or a fragment')
+  .transform(writtenAddress);
 const displayPrefix = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/, 'must be 1 to 32 letters, digits, _ or -');
 const origin = z
   .url({ protocol: /^https?$/, error: 'must be http or https origins' })
@@ -79,7 +85,7 @@ function isContact(text: string): boolean {
 export const variables = z.object({
   HOST: z.string().default('127.0.0.1').describe('Where it listens'),
   PORT: wholeNumber(0, 65_535).default(3000).describe('Where it listens; 0 takes any free port'),
-  BASE_URL: webAddress.optional().describe('The public address'),
+  BASE_URL: plainAddress.optional().describe('The public address'),
   FRONTEND_URL: webAddress.optional().describe('The address of the web front end'),
   AUTH_BACKEND_URL: webAddress.optional().describe('The address of the sign-in service that clients get'),
   COMMUNICATION_BACKEND_URL: webAddress.optional().describe('The address of the mail service that clients get'),
@@ -104,7 +110,7 @@ export const variables = z.object({
     .optional()
     .describe('Private addresses and networks that webhooks, and stored settings of mail and sign-on, may lead to'),
   WEBHOOK_NETWORKS: list.pipe(z.array(network)).optional().describe('The earlier name of OUTBOUND_NETWORKS'),
-  CONNECTOR_BACKEND_URL: backendAddress.optional().describe('The connector backend, which holds the teams'),
+  CONNECTOR_BACKEND_URL: plainAddress.optional().describe('The connector backend, which holds the teams'),
   PAT_PREFIX: displayPrefix.default('lkpat').describe('Display prefix of personal access tokens'),
   PAT_PREFIXES_ACCEPTED: list.pipe(z.array(displayPrefix)).default([]).describe('Earlier display prefixes'),
   MCP_SCOPES: list
@@ -183,7 +189,10 @@ export const variables = z.object({
   METRICS: z
     .enum(['local', 'on', 'off'], 'must be local, on or off')
     .default('local')
-    .describe('The callers that may read /metrics'),
+    .describe('Where /metrics is: on METRICS_PORT, there and on PORT, or nowhere'),
+  METRICS_PORT: wholeNumber(0, 65_535)
+    .default(9464)
+    .describe('The port of the loopback interface that shows /metrics; 0: none'),
 });
 
 /** A variable's name. */
@@ -195,6 +204,8 @@ export interface Config {
   readonly port: number;
   /** Without a slash at the end. */
   readonly baseUrl: string;
+  /** The path of `baseUrl`: empty, or such as `/auth`. */
+  readonly basePath: string;
   readonly frontendUrl: string;
   readonly authBackendUrl: string;
   readonly communicationBackendUrl: string;
@@ -241,4 +252,6 @@ export interface Config {
   readonly corsOrigins: readonly string[];
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
   readonly metrics: 'local' | 'on' | 'off';
+  /** Port of the loopback interface; 0: none. Rule: FIT-55. */
+  readonly metricsPort: number;
 }

@@ -16,8 +16,8 @@ export interface LiveConfig {
 }
 
 /** Returns the values that stay until the next start. Rule: CONFIG-25. */
-function fixedPart({ host, port, dataDir, databaseUrl, jwtSharedSecret, encryptionKey }: Config) {
-  return { host, port, dataDir, databaseUrl, jwtSharedSecret, encryptionKey };
+function fixedPart({ host, port, metricsPort, dataDir, databaseUrl, jwtSharedSecret, encryptionKey }: Config) {
+  return { host, port, metricsPort, dataDir, databaseUrl, jwtSharedSecret, encryptionKey };
 }
 
 /**

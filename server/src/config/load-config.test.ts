@@ -46,6 +46,7 @@ describe('loadConfig', () => {
       host: '127.0.0.1',
       port: 3000,
       baseUrl: 'http://localhost:3000',
+      basePath: '',
       frontendUrl: 'http://localhost:3000',
       authBackendUrl: 'http://localhost:3000',
       communicationBackendUrl: 'http://localhost:3000',
@@ -75,6 +76,7 @@ describe('loadConfig', () => {
       corsOrigins: ['http://localhost:3000'],
       logLevel: 'info',
       metrics: 'local',
+      metricsPort: 9464,
     });
     expect(scopes.infos).toEqual(catalogue);
   });
@@ -121,11 +123,13 @@ describe('loadConfig', () => {
       CORS_ORIGINS: 'https://one.example.com/, http://two.example.com:8080/path',
       LOG_LEVEL: 'silent',
       METRICS: 'off',
+      METRICS_PORT: '9000',
     });
     expect(rest).toEqual({
       host: '0.0.0.0',
       port: 8080,
       baseUrl: 'https://id.example.com',
+      basePath: '',
       frontendUrl: 'https://app.example.com/console',
       authBackendUrl: 'https://auth.example.com',
       communicationBackendUrl: 'https://mail.example.com',
@@ -150,6 +154,7 @@ describe('loadConfig', () => {
       corsOrigins: ['https://app.example.com', 'https://one.example.com', 'http://two.example.com:8080'],
       logLevel: 'silent',
       metrics: 'off',
+      metricsPort: 9000,
     });
     expect([jwtSharedSecret?.expose(), scopedSharedSecret?.expose()]).toEqual([good, other]);
     expect(encryptionKey?.expose()).toBe(encryption);
@@ -173,6 +178,17 @@ describe('loadConfig', () => {
     expect(loadConfig({ BASE_URL: 'https://x.example' })).toMatchObject({ frontendUrl: 'https://x.example' });
   });
 
+  it.each([
+    ['https://例え.jp', 'https://xn--r8jz45g.jp', ''],
+    ['https://例え.jp:8443/認証/', 'https://xn--r8jz45g.jp:8443/%E8%AA%8D%E8%A8%BC', '/%E8%AA%8D%E8%A8%BC'],
+    ['HTTPS://ID.example.com/Auth', 'https://id.example.com/Auth', '/Auth'],
+    ['https://id.example.com/a/../b//', 'https://id.example.com/b', '/b'],
+    ['http://[2001:DB8::1]:80', 'http://[2001:db8::1]', ''],
+  ])('BASE_URL %s is %s, as it goes into headers (FIT-50, FIT-52)', (given, baseUrl, basePath) => {
+    const { origin } = new URL(baseUrl);
+    expect(loadConfig({ BASE_URL: given })).toMatchObject({ baseUrl, basePath, corsOrigins: [origin] });
+  });
+
   const wrong: readonly [string, string, string][] = [
     ['PORT', '65536', 'must be at most 65535'],
     ['PORT', '-1', 'must be a whole number'],
@@ -180,6 +196,8 @@ describe('loadConfig', () => {
     ['PORT', '1e3', 'must be a whole number'],
     ['BASE_URL', 'id.example.com', 'must be an http or https address'],
     ['BASE_URL', 'ftp://id.example.com', 'must be an http or https address'],
+    ['BASE_URL', 'https://id.example.com/#a', 'must not hold a query or a fragment'],
+    ['METRICS_PORT', '65536', 'must be at most 65535'],
     ['FRONTEND_URL', 'javascript:alert(1)', 'must be an http or https address'],
     ['CONNECTOR_BACKEND_URL', 'teams.example.com', 'must be an http or https address'],
     ['CONNECTOR_BACKEND_URL', 'unix:/run/teams', 'must be an http or https address'],

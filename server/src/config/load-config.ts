@@ -208,6 +208,7 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     host: values.HOST,
     port: values.PORT,
     baseUrl,
+    basePath: new URL(baseUrl).pathname.replace(/\/$/, ''),
     frontendUrl,
     authBackendUrl: values.AUTH_BACKEND_URL ?? baseUrl,
     communicationBackendUrl: values.COMMUNICATION_BACKEND_URL ?? baseUrl,
@@ -238,5 +239,6 @@ export function loadConfig(environment: Environment, running: Config | null = nu
     corsOrigins: [new URL(frontendUrl).origin, ...values.CORS_ORIGINS],
     logLevel: values.LOG_LEVEL,
     metrics: values.METRICS,
+    metricsPort: values.METRICS_PORT,
   };
 }

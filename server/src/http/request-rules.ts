@@ -3,6 +3,10 @@ import { ApiError, type InputProblem, refuseInput } from '../base/errors.ts';
 
 /** Headers beyond this number are rejected rather than dropped. */
 export const headersMax = 100;
+/** Characters of the headers together with the address. */
+const headerLengthMax = 16_384;
+/** Bytes up to which headers are read: those that are too long get a response like any other. */
+export const headerBytesRead = 2 * headerLengthMax;
 /** Bytes of a JSON body. */
 export const bodyBytesMax = 1_048_576;
 
@@ -65,6 +69,14 @@ function checkSingular(rawHeaders: readonly string[]): void {
   }
 }
 
+/** Rejects headers that are too many or too long. Rules: HTTP-27, FIT-42. */
+function checkHeaderSize({ rawHeaders, url = '' }: IncomingMessage): void {
+  if (rawHeaders.length > headersMax * 2) throw new ApiError('headersTooLarge');
+  // Two characters after each name and each value, as they are usually sent.
+  const length = rawHeaders.reduce((sum, { length: one }) => sum + one + 2, url.length);
+  if (length > headerLengthMax) throw new ApiError('headersTooLarge', { headers: { connection: 'close' } });
+}
+
 /**
  * The rules that come before everything else, authentication included: headers that may occur once only, their number,
  * the encoding and the announced size of the body. Node accepts or trims all of these silently. Rules: HTTP-11,
@@ -73,7 +85,7 @@ function checkSingular(rawHeaders: readonly string[]): void {
  */
 export function checkMessage(message: IncomingMessage, bytesMax: number): void {
   const { rawHeaders, headers } = message;
-  if (rawHeaders.length > headersMax * 2) throw new ApiError('headersTooLarge');
+  checkHeaderSize(message);
   checkSingular(rawHeaders);
   if (headers.host === undefined && message.httpVersion !== '1.0') throw new ApiError('hostMissing');
   checkFraming(message);

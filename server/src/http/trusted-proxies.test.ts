@@ -1,5 +1,8 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import pino from 'pino';
 import { describe, expect, it } from 'vitest';
-import { addressIn, trustedProxies } from './trusted-proxies.ts';
+import { addressIn, forwardingWarnings, trustedProxies } from './trusted-proxies.ts';
 
 describe('trustedProxies (CONFIG-16)', () => {
   it.each([
@@ -61,6 +64,8 @@ describe('addressIn (CONFIG-16)', () => {
     ['[2001:db8::1]', '2001:db8::1'],
     ['[2001:db8::1]:443', '2001:db8::1'],
     ['[::ffff:192.0.2.7]:443', '::ffff:192.0.2.7'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['[fe80::1%25]:443', 'fe80::1'],
     ['192.0.2.7:', null],
     ['192.0.2.7:port', null],
     ['192.0.2.7:123456', null],
@@ -75,4 +80,27 @@ describe('addressIn (CONFIG-16)', () => {
     ['192.0.2.07', null],
     ['localhost', null],
   ])('of %j: %j', (entry, address) => expect(addressIn(entry)).toBe(address));
+});
+
+describe('forwardingWarnings (CONFIG-16, FIT-47)', () => {
+  it('warn once of a stranger, and once of a trusted proxy with another header than X-Forwarded-For', () => {
+    const lines: string[] = [];
+    const log = pino({ base: null }, { write: (line) => void lines.push(line) });
+    const warn = forwardingWarnings(log, (peer) => peer === '10.0.0.7');
+    const send = (peer: string, headers: Record<string, string>) => {
+      const socket = Object.defineProperty(new Socket(), 'remoteAddress', { value: peer });
+      warn(Object.assign(new IncomingMessage(socket), { headers }));
+    };
+    send('10.0.0.7', { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9' });
+    send('10.0.0.9', {});
+    expect(lines).toEqual([]);
+    for (let time = 0; time < 2; time += 1) {
+      send('10.0.0.7', { forwarded: 'for=203.0.113.9' });
+      send('10.0.0.9', { 'x-forwarded-for': '203.0.113.9' });
+    }
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, peer: '10.0.0.7', header: 'forwarded' },
+      { level: 40, peer: '10.0.0.9', header: 'x-forwarded-for' },
+    ]);
+  });
 });

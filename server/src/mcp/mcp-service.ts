@@ -28,17 +28,22 @@ export interface McpParts {
 /** Server of an agent, and a function that checks its credential again. */
 type Served = AgentServing & { readonly admitAnew: () => Promise<Served>; readonly hasLeft: () => boolean };
 
-/** Both have to be accepted, whichever of them the response is. */
+/** Every response is JSON; the newest revision's handler insists on both. Rule: FIT-41. */
 const acceptedTypes = ['application/json', 'text/event-stream'] as const;
+const rangesOfJson = ['application/json', 'application/*', '*/*'];
 /** None is ever open: nothing that could be subscribed to is offered, and so a stream of it ends as it begins. */
 const subscriptionsMax = 1;
 
-/** Returns the objection to processing the message at all. Rule: MCP-4. */
+/** Returns whether a client takes JSON: it says so, takes anything, or says nothing. */
+function takesJson(accept: string): boolean {
+  const ranges = accept.split(',').map((range) => range.split(';')[0]?.trim().toLowerCase() ?? '');
+  return ranges.every((range) => range === '') || rangesOfJson.some((range) => ranges.includes(range));
+}
+
+/** Returns the objection to processing the message at all. Rules: MCP-4, FIT-41. */
 function objectionOf({ accept = '' }: McpHeaders, message: unknown): WrittenResponse | null {
-  const accepted = accept.toLowerCase();
-  if (!acceptedTypes.every((type) => accepted.includes(type))) {
-    const text = `Not Acceptable: Client must accept both ${acceptedTypes.join(' and ')}`;
-    return rpcError(406, { code: -32_000, message: text });
+  if (!takesJson(accept)) {
+    return rpcError(406, { code: -32_000, message: 'Not Acceptable: Client must accept application/json' });
   }
   if (message !== undefined) return null;
   return rpcError(400, { code: ProtocolErrorCode.InvalidRequest, message: 'There is no message' });
@@ -115,7 +120,8 @@ export function openMcp({ endpoints, services, log }: McpParts): McpService {
 
   async function respondNewest(call: AgentCall, headers: McpHeaders, message: unknown): Promise<WrittenResponse> {
     const authInfo = { token: '', clientId: '', scopes: [], extra: { call } };
-    const request = webRequest(`${services().config.baseUrl}/mcp`, headers);
+    const accept = acceptedTypes.join(', ');
+    const request = webRequest(`${services().config.baseUrl}/mcp`, { ...headers, accept });
     return writtenResponse(await newest.fetch(request, { parsedBody: message, authInfo }));
   }
 

@@ -5,6 +5,7 @@ import { type LiveConfig, liveConfig } from '../config/live-config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { selectOrganizationExists } from '../db/members/organization.ts';
 import { undurableSettings } from '../db/postgres/postgres-durability.ts';
+import { openMetricsListener } from '../metrics/metrics-listener.ts';
 import { compose, type Service } from './compose.ts';
 import { createLog } from './log.ts';
 import { lowerPoolPriority } from './pool-priority.ts';
@@ -16,7 +17,7 @@ const drainMs = 10 * second;
 /** Prints the address of the service and the next step: as text on a terminal, as a log line otherwise. */
 function announce(
   log: Logger,
-  { address, baseUrl, isNew }: { address: string; baseUrl: string; isNew: boolean },
+  { address, baseUrl, metrics, isNew }: { address: string; baseUrl: string; metrics: string | null; isNew: boolean },
 ): void {
   const next = isNew
     ? `Next: create your organization with POST ${baseUrl}/api/v1/org, as the README shows`
@@ -25,10 +26,10 @@ function announce(
     process.stdout.write(`Latchkey listens on ${address}\nDocumentation: ${baseUrl}/docs\n${next}\n`);
     return;
   }
-  log.info({ address, docs: `${baseUrl}/docs` }, `Latchkey listens on ${address}. ${next}`);
+  log.info({ address, docs: `${baseUrl}/docs`, metrics }, `Latchkey listens on ${address}. ${next}`);
 }
 
-function stopOnSignals(service: Service, log: Logger): void {
+function stopOnSignals(service: Pick<Service, 'close'>, log: Logger): void {
   const stop = () => {
     // Work that still runs after this time is abandoned; the store is consistent at any time.
     setTimeout(() => process.exit(1), drainMs).unref();
@@ -99,9 +100,15 @@ export async function serve(environment: Readonly<Record<string, string | undefi
     const { db } = service.services;
     const settings = db.isShared ? await undurableSettings(db.read) : [];
     const address = await service.app.listen({ host: config.host, port: config.port, backlog });
-    stopOnSignals(service, log);
+    const shown = await openMetricsListener({
+      port: config.metrics === 'off' ? 0 : config.metricsPort,
+      isOn: () => live.current.metrics !== 'off',
+      metrics: service.services.metrics,
+      log,
+    });
+    stopOnSignals({ close: () => Promise.all([shown.close(), service.close()]).then(() => {}) }, log);
     const exists = await selectOrganizationExists(db.read);
-    announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
+    announce(log, { address, baseUrl: config.baseUrl, metrics: shown.address, isNew: !exists });
     if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');
     if (settings.length > 0) log.warn({ settings }, 'PostgreSQL may lose what it acknowledges: these are off');
   } catch (error) {

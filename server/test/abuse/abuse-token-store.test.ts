@@ -51,7 +51,7 @@ describe('K11: lastUsedAt cannot be written', () => {
     expect(JSON.parse(told()[0] ?? '')).toMatchObject({ level: 40, err: { message: 'no space left on device' } });
     app.clock.advance(5_000);
     expect((await admin.get('/org')).status).toBe(200);
-    expect((await app.anonymous.get('//metrics')).text).toContain('latchkey_faults_total{kind="last-used"} 1');
+    expect((await app.services.metrics.expose()).text).toContain('latchkey_faults_total{kind="last-used"} 1');
     expect((await admin.get(path)).body.tokens[0].lastUsedAt).toBeNull();
     dropTrigger(connection, trigger);
     await app.stop();

@@ -96,7 +96,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
         'PUT',
       ]);
       expect(headers.get('access-control-allow-headers')).toBe('authorization, content-type');
-      expect(headers.get('access-control-allow-credentials')).toBeNull();
+      expect(headers.get('access-control-allow-credentials')).toBe('true');
       expect(headers.get('vary')).toContain('Origin');
     });
 
@@ -117,7 +117,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       const { headers, status: got } = await app.anonymous.get(path, { headers: { origin: ours } });
       expect(got).toBe(Number(status));
       expect(headers.get('access-control-allow-origin')).toBe(ours);
-      expect(headers.get('access-control-allow-credentials')).toBeNull();
+      expect(headers.get('access-control-allow-credentials')).toBe('true');
       const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(', ');
       expect(exposed?.sort()).toEqual([
         'ratelimit-limit',
@@ -135,6 +135,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       });
       expect(status).toBe(200);
       expect(headers.get('access-control-allow-origin')).toBeNull();
+      expect(headers.get('access-control-allow-credentials')).toBeNull();
       expect(headers.get('vary')).toContain('Origin');
     });
 

@@ -51,14 +51,19 @@ describe('order of checks and bodies', () => {
 
   describe('the route (HTTP-5)', () => {
     it.each([
-      ['GET', '/users/'],
-      ['DELETE', '/users/'],
-      ['DELETE', '/personal-access-tokens/'],
-      ['DELETE', '/personal-access-tokens/admin/'],
-      ['GET', '/org/'],
-    ])('404: %s %s, a slash at the end is another address', async (method, path) => {
-      expect((await app.anonymous.call(method, path)).status).toBe(404);
-      expect((await admin.call(method, path)).status).toBe(404);
+      ['GET /users', [401, 200]],
+      ['DELETE /users', [405, 405]],
+      ['DELETE /personal-access-tokens', [405, 405]],
+      ['DELETE /personal-access-tokens/admin', [405, 405]],
+      ['GET /org', [401, 200]],
+    ])('%s is the same with a slash at the end, and nothing with two (FIT-40)', async (call, expected) => {
+      const [method = '', path = ''] = call.split(' ');
+      const statuses = async (address: string) => [
+        (await app.anonymous.call(method, address)).status,
+        (await admin.call(method, address)).status,
+      ];
+      expect([await statuses(path), await statuses(`${path}/`)]).toEqual([expected, expected]);
+      expect(await statuses(`${path}//`)).toEqual([404, 404]);
     });
 
     it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(

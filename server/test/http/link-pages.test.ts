@@ -86,10 +86,12 @@ describe.each([
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   });
 
-  it.each([`${page}/`, `${page}/x`, `${page}/page.js/`, page.toUpperCase()])(
-    '404: %s, nothing else is there',
-    async (address) => {
-      expect((await fromRoot(address)).status).toBe(404);
-    },
-  );
+  it.each([`${page}/x`, `${page}//`, page.toUpperCase()])('404: %s, nothing else is there', async (address) => {
+    expect((await fromRoot(address)).status).toBe(404);
+  });
+
+  it.each([page, script])('302: %s/ leads to the address without the slash (FIT-40)', async (address) => {
+    const { status, headers } = await fromRoot(`${address}/?from=mail`);
+    expect([status, headers.get('location')]).toEqual([302, `${address}?from=mail`]);
+  });
 });

@@ -26,13 +26,21 @@ describe('an address with a method that it does not take (ERR-19)', () => {
     ['HEAD /api/v1/users/by-ids', '405 POST'],
     ['POST /api/v1/users/internal/restore', '405 GET, HEAD'],
     ['PURGE /api/v1/users/by-ids', '405 POST'],
+    // A slash at the end changes nothing (FIT-40).
+    ['PATCH /api/v1/users/', '405 GET, HEAD, POST'],
+    ['PURGE /api/v1/users/?page=1', '405 GET, HEAD, POST'],
+    ['POST /docs/', '405 GET, HEAD'],
+    ['GET /mcp/', '405 POST'],
+    ['DELETE /api/v1/users/by-ids/', '405 POST'],
   ])('405: %s', async (firstLine, expected) => {
     expect(await responseTo(firstLine)).toBe(expected);
   });
 
   it.each([
-    'PATCH /api/v1/users/',
-    'PURGE /api/v1/users/',
+    'PATCH /api/v1/users//',
+    'PURGE /api/v1//users',
+    'PATCH //api/v1/users',
+    'PATCH /api/v1/users%2f',
     'PURGE /api/v1/users//invitation',
     'PURGE /api/v1/:users',
     'PURGE /api/v1/users/a/b/c',

@@ -172,10 +172,10 @@ const limits: readonly (readonly [string, string])[] = [
   ],
   [
     'Headers',
-    `${constantIn('request-rules.ts', 'headersMax')}; complete within ${seconds('app.ts', 'headersTimeoutMs')} seconds`,
+    `${constantIn('request-rules.ts', 'headersMax')}; complete within ${seconds('create-fastify.ts', 'headersTimeoutMs')} seconds`,
   ],
-  ['Headers', `the whole request within ${seconds('app.ts', 'requestTimeoutMs')} seconds`],
-  ['Idle connection', `closed after ${seconds('app.ts', 'idleTimeoutMs')} seconds`],
+  ['Headers', `the whole request within ${seconds('create-fastify.ts', 'requestTimeoutMs')} seconds`],
+  ['Idle connection', `closed after ${seconds('create-fastify.ts', 'idleTimeoutMs')} seconds`],
   [
     'Memberships in one change',
     `${number(constantIn('membership-change.ts', 'pairsMax'))}: users times groups, of which at most ${constantIn('membership-change.ts', 'groupsMax')}`,

@@ -28,6 +28,12 @@ export async function ask(client: Client, method: string, params?: Json): Promis
 
 /** Asks for something in the newest revision, with all that belongs to it. */
 export function askNewest(client: Client, method: string, params: Json = {}): Promise<TestResponse> {
+  const { message, headers } = newestRequest(method, params);
+  return send(client, message, { headers });
+}
+
+/** Message and headers of a request in the newest revision. */
+export function newestRequest(method: string, params: Json = {}) {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': newest,
     'io.modelcontextprotocol/clientInfo': { name: 'tests', version: '1' },
@@ -39,7 +45,7 @@ export function askNewest(client: Client, method: string, params: Json = {}): Pr
     'mcp-method': method,
     ...(named === undefined ? {} : { 'mcp-name': named }),
   };
-  return send(client, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, { headers });
+  return { message: { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, headers };
 }
 
 /** Returns the names of the tools that are listed for a caller, in their order. */

@@ -1,6 +1,16 @@
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, askNewest, callTool, codeOf, earlier, newest, send, toolNames } from '../../../test/support/agents.ts';
+import {
+  ask,
+  askNewest,
+  callTool,
+  codeOf,
+  earlier,
+  newest,
+  newestRequest,
+  send,
+  toolNames,
+} from '../../../test/support/agents.ts';
 import { type Client, type Json, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
 
 const earlierRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
@@ -99,14 +109,29 @@ describe('POST /mcp', () => {
     }
   });
 
-  it.each([undefined, '', 'application/json', 'text/event-stream', 'text/html', 'application/jsontext/event-strea'])(
+  it.each(['text/event-stream', 'text/html', 'application/jsontext/event-strea', 'application/json2', 'text/*'])(
     '406: Accept: %s (MCP-4)',
     async (accept) => {
       for (const headers of [{ 'mcp-protocol-version': earlier }, { 'mcp-protocol-version': newest }]) {
-        // A client that says nothing accepts anything, which fetch says for it.
-        const given = accept === undefined ? headers : { ...headers, accept };
-        const { status, body } = await agent.post('//mcp', list, { headers: given });
+        const { status, body } = await agent.post('//mcp', list, { headers: { ...headers, accept } });
         expect([status, body.id, body.error.code]).toEqual([406, null, -32_000]);
+      }
+    },
+  );
+
+  it.each([undefined, '', '*/*', 'application/json', 'text/html, application/*;q=0.8', 'Application/JSON;q=1'])(
+    '200 in JSON: Accept: %s, as nothing else is ever answered (FIT-41)',
+    async (accept) => {
+      const { message, headers: ofNewest } = newestRequest('tools/list');
+      // A client that says nothing takes anything, which fetch says for it.
+      const given = accept === undefined ? {} : { accept };
+      const answers = await Promise.all([
+        agent.post('//mcp', message, { headers: { ...ofNewest, ...given } }),
+        agent.post('//mcp/', list, { headers: { 'mcp-protocol-version': earlier, ...given } }),
+      ]);
+      for (const { status, headers, body } of answers) {
+        expect([status, headers.get('content-type')?.split(';')[0]]).toEqual([200, 'application/json']);
+        expect(body.result.tools.length).toBeGreaterThan(0);
       }
     },
   );

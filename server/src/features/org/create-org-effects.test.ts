@@ -7,7 +7,7 @@ describe('what POST /org leaves behind', () => {
   let admin: Client;
   let requestId: string | null;
   beforeAll(async () => {
-    app = await TestApp.start({}, undefined, { isHashDear: true });
+    app = await TestApp.start({ METRICS: 'on' }, undefined, { isHashDear: true });
     const response = await app.anonymous.post('/org', organization, { headers: { 'x-request-id': 'first-of-all' } });
     created = response.body;
     requestId = response.headers.get('x-request-id');

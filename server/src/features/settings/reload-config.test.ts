@@ -124,7 +124,7 @@ describe('POST /users/updateAppConfig', () => {
       const reasons = app.logLines.map((line) => JSON.parse(line)).filter(({ reason }) => reason !== undefined);
       expect(reasons).toMatchObject([{ level: 50, msg: 'the old configuration stays' }]);
       expect(reasons[0].reason).toMatch(new RegExp(`${variable}|${directory}`));
-      const { text } = await app.anonymous.get('//metrics');
+      const { text } = await app.services.metrics.expose();
       expect(text).not.toContain('configurationWrong');
       write({ BASE_URL: 'https://id.example.net' });
       expect((await service.post(path)).status).toBe(200);

@@ -1,4 +1,5 @@
 import { minute, second } from '../../base/clock.ts';
+import type { Config } from '../../config/config.ts';
 import type { OidcFlow, OidcSettings } from '../../oidc/oidc.ts';
 
 /** Time limit for the visit at the provider. */
@@ -6,7 +7,7 @@ export const flowMs = 10 * minute;
 
 const cookieName = 'latchkey_oidc';
 /** Below the path of BASE_URL, which is the one that browsers see. Rule: FIT-9. */
-const cookiePath = (baseUrl: string) => `${new URL(baseUrl).pathname.replace(/\/$/, '')}/api/v1/userAccount/oidc`;
+const cookiePath = (basePath: string) => `${basePath}/api/v1/userAccount/oidc`;
 
 /** Reason why a user comes back without a ticket, for the sign-in page. */
 export type OidcProblem =
@@ -18,10 +19,10 @@ export type OidcProblem =
   | 'failed';
 
 /** The cookie that the browser keeps while its owner is at the provider, readable by no script. */
-export function flowCookie(value: string, { baseUrl }: { readonly baseUrl: string }): string {
+export function flowCookie(value: string, { baseUrl, basePath }: Pick<Config, 'baseUrl' | 'basePath'>): string {
   const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
   const maxAge = value === '' ? 0 : flowMs / second;
-  return `${cookieName}=${value}; Path=${cookiePath(baseUrl)}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
+  return `${cookieName}=${value}; Path=${cookiePath(basePath)}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure}`;
 }
 
 /** Returns the cookie of the browser; `null` for none. */
@@ -78,7 +79,7 @@ export function signInPage(frontendUrl: string, outcome: Readonly<Record<string,
  * @param isOver deletes the cookie of the flow; otherwise it may belong to another tab, which is still at the provider
  */
 export function backToSignIn(
-  config: { readonly baseUrl: string; readonly frontendUrl: string },
+  config: Pick<Config, 'baseUrl' | 'basePath' | 'frontendUrl'>,
   outcome: Readonly<Record<string, string>>,
   isOver: boolean,
 ): Readonly<Record<string, string>> {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../base/errors.ts';
 import { isUpload, uploadFields } from '../media.ts';
 import { bodyBytesMax, readJsonBody, refuseSize } from '../request-rules.ts';
+import { askForBody } from './expected-continue.ts';
 import { readUpload, uploadBytesMax } from './upload.ts';
 import { readUploadForm } from './upload-form.ts';
 import { isFormType, readForm } from './url-form.ts';
@@ -27,6 +28,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
       reject(message.errored ?? new ApiError('unreadableRequest'));
       return;
     }
+    askForBody(message);
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
@@ -36,7 +38,7 @@ export function readBytes(message: IncomingMessage, limit: number): Promise<Buff
       // The rest is discarded.
       message.off('data', onData);
       chunks.length = 0;
-      reject(new ApiError('bodyTooLarge', { params: { limit }, headers: { connection: 'close' } }));
+      reject(refuseSize(limit));
     };
     message.on('data', onData);
     message.once('end', () => resolve(Buffer.concat(chunks)));

@@ -1,5 +1,5 @@
 window.ui = SwaggerUIBundle({
-  url: '/api/v1/openapi.json',
+  url: 'api/v1/openapi.json',
   dom_id: '#api',
   deepLinking: true,
   validatorUrl: null,

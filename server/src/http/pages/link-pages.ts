@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type { Services } from '../../services.ts';
+import { leadsToPage } from './page-address.ts';
 
 /** Only this origin is fetched from, the browser itself submits no form, and no page may frame it. */
 const contentPolicy =
@@ -42,14 +44,15 @@ export function linkPageUrl(url: string): string {
  * after `#` and reaches the server only as the credential of the request. Rules: PASSWORD-11, PASSWORD-14, ADDRESS-5.
  * @returns their addresses, which take GET from every caller
  */
-export function addLinkPages(app: FastifyInstance): string[] {
+export function addLinkPages(app: FastifyInstance, services: Services): string[] {
   const files = Object.entries(pages).flatMap(([name, { page, script }]) => [
     { url: `/${name}`, type: 'text/html', caching: 'no-store', content: page },
     { url: `/${name}/page.js`, type: 'text/javascript', caching: 'no-cache', content: Buffer.concat([link, script]) },
     { url: `/${name}/page.css`, type: 'text/css', caching: 'no-cache', content: style },
   ]);
   for (const { url, type, caching, content } of files) {
-    app.get(url, { config: { open: 'page' } }, async (_, reply) => {
+    app.get(url, { config: { open: 'page' } }, async (request, reply) => {
+      if (leadsToPage(request, reply, services.config)) return reply;
       reply.type(`${type}; charset=utf-8`).headers({ ...pageHeaders, 'cache-control': caching });
       return content;
     });

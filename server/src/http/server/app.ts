@@ -1,27 +1,20 @@
-import { randomInt } from 'node:crypto';
-import Fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type onRequestHookHandler,
-  type RouteOptions,
-} from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import type { Logger } from 'pino';
-import { second } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
+import type { Config } from '../../config/config.ts';
 import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
 import { clientAddress } from '../client-address.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
-import { linkPageUrl } from '../pages/link-pages.ts';
-import { checkMessage, followsUnreadable, givenRequestId, hasBody, headersMax } from '../request-rules.ts';
-import { trustedProxies, untrustedProxyWarning } from '../trusted-proxies.ts';
+import { checkMessage, followsUnreadable, hasBody } from '../request-rules.ts';
+import { forwardingWarnings, trustedProxies } from '../trusted-proxies.ts';
 import type { Authenticators } from './admission.ts';
-import { crossOriginRules } from './cors.ts';
-import { connectionDrain } from './drain.ts';
-import { respondToBrokenRequest, sendError } from './error-responses.ts';
+import { answerPreflight } from './cors.ts';
+import { createFastify, setCommonHeaders } from './create-fastify.ts';
+import { sendError } from './error-responses.ts';
 import { flushPerTick } from './flush-per-tick.ts';
+import { lingerAfter } from './lingering-close.ts';
 import { loadShedder } from './load-shedder.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
@@ -57,82 +50,18 @@ export interface AppParts {
   readonly waitMsMax?: number | undefined;
 }
 
-const headersTimeoutMs = 10 * second;
-const requestTimeoutMs = 30 * second;
-const idleTimeoutMs = 75 * second;
-const timeoutCheckMs = second;
-/** Longer than any address within the header limit, so that ids are checked by their own form. */
-const paramLengthMax = 65_536;
-
-function requestIds(): (message?: Parameters<typeof givenRequestId>[0]) => string {
-  const start = randomInt(2 ** 32).toString(36);
-  let count = 0;
-  return (message) => {
-    count += 1;
-    return (message && givenRequestId(message)) ?? `${start}-${count.toString(36)}`;
-  };
-}
-
-/** Input is parsed by the schemas of endpoints: the framework need not load its own validator. */
-function refuseSchemas(): never {
-  throw new Error('a route has the framework read its input');
-}
-
-function createFastify(
-  { services, log, isTrusted }: AppParts & { readonly isTrusted: (address: string) => boolean },
-  newRequestId: ReturnType<typeof requestIds>,
-): FastifyInstance {
-  const app = Fastify({
-    logger: false,
-    genReqId: (message) => newRequestId(message),
-    requestIdHeader: false,
-    trustProxy: isTrusted,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: idleTimeoutMs,
-    connectionTimeout: idleTimeoutMs,
-    http: { headersTimeout: headersTimeoutMs, connectionsCheckingInterval: timeoutCheckMs, requireHostHeader: false },
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    exposeHeadRoutes: true,
-    schemaController: { compilersFactory: { buildValidator: refuseSchemas } },
-    routerOptions: { maxParamLength: paramLengthMax },
-    rewriteUrl: ({ url = '/' }) => linkPageUrl(url),
-    clientErrorHandler: respondToBrokenRequest(newRequestId),
-    frameworkErrors: (error, request, reply) => {
-      setCommonHeaders(request, reply);
-      sendError({ log, metrics: services.metrics })(error, request, reply);
-    },
-  });
-  // One more than allowed, so that the rule sees that there are too many.
-  app.server.maxHeadersCount = headersMax + 1;
-  // Asked for once while the peer is there, the address is known for as long as the socket is.
-  app.server.on('connection', (socket) => socket.remoteAddress);
-  const drain = connectionDrain(app.server);
-  app.addHook('preClose', async () => drain());
-  // Node would reject an unknown expectation; it may as well be ignored (RFC 9110, section 10.1.1).
-  app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
-  return app;
-}
-
-function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  reply.header('x-request-id', request.id);
-  reply.header('cache-control', 'no-store');
-  reply.header('x-content-type-options', 'nosniff');
-}
-
 interface FirstRules {
-  readonly corsOrigins: () => readonly string[];
+  readonly config: () => Config;
   readonly isTooLate: ReturnType<typeof loadShedder>;
   readonly noRoute: NoRoute;
-  readonly warnOfProxy: ReturnType<typeof untrustedProxyWarning>;
+  readonly warnOfProxy: ReturnType<typeof forwardingWarnings>;
 }
 
 /**
  * Adds the rules that apply to every request first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17,
  * HTTP-31.
  */
-function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
-  const respondCrossOrigin = crossOriginRules(corsOrigins);
+function firstRules({ config, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
   const unrouted = ({ url, params, is404 }: FastifyRequest) => {
     if (is404) return noRoute(url);
     return hasEmptyParam(url, params) ? new ApiError('notFound') : undefined;
@@ -143,7 +72,7 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
       reply.hijack();
       return;
     }
-    setCommonHeaders(request, reply);
+    setCommonHeaders(config(), request, reply);
     warnOfProxy(request.raw);
     // A liveness check that got 503 would restart a busy process.
     if (isTooLate(request.startedMs) && !request.url.startsWith('/health/')) {
@@ -155,9 +84,23 @@ function firstRules({ corsOrigins, isTooLate, noRoute, warnOfProxy }: FirstRules
     // The framework would check the type of an absent body.
     const hasType = request.headers['content-type'] !== undefined;
     if (hasType && !hasBody(request.raw)) delete request.raw.headers['content-type'];
-    if (respondCrossOrigin(request, reply)) return;
+    if (answerPreflight(request, reply)) return;
     done(unrouted(request));
   };
+}
+
+function hasArrived({ raw }: FastifyRequest): boolean {
+  return raw.complete || !hasBody(raw);
+}
+
+/**
+ * Announces that the connection closes after a response that leaves before its request has arrived. Only the end of the
+ * tick shows what came together with the headers. Rule: FIT-44.
+ */
+function closeAfterEarlyResponse(request: FastifyRequest, reply: FastifyReply): void {
+  if (hasArrived(request)) return;
+  reply.header('connection', 'close');
+  lingerAfter(request.raw);
 }
 
 /**
@@ -190,9 +133,8 @@ function refuseUndeclared({ method, url, config }: RouteOptions): void {
 /** Builds the HTTP side: every request passes the raw rules, then its endpoint's policy, then its schemas. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { services, endpoints, log } = parts;
-  const newRequestId = requestIds();
   const isTrusted = trustedProxies(() => services.config.trustProxy);
-  const app = createFastify({ ...parts, isTrusted }, newRequestId);
+  const app = createFastify({ ...parts, isTrusted });
   app.decorateRequest('caller', null);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('isTurnedAway', false);
@@ -202,10 +144,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook(
     'onRequest',
     firstRules({
-      corsOrigins: () => services.config.corsOrigins,
+      config: () => services.config,
       isTooLate: (nowMs) => services.config.rateLimit && isTooLate(nowMs),
       noRoute: (url) => noRoute(url),
-      warnOfProxy: untrustedProxyWarning(log, isTrusted),
+      warnOfProxy: forwardingWarnings(log, isTrusted),
     }),
   );
   const atTickEnd = flushPerTick();
@@ -213,7 +155,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onSend', (request, reply, payload) => {
     holdResponse(payload, request, reply);
     logRequest(log, request, reply);
-    return atTickEnd();
+    const ended = atTickEnd();
+    return hasArrived(request) ? ended : ended.then(() => closeAfterEarlyResponse(request, reply));
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', parseBody);

@@ -6,39 +6,33 @@ const exposedHeaders =
   'x-session-token, x-request-id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 const maxAgeSeconds = String(hour / second);
 
-/** Returns whether a request is a browser's preflight. */
-function isPreflight({ method, headers }: FastifyRequest): boolean {
-  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
+/**
+ * Returns the headers that tell a browser whether a page may read a response (the CORS protocol of the Fetch standard):
+ * none without an Origin header, which includes all callers that aren't browsers. Allowed origins may send credentials,
+ * as front ends do that ask for them with every call; cookies decide nothing here. Rules: HTTP-22, HTTP-23.
+ */
+export function crossOriginHeaders(origin: string | undefined, allowed: readonly string[]): Record<string, string> {
+  if (origin === undefined) return {};
+  if (!allowed.includes(origin)) return { vary: 'Origin' };
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': exposedHeaders,
+  };
 }
 
-/**
- * Returns a handler that tells browsers which origins may read responses (the CORS protocol of the Fetch standard), and
- * answers preflights. Requests without an Origin header, which includes all that aren't a browser's, pass untouched.
- * Cookies are not used, so credentials stay off. Rules: HTTP-22, HTTP-23.
- * @returns a function that returns whether it answered the request
- */
-export function crossOriginRules(
-  origins: () => readonly string[],
-): (request: FastifyRequest, reply: FastifyReply) => boolean {
-  function permit(request: FastifyRequest, reply: FastifyReply): void {
-    const { headers } = request;
-    const { origin } = headers;
-    if (origin === undefined) return;
-    reply.header('vary', 'Origin');
-    if (!origins().includes(origin)) return;
-    reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposedHeaders });
-    if (!isPreflight(request)) return;
+/** Answers a browser's preflight, whatever its address. Rule: HTTP-22. @returns whether the request is one */
+export function answerPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
+  const asked = headers['access-control-request-method'];
+  if (method !== 'OPTIONS' || headers.origin === undefined || asked === undefined) return false;
+  if (reply.hasHeader('access-control-allow-origin')) {
     reply.headers({
       'access-control-allow-methods': methods,
       'access-control-allow-headers': headers['access-control-request-headers'] ?? '',
       'access-control-max-age': maxAgeSeconds,
     });
   }
-
-  return (request, reply) => {
-    permit(request, reply);
-    if (!isPreflight(request)) return false;
-    reply.code(204).send();
-    return true;
-  };
+  reply.code(204).send();
+  return true;
 }

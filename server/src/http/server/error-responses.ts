@@ -1,8 +1,6 @@
-import { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { ApiError, type ApiErrorName, hasErrorMessage, oauthError } from '../../base/errors.ts';
+import { ApiError, hasErrorMessage, oauthError } from '../../base/errors.ts';
 import { isStoreFailure, StoreLostError } from '../../db/failures.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
@@ -30,7 +28,7 @@ function rpcBody(refused: ApiError, requestId: string) {
 }
 
 /** Returns the body of an error, in both spellings that clients read, or in the specified one. Rules: ERR-2, ERR-4. */
-function errorBody(refused: ApiError, requestId: string, endpoint?: Pick<AnyEndpoint, 'isOAuth' | 'isMcp'>) {
+export function errorBody(refused: ApiError, requestId: string, endpoint?: Pick<AnyEndpoint, 'isOAuth' | 'isMcp'>) {
   if (endpoint?.isOAuth) return oauthBody(refused);
   if (endpoint?.isMcp) return rpcBody(refused, requestId);
   const { code, message, details, more } = refused;
@@ -97,54 +95,5 @@ export function sendError(parts: FaultParts) {
       // The declared schema is that of success; an error has its own form.
       .serializer(JSON.stringify)
       .send(errorBody(refused, request.id, request.routeOptions.config?.endpoint));
-  };
-}
-
-function errorOf(code: string): ApiErrorName {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'headersTooLarge';
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'requestTooSlow' : 'unreadableRequest';
-}
-
-const reasons: Record<number, string> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Header Fields Too Large' };
-
-/** Returns the response in progress on this connection, from where Node's own handler of broken requests looks. */
-function endStartedResponse(socket: Socket): ServerResponse | null {
-  const pending: unknown = Reflect.get(socket, '_httpMessage');
-  return pending instanceof ServerResponse ? pending : null;
-}
-
-/**
- * Returns the handler for requests that could not be parsed as HTTP, or arrived too slowly: responds and closes the
- * connection. Rule: HTTP-28.
- */
-export function respondToBrokenRequest(newRequestId: () => string) {
-  return (error: Error & { code?: string }, socket: Socket): void => {
-    if (!socket.writable || error.code === 'ECONNRESET') {
-      socket.destroy();
-      return;
-    }
-    const pending = endStartedResponse(socket);
-    // The response to an earlier, complete request of this connection is sent completely, and nothing after it. So is
-    // one that has begun already.
-    if (pending && (pending.req.complete || pending.headersSent)) {
-      pending.shouldKeepAlive = false;
-      pending.once('close', () => socket.destroy());
-      return;
-    }
-    const refused = new ApiError(errorOf(error.code ?? ''));
-    const requestId = newRequestId();
-    const body = JSON.stringify(errorBody(refused, requestId));
-    const head = [
-      `HTTP/1.1 ${refused.status} ${reasons[refused.status]}`,
-      'content-type: application/json; charset=utf-8',
-      `content-length: ${Buffer.byteLength(body)}`,
-      `x-request-id: ${requestId}`,
-      'cache-control: no-store',
-      'x-content-type-options: nosniff',
-      'connection: close',
-    ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-    // A peer that never reads must not hold the socket.
-    socket.setTimeout(1_000, () => socket.destroy());
   };
 }

@@ -7,6 +7,7 @@ import type { Services } from '../../services.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { addLinkPages } from '../pages/link-pages.ts';
+import { leadsToPage } from '../pages/page-address.ts';
 
 /** Only this origin may be asked for anything; the viewer sets styles on its elements. */
 const contentPolicy =
@@ -16,10 +17,7 @@ const html = 'text/html; charset=utf-8';
 const script = 'text/javascript; charset=utf-8';
 const style = 'text/css; charset=utf-8';
 
-/** Addresses where users look for the documentation. */
-const entryPoints = ['/', '/docs/'];
-
-function addDocs(app: FastifyInstance): string[] {
+function addDocs(app: FastifyInstance, services: Services): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   // Read once and sent from the same memory, however many clients don't read the response.
   const files: readonly (readonly [string, string, Buffer])[] = [
@@ -29,31 +27,23 @@ function addDocs(app: FastifyInstance): string[] {
     ['/docs/swagger-ui-bundle.js', script, readFileSync(join(viewer, 'swagger-ui-bundle.js'))],
   ];
   for (const [url, type, content] of files) {
-    app.get(url, { config: { open: 'documentation' } }, async (_, reply) => {
+    app.get(url, { config: { open: 'documentation' } }, async (request, reply) => {
+      if (leadsToPage(request, reply, services.config)) return reply;
       reply.type(type).headers({ 'content-security-policy': contentPolicy, 'cache-control': 'no-cache' });
       return content;
     });
   }
-  for (const url of entryPoints) {
-    app.get(url, { config: { open: 'documentation' } }, async (_, reply) => reply.redirect('/docs', 302));
-  }
-  return [...files.map(([url]) => url), ...entryPoints];
+  app.get('/', { config: { open: 'documentation' } }, async (_, reply) =>
+    reply.redirect(`${services.config.basePath}/docs`, 302),
+  );
+  return [...files.map(([url]) => url), '/'];
 }
 
-/** Headers that proxies add: a peer that sends one of these is not the client. */
-const forwarding = ['x-forwarded-for', 'x-forwarded-host', 'forwarded', 'x-real-ip', 'via', 'origin'];
-const loopback = /^(127\.|::1$|::ffff:127\.)/;
-/** A proxy or a page elsewhere that reaches this machine still names another host. */
-const loopbackHost = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
-
+/** The main port is the one that proxies lead to: there, only `METRICS=on` shows them. Rules: RUN-5, FIT-55. */
 function addMetrics(app: FastifyInstance, services: Services): void {
-  app.get('/metrics', { config: { open: 'metrics' } }, async (request, reply) => {
-    // The peer itself counts here, not a client that a proxy names.
-    const isForwarded = forwarding.some((name) => request.headers[name] !== undefined);
-    const isMeantHere = loopbackHost.test(request.headers.host ?? '');
-    const isLocal = loopback.test(request.socket.remoteAddress ?? '') && isMeantHere && !isForwarded;
+  app.get('/metrics', { config: { open: 'metrics' } }, async (_, reply) => {
     const { config, metrics } = services;
-    if (config.metrics === 'off' || (config.metrics === 'local' && !isLocal)) throw new ApiError('notFound');
+    if (config.metrics !== 'on') throw new ApiError('notFound');
     const { contentType, text } = await metrics.expose();
     reply.type(contentType);
     return text;
@@ -66,12 +56,19 @@ function addMetrics(app: FastifyInstance, services: Services): void {
  */
 export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
   const description = '/api/v1/openapi.json';
-  let document: Buffer | undefined;
+  /** Made for this path of the public address, once it is asked for. */
+  let described: string | undefined;
+  let document = Buffer.alloc(0);
   app.get(description, { config: { open: 'documentation' } }, async (_, reply) => {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
-    document ??= Buffer.from(JSON.stringify(openApiDocument(endpoints)));
+    const { basePath } = services.config;
+    if (described !== basePath) {
+      const whole = { ...openApiDocument(endpoints), servers: [{ url: basePath || '/' }] };
+      document = Buffer.from(JSON.stringify(whole));
+      described = basePath;
+    }
     return document;
   });
   addMetrics(app, services);
-  return [description, ...addDocs(app), ...addLinkPages(app)];
+  return [description, ...addDocs(app, services), ...addLinkPages(app, services)];
 }

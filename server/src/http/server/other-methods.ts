@@ -4,7 +4,7 @@ import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 
 const nothingAfterSlash = /^[^?]*\/(\/|\?|$)/;
 
-/** A slash at the end, or before another, makes another address; the router takes it for a parameter that is empty. */
+/** A slash before another makes another address; the router takes what is between for a parameter that is empty. */
 export function hasEmptyParam(url: string, params: unknown): boolean {
   if (!nothingAfterSlash.test(url)) return false;
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
@@ -33,11 +33,16 @@ function isPreferred(one: Parts, other: Parts): boolean {
   return place >= 0 && isParam(other[place]);
 }
 
+/** One slash at the end is as good as none. Rule: FIT-40. */
+function withoutLastSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
 /** The path that a request asks for. Its first line may name the host, too (RFC 9112, section 3.2.2). */
 function pathOf(url: string): string {
   const [path = ''] = url.replace(/^https?:\/\/[^/]*/i, '').split('?', 1);
   try {
-    return decodeURI(path);
+    return withoutLastSlash(decodeURI(path));
   } catch {
     return path;
   }
