@@ -2,6 +2,7 @@ import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontex
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ask, askNewest, callTool, codeOf, earlier, newest, send, toolNames } from '../../../test/support/agents.ts';
 import { type Client, type Json, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
+import { release } from '../../base/release.gen.ts';
 
 const earlierRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 const initialize = (protocolVersion: string) => ({
@@ -46,7 +47,7 @@ describe('POST /mcp', () => {
     expect(responses[1]).toEqual(responses[0]);
   });
 
-  it('200: every revision there is, each by itself (MCP-14)', async () => {
+  it('200: every revision there is, each by itself, with the release (MCP-14, FIT-100)', async () => {
     for (const version of earlierRevisions) {
       const { body } = await send(agent, initialize(version));
       expect([body.id, body.result.protocolVersion, body.result.serverInfo.name]).toEqual([
@@ -55,6 +56,7 @@ describe('POST /mcp', () => {
         'latchkey',
       ]);
       expect(body.result.capabilities).toEqual({ tools: {}, resources: {}, prompts: {} });
+      expect(body.result.serverInfo.version).toBe(release);
       const headers = { 'mcp-protocol-version': version };
       const listed = await send(agent, list, { headers });
       expect([listed.status, listed.body.result.tools.length > 30]).toEqual([200, true]);
