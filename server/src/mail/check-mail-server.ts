@@ -1,4 +1,5 @@
 import { createTransport } from 'nodemailer';
+import { connectionText } from '../base/connection-error.ts';
 import { hiddenReason } from '../outbound/address-guard.ts';
 import type { MailServer } from './mail.ts';
 import { oneLine } from './mail-layout.ts';
@@ -25,8 +26,7 @@ export async function checkMailServer(
     await transport.verify();
     return null;
   } catch (error) {
-    const { message } = error instanceof Error ? error : { message: String(error) };
-    const said = hiddenReason(error) ?? message;
+    const said = hiddenReason(error) ?? connectionText(error);
     return oneLine(withoutPassword(said, server.login)).trim().slice(0, messageCharsMax);
   } finally {
     transport.close();

@@ -8,6 +8,7 @@ import {
 } from 'nodemailer';
 import addressparser from 'nodemailer/lib/addressparser';
 import { type Clock, second } from '../base/clock.ts';
+import { connectionText } from '../base/connection-error.ts';
 import { ForbiddenAddressError, hiddenReason, InsideError } from '../outbound/address-guard.ts';
 import { type GuardedSocket, guardedSocket } from '../outbound/guarded-socket.ts';
 import { normalizeEmail } from '../text/email-address.ts';
@@ -184,11 +185,11 @@ export function openMailer(settings: MailSettings, { clock, mailMsMax = 10 * sec
     if (failure instanceof ForbiddenAddressError) return new MailError('unreachable', failure.message);
     // A mail server's own reply is passed on; any other error must not distinguish an open port from a closed one.
     if (guard?.isInside() === true && !isServerMessage(failure)) {
-      const reason = serverMessageOf(hiddenReason(failure) ?? failure.message, mail, login);
+      const reason = serverMessageOf(hiddenReason(failure) ?? connectionText(failure), mail, login);
       return new MailError(giveUp.aborted ? 'late' : faultOf(failure), new InsideError().message, reason);
     }
     if (giveUp.aborted) return new MailError('late', 'The mail server did not take the mail in time.');
-    return new MailError(faultOf(failure), serverMessageOf(failure.message, mail, login));
+    return new MailError(faultOf(failure), serverMessageOf(connectionText(failure), mail, login));
   }
 
   async function attempt(mail: Mail, signal?: AbortSignal): Promise<string> {

@@ -1,5 +1,6 @@
 import * as openid from 'openid-client';
 import { type Clock, hour, second, systemClock } from '../base/clock.ts';
+import { connectionText } from '../base/connection-error.ts';
 import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 import { type OidcClient, OidcError, type OidcFlow, type OidcIdentity, type OidcSettings } from './oidc.ts';
@@ -24,14 +25,28 @@ function guardMessage(error: unknown): string | null {
   return isOurs ? error.message : guardMessage(error.cause);
 }
 
+/**
+ * Returns the provider's own words where it answered with a challenge of HTTP authentication, for which the library has a
+ * code alone; `null` for any other error.
+ */
+function challengeText(error: Error): string | null {
+  if (!(error instanceof openid.WWWAuthenticateChallengeError)) return null;
+  const { status, cause } = error;
+  const [{ parameters = {} } = {}] = cause;
+  const said = [parameters['error'], parameters['error_description']].filter((part) => part !== undefined).join(': ');
+  return `the provider answered ${status}${said === '' ? '' : ` (${said})`}: it may not accept the client id and secret`;
+}
+
 /** Returns the problem on one line and without secrets: codes and names, never exchanged values. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const message = guardMessage(error);
   if (message !== null) return message;
   const { code, error: word, cause } = error as { code?: unknown; error?: unknown; cause?: unknown };
-  const inner = cause instanceof Error ? ` (${cause.message})` : '';
-  const text = [code, word, `${error.message}${inner}`].filter((part) => typeof part === 'string').join(': ');
+  const inner = cause instanceof Error ? ` (${connectionText(cause)})` : '';
+  const text =
+    challengeText(error) ??
+    [code, word, `${error.message}${inner}`].filter((part) => typeof part === 'string').join(': ');
   return text.replace(/\s+/g, ' ').slice(0, messageCharsMax);
 }
 
