@@ -3,6 +3,8 @@ import { second, systemClock } from '../base/clock.ts';
 import { StartupError } from '../base/errors.ts';
 import { type LiveConfig, liveConfig } from '../config/live-config.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { misspeltVariables } from '../config/misspelt.ts';
+import { writeLastStart } from '../db/files/last-start.ts';
 import { selectOrganizationExists } from '../db/members/organization.ts';
 import { undurableSettings } from '../db/postgres/postgres-durability.ts';
 import { compose, type Service } from './compose.ts';
@@ -19,7 +21,7 @@ function announce(
   { address, baseUrl, isNew }: { address: string; baseUrl: string; isNew: boolean },
 ): void {
   const next = isNew
-    ? `Next: create your organization with POST ${baseUrl}/api/v1/org, as the README shows`
+    ? `Next: create your organization: ./latchkey org create, or POST ${baseUrl}/api/v1/org, as the README shows`
     : `Next: sign in with POST ${baseUrl}/api/v1/userAccount/initAuth, as the README shows`;
   if (process.stdout.isTTY) {
     process.stdout.write(`Latchkey listens on ${address}\nDocumentation: ${baseUrl}/docs\n${next}\n`);
@@ -92,14 +94,18 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   // The reader of the log may go away; the service goes on.
   process.stdout.on('error', () => {});
   const log = await createLog(config, process.stdout);
+  for (const { given, meant } of misspeltVariables(environment)) {
+    log.warn(`the variable ${given} has no effect: did you mean ${meant}?`);
+  }
   // From here on: a signal must not end a service that is still starting.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
-  const service = await compose({ live, clock: systemClock, log });
+  const service = await compose({ live, clock: systemClock, log, isLogOnTerminal: process.stdout.isTTY });
   try {
     const { db } = service.services;
     const settings = db.isShared ? await undurableSettings(db.read) : [];
     const address = await service.app.listen({ host: config.host, port: config.port, backlog });
     stopOnSignals(service, log);
+    writeLastStart(config);
     const exists = await selectOrganizationExists(db.read);
     announce(log, { address, baseUrl: config.baseUrl, isNew: !exists });
     if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');
