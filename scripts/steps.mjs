@@ -60,6 +60,11 @@ const signals = [
 ];
 const handlers = signals.map(([signal, number]) => ({ signal, handle: () => void stopChildren(128 + number) }));
 
+let hasSignal = false;
+
+/** Returns whether a signal is ending this process: what fails now was interrupted. */
+export const isStopping = () => hasSignal;
+
 /** Signals are caught only while a child runs: afterwards they belong to the server in this same process. */
 function track(/** @type {import('node:child_process').ChildProcess} */ child) {
   if (children.size === 0) for (const { signal, handle } of handlers) process.on(signal, handle);
@@ -73,6 +78,7 @@ function untrack(/** @type {import('node:child_process').ChildProcess} */ child)
 
 /** Ends once every child is gone, so that nothing works on behind a lock that is free. npm is deaf to a mere SIGTERM. */
 async function stopChildren(/** @type {number} */ exitCode) {
+  hasSignal = true;
   const closed = [...children].map((child) => once(child, 'close'));
   signalChildren('SIGTERM');
   setTimeout(() => signalChildren('SIGKILL'), graceMs);
