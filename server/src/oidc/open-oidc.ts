@@ -32,8 +32,10 @@ function guardMessage(error: unknown): string | null {
 function challengeText(error: Error): string | null {
   if (!(error instanceof openid.WWWAuthenticateChallengeError)) return null;
   const { status, cause } = error;
-  const [{ parameters = {} } = {}] = cause;
-  const said = [parameters['error'], parameters['error_description']].filter((part) => part !== undefined).join(': ');
+  const parameters = cause[0]?.parameters;
+  const said = [parameters?.['error'], parameters?.['error_description']]
+    .filter((part) => part !== undefined)
+    .join(': ');
   return `the provider answered ${status}${said === '' ? '' : ` (${said})`}: it may not accept the client id and secret`;
 }
 
