@@ -29,7 +29,7 @@ describe('latchkey org create', () => {
         Object.entries(server.env).filter(([name]) => name === 'DATABASE_URL' || name === 'DATA_DIR'),
       );
       const args = ['org', 'create', ...options, '--password-stdin'];
-      const refused = await withInput(args, 'Password1\n', environment);
+      const refused = await withInput(args, 'Password1!\n', environment);
       expect([refused.code, refused.stdout]).toEqual([3, '']);
       expect(refused.stderr).toMatch(/^latchkey: The password is too easy to guess[^\n]+\n$/);
       const badName = ['org', 'create', ...options.slice(2), '--name', ' ', '--password-stdin'];
