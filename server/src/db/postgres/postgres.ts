@@ -74,7 +74,7 @@ function dialect(pool: PostgresPool): PostgresDialect {
  * Opens a store in PostgreSQL, or in a database that speaks its protocol. Transactions lock one row first and so run
  * one after another; reads see committed state. Throws StartupError where it cannot be reached, or a move into it has
  * not ended.
- * @param log of a server; `null` for a command
+ * @param opening also says by which name PostgreSQL knows the connections: that of a server, or of a command
  * @param setting what names the database in errors: an option of a command, or the variable
  */
 export async function openPostgres(
@@ -83,7 +83,7 @@ export async function openPostgres(
   { opening = 'serve', setting = 'DATABASE_URL' }: { readonly opening?: Opening; readonly setting?: string } = {},
 ): Promise<Database> {
   const addresses = postgresAddresses(url.expose()) ?? [];
-  const common = { addresses, log, user: log === null ? 'command' : 'server' } as const;
+  const common = { addresses, log, user: opening === 'serve' ? 'server' : 'command' } as const;
   const pool = new PostgresPool({ ...common, connectionsMax });
   const marks = new PostgresPool({ ...common, connectionsMax: 1 });
   const lists = new PostgresPool({ ...common, connectionsMax: listsMax, cursorMs: listMsMax });
