@@ -13,6 +13,8 @@ export interface ServiceOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Another program than the built server. */
   readonly entry?: string;
+  /** Another Node.js than the one of this process. */
+  readonly node?: string;
   readonly cwd?: string;
   /** A program and its arguments that starts it, such as a tracer. */
   readonly wrap?: readonly string[];
@@ -42,8 +44,8 @@ export class ServiceProcess extends ApiClient {
 
   /** Starts the process without waiting for anything. */
   spawn(): Program {
-    const { entry = builtServer, env, cwd, wrap = [] } = this.#options;
-    const [command, ...args] = [...wrap, process.execPath, entry];
+    const { entry = builtServer, node = process.execPath, env, cwd, wrap = [] } = this.#options;
+    const [command, ...args] = [...wrap, node, entry];
     const running = start(command, args, { env: { PORT: '0', METRICS_PORT: '0', ...env }, cwd });
     this.#running = running;
     this.url = '';

@@ -1,4 +1,4 @@
-import { inSeconds, runNode } from './steps.mjs';
+import { inSeconds, isStopping, runNode } from './steps.mjs';
 
 /** Everything that is checked without running the product. Each is a program and stands alone; the slow ones go first. */
 const checks = [
@@ -37,8 +37,9 @@ export async function runChecks(/** @type {{ keepGoing: boolean }} */ { keepGoin
   return failed;
 }
 
-/** One line a step; the tool's own words only when it failed. */
+/** One line a step; the tool's own words only when it failed. What a signal interrupted has not. Rule: FIT-109. */
 export function report(/** @type {string} */ name, /** @type {import('./steps.mjs').Ran} */ { code, output, ms }) {
+  if (code !== 0 && isStopping()) return void process.stdout.write(`interrupted  ${name}\n`);
   process.stdout.write(`${code === 0 ? 'ok    ' : 'FAILED'}  ${name.padEnd(16)}${inSeconds(ms)}\n`);
   if (code !== 0 && output !== '') process.stdout.write(`${output.trimEnd()}\n`);
 }

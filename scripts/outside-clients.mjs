@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { progress } from './setup.mjs';
+import { progress } from './progress.mjs';
 import { root, run, StepError } from './steps.mjs';
 
 const source = join(root, 'server/test/outside-clients');

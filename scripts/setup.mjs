@@ -1,9 +1,20 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { withLock } from './lock.mjs';
-import { byName, codeOf, inSeconds, root, run, runNode, StepError, say } from './steps.mjs';
+import { progress } from './progress.mjs';
+import { byName, codeOf, root, run, runNode, StepError } from './steps.mjs';
 
 const [majorMin, minorMin] = [20, 19];
 const installStamp = join(root, 'node_modules/.latchkey-install.json');
@@ -66,19 +77,6 @@ export async function ensureDebianPackages(/** @type {readonly DebianPackage[]} 
   );
 }
 
-/** Says what is done, and how long it took. */
-export async function progress(/** @type {string} */ title, /** @type {() => Promise<void>} */ work) {
-  const startedMs = performance.now();
-  say(`${title}… `);
-  try {
-    await work();
-  } catch (error) {
-    say('failed\n');
-    throw error;
-  }
-  say(`${inSeconds(performance.now() - startedMs)}\n`);
-}
-
 /** The native addons are compiled for one version of the module interface: another Node.js needs another install. */
 function installState() {
   const lockfile = readText(join(root, 'package-lock.json')) ?? '';
@@ -110,16 +108,28 @@ function matchesLockfile() {
 }
 
 async function install() {
-  await progress('Installing packages (about two minutes the first time)', async () => {
+  const title = 'Installing packages (about two minutes the first time, most of it compiling SQLite)';
+  await progress(title, async (show) => {
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-    const result = await run('npm', args, { env: installEnvironment() }).catch((error) => {
-      throw new StepError(
-        `npm could not be started (${codeOf(error)}): install it, for example with apt-get install npm`,
-      );
-    });
+    const watch = setInterval(() => show(installPart()), partEveryMs);
+    const result = await run('npm', args, { env: installEnvironment() })
+      .catch((error) => {
+        throw new StepError(
+          `npm could not be started (${codeOf(error)}): install it, for example with apt-get install npm`,
+        );
+      })
+      .finally(() => clearInterval(watch));
     if (result.code !== 0) throw new StepError(explainInstall(result.output));
   });
   writeFileSync(installStamp, JSON.stringify(installState()));
+}
+
+const partEveryMs = 500;
+
+/** What npm is at: it fetches every package before it compiles the one that is compiled here. */
+function installPart() {
+  if (existsSync(join(root, 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'))) return 'finishing';
+  return existsSync(join(root, 'node_modules/better-sqlite3/build')) ? 'compiling SQLite' : 'fetching packages';
 }
 
 /** Environment for compiling: the headers of this Node, where it has them, save a download from nodejs.org. */
@@ -143,13 +153,15 @@ function explainInstall(/** @type {string} */ output) {
 async function build(/** @type {string} */ fingerprint) {
   // Everything goes first: what the compiler would leave alone may come from a file that is gone.
   removeOld(join(root, 'dist'));
-  await progress('Building', async () => {
+  await progress('Building', async (show) => {
+    show('compiling TypeScript');
     const result = await runNode(['node_modules/@typescript/native/bin/tsc', '-p', 'tsconfig.build.json']);
     if (result.code !== 0) throw new StepError(`${result.output}The source does not compile`);
     const isAsset = (/** @type {string} */ path) => !path.endsWith('.ts');
     for (const folder of sourceFolders) {
       cpSync(join(root, folder), join(root, 'dist', folder), { recursive: true, filter: isAsset });
     }
+    show('bundling');
     // Needs what was just installed.
     const { bundle } = await import('./bundle.mjs');
     await bundle(join(root, 'dist'));

@@ -10,8 +10,18 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** A failure that the reader can act on: its message says what is wrong and what to do; its stack says nothing more. */
 export class StepError extends Error {}
 
-/** Ends the process with one line for a `StepError`, and with the whole stack for any unexpected error. */
+/** @type {number | null} */
+let signalExitCode = null;
+
+/** Returns whether a signal is ending this process: what fails now was interrupted. */
+export const isStopping = () => signalExitCode !== null;
+
+/**
+ * Ends the process with one line for a `StepError`, and with the whole stack for any unexpected error; without a word where
+ * a signal ends it.
+ */
 export function exitWith(/** @type {unknown} */ error) {
+  if (signalExitCode !== null) process.exit(signalExitCode);
   process.stderr.write(`${error instanceof StepError ? error.message : stackOf(error)}\n`);
   process.exit(1);
 }
@@ -73,6 +83,7 @@ function untrack(/** @type {import('node:child_process').ChildProcess} */ child)
 
 /** Ends once every child is gone, so that nothing works on behind a lock that is free. npm is deaf to a mere SIGTERM. */
 async function stopChildren(/** @type {number} */ exitCode) {
+  signalExitCode = exitCode;
   const closed = [...children].map((child) => once(child, 'close'));
   signalChildren('SIGTERM');
   setTimeout(() => signalChildren('SIGKILL'), graceMs);

@@ -13,6 +13,7 @@ import { keysRotate } from './commands/keys-rotate.ts';
 import { mcp } from './commands/mcp.ts';
 import { migrate } from './commands/migrate.ts';
 import { move } from './commands/move.ts';
+import { orgCreate } from './commands/org-create.ts';
 import { orgPurge } from './commands/org-purge.ts';
 import { orgRestore } from './commands/org-restore.ts';
 import { orgStatus } from './commands/org-status.ts';
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   restore,
   mcp,
   adminRecover,
+  orgCreate,
   orgStatus,
   orgRestore,
   orgPurge,

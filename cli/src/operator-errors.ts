@@ -9,7 +9,7 @@ import { CommandError } from './failures.ts';
 type Reason = OperatorError | RecoveryError | ErasureError | 'organizationDeleted' | 'noSuchToken' | 'noSuchService';
 
 const texts: Readonly<Record<Reason, string>> = {
-  noOrganization: 'This store has no organization: create one with POST /api/v1/org',
+  noOrganization: 'This store has no organization: latchkey org create makes one',
   organizationDeleted: 'The organization is deleted: latchkey org restore brings it back',
   notDeleted: 'The organization is not deleted: there is nothing to restore, and nothing that may be purged',
   noSuchAdministrator: 'There is no active administrator with that address',

@@ -1,10 +1,12 @@
 import { systemClock } from '../../server/src/base/clock.ts';
+import { StartupError } from '../../server/src/base/errors.ts';
 import { idGenerator } from '../../server/src/base/ids.ts';
 import type { Origin } from '../../server/src/base/origin.ts';
 import type { Config } from '../../server/src/config/config.ts';
 import { loadConfig } from '../../server/src/config/load-config.ts';
 import type { Database } from '../../server/src/db/database.ts';
 import { holdDataDir, requireStore } from '../../server/src/db/files/data-dir.ts';
+import { readLastStart } from '../../server/src/db/files/last-start.ts';
 import { openPostgres } from '../../server/src/db/postgres/postgres.ts';
 import { migrate, requireCurrentSchema } from '../../server/src/db/schema/migrate.ts';
 import { openSqlite } from '../../server/src/db/sqlite/sqlite.ts';
@@ -27,6 +29,17 @@ export function operatorConfig({ environment }: RuntimeContext, dataDir: string 
   return { ...loadConfig(inDirectory(environment, dataDir)), databaseUrl: null };
 }
 
+/**
+ * The same for what prints links: without an address of its own in the configuration, that with which the server last
+ * started counts. Rule: FIT-107.
+ */
+export function linkConfig(context: RuntimeContext, dataDir: string | null): Config {
+  const config = operatorConfig(context, dataDir);
+  const isNamed = config.baseUrl !== `http://localhost:${config.port}` || config.frontendUrl !== config.baseUrl;
+  const last = isNamed ? null : readLastStart(config.dataDir);
+  return last === null ? config : { ...config, ...last };
+}
+
 function inDirectory(
   environment: RuntimeContext['environment'],
   dataDir: string | null,
@@ -40,12 +53,18 @@ export function moveConfig(
   { dataDir, to }: { readonly dataDir: string | null; readonly to: string | null },
 ): Config {
   const here = inDirectory(environment, dataDir);
-  return loadConfig(to === null ? here : { ...here, DATABASE_URL: to, DATABASE_URL_FILE: undefined });
+  if (to === null) return loadConfig(here);
+  try {
+    return loadConfig({ ...here, DATABASE_URL: to, DATABASE_URL_FILE: undefined });
+  } catch (error) {
+    if (!(error instanceof StartupError) || error.variable !== 'DATABASE_URL') throw error;
+    throw new StartupError(error.message.replace('DATABASE_URL', '--to'), { cause: error });
+  }
 }
 
 /** Opens the store that the configuration names, and makes none. Throws StartupError. */
 export async function openStore({ databaseUrl, dataDir }: Config): Promise<Database> {
-  if (databaseUrl) return openPostgres(databaseUrl, null, 'use');
+  if (databaseUrl) return openPostgres(databaseUrl, null, { opening: 'use' });
   requireStore(dataDir);
   return openSqlite(dataDir);
 }

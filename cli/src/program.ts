@@ -1,4 +1,5 @@
 import { CommanderError, Option as CommanderOption, Command as Parser } from 'commander';
+import { release } from '../../server/src/base/release.gen.ts';
 import type { Command, Outcome } from './command.ts';
 import { CommandError } from './failures.ts';
 import { flagOf } from './options.ts';
@@ -15,7 +16,7 @@ const nouns: Readonly<Record<string, string>> = {
   completion: 'Completion of command lines, for shells',
   import: 'Import users of a CSV file, or the dump of another deployment',
   keys: 'The keys that tokens are signed and settings encrypted with: changing them',
-  org: 'The organization: its state, restoring, purging',
+  org: 'The organization: creating, its state, restoring, purging',
   service: 'Services that get scoped tokens: registering, listing, ending',
   token: 'Personal access tokens of all users: list, revoke',
   user: 'Users: unlinking them, erasing their data',
@@ -72,6 +73,7 @@ function createParser(commands: readonly Command[], speaker: Speaker): Parser {
   parser.configureHelp({ helpWidth: 100, sortSubcommands: true });
   // Errors are thrown, and printed by the caller.
   parser.configureOutput({ writeOut: speaker.print, writeErr: () => {} });
+  parser.version(release, '--version', 'print the version of this release');
   for (const declared of commands) addCommand(parser, declared, speaker);
   parser.addHelpText('after', exitCodesText);
   return parser;

@@ -38,9 +38,10 @@ async function expectRefused(args: readonly string[], message: string): Promise<
 }
 
 describe('latchkey admin recover', () => {
-  it('0: prints a link with which the first administrator sets a password, while a server runs (CLI-11, CLI-7)', () =>
+  it('0: prints a link with which the first administrator sets a password, while a server runs, at its address (CLI-11, CLI-7, FIT-107)', () =>
     withDirectory(async (dataDir) => {
-      const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
+      const BASE_URL = 'https://id.example.net/base';
+      const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off', BASE_URL });
       const session = await server.setUp();
       expect((await server.call('GET', '/org', { token: session })).status).toBe(200);
       const environment = { DATA_DIR: dataDir, FRONTEND_URL: 'https://www.example.net' };
@@ -51,6 +52,8 @@ describe('latchkey admin recover', () => {
       );
       const { recovery } = await latchkeyJson('admin', 'recover', '--data-dir', dataDir);
       expect(recovery).toEqual({ email: contactEmail, link: expect.any(String), expiresAt: expect.any(String) });
+      // Of the server, whose environment this command has not.
+      expect(recovery.link).toMatch(/^https:\/\/id\.example\.net\/base\/reset-password#/);
 
       // The later link has taken the place of the earlier one, and works once.
       expect((await reset(server, first.stdout.trim())).status).toBe(410);
@@ -138,7 +141,7 @@ describe('latchkey admin recover', () => {
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const at = ['--reset-sign-in', '--data-dir', dataDir];
-      await expectRefused(at, 'This store has no organization: create one with POST /api/v1/org');
+      await expectRefused(at, 'This store has no organization: latchkey org create makes one');
       const token = await server.setUp();
       await server.call('DELETE', '/org', { token });
       await expectRefused(at, 'The organization is deleted: latchkey org restore brings it back');

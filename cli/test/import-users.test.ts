@@ -161,7 +161,7 @@ describe('what is wrong with a file of people', () => {
     const without = await importText(app, ['users'], 'email\na@example.com\n');
     expect([without.code, without.stderr]).toEqual([
       3,
-      'latchkey: This store has no organization: create one with POST /api/v1/org\n',
+      'latchkey: This store has no organization: latchkey org create makes one\n',
     ]);
     expect((await latchkey(['import', 'users'])).code).toBe(2);
     const { code, stderr } = await importText({ dataDir: app.dataDir }, ['users', '--dry-run'], '');

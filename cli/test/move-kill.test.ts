@@ -40,7 +40,7 @@ async function isEmbeddedInUse(dataDir: string): Promise<boolean> {
 /** Returns the state that a command finds in the database. */
 async function stateOf({ url }: PostgresPlace): Promise<'empty' | 'unfinished' | 'whole'> {
   try {
-    await (await openPostgres(new Secret(url), null, 'use')).close();
+    await (await openPostgres(new Secret(url), null, { opening: 'use' })).close();
     return 'whole';
   } catch (error) {
     expect(error).toBeInstanceOf(StartupError);

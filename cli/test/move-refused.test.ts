@@ -28,13 +28,13 @@ describe('latchkey move changes nothing', () => {
         return `${code} ${stderr}`;
       };
       expect(await failed([])).toMatch(/^2 latchkey: name the database: --to, or DATABASE_URL\n$/);
-      expect(await failed(['--to', 'mysql://here/x'])).toMatch(/^1 latchkey: DATABASE_URL is "mysql:[^\n]+\n$/);
+      expect(await failed(['--to', 'mysql://here/x'])).toMatch(/^1 latchkey: --to is "mysql:[^\n]+\n$/);
       expect(await failed(['--to', place.url, '--back'])).toMatch(/^2 /);
       expect(await failed(['--to', place.url, '--yes'])).toMatch(/^2 /);
       expect(await failed(['--to', place.url], {})).toMatch(/^1 latchkey: ENCRYPTION_KEY is not set[^\n]+\n$/);
       const anonymous = place.url.replace(/:\d+\//, ':1/');
       expect(await failed(['--to', anonymous])).toMatch(
-        /^1 latchkey: DATABASE_URL cannot be used \(ECONNREFUSED\)[^\n]+\n$/,
+        /^1 latchkey: --to cannot be used \(127\.0\.0\.1:1, [^\n]+\): nothing listens at 127\.0\.0\.1:1 \(ECONNREFUSED\)[^\n]+\n$/,
       );
       expect(await place.run("select 1 from information_schema.tables where table_schema = 'public'")).toEqual([]);
       await place.run('create table writer (id integer primary key, mark bigint not null)');

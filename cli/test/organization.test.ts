@@ -255,7 +255,7 @@ describe('latchkey org', () => {
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const at = ['--data-dir', dataDir];
-      const none = 'This store has no organization: create one with POST /api/v1/org';
+      const none = 'This store has no organization: latchkey org create makes one';
       const notDeleted = 'The organization is not deleted: there is nothing to restore, and nothing that may be purged';
       const expectRefused = async (args: string[], message: string) => {
         expect(await latchkey([...args, ...at])).toMatchObject({

@@ -20,7 +20,7 @@ afterEach(() => place.remove());
 const key = 'f0e1d2c3b4a5968778695a4b3c2d1e0f'.repeat(2);
 
 describe('commands with DATABASE_URL', () => {
-  it('0: work on that store, while a server runs, and --data-dir names an embedded one all the same (CLI-33)', () =>
+  it('0: work on that store, while a server runs, and --data-dir names an embedded one all the same (CLI-33, FIT-108)', () =>
     withDirectory(async (directory) => {
       const environment = { DATABASE_URL: place.url, ENCRYPTION_KEY: key, DATA_DIR: join(directory, 'node') };
       const run = async (...args: string[]) => {
@@ -46,7 +46,18 @@ describe('commands with DATABASE_URL', () => {
       const { jti } = JSON.parse(Buffer.from(seeded.token.split('.')[1], 'base64url').toString());
       await run('token', 'revoke', '--id', jti);
       expect(await read()).toBe(401);
+      const ofServer = async (PORT: string) => {
+        const { stdout, stderr } = await latchkey(['doctor', '--json'], { environment: { ...environment, PORT } });
+        const { checks } = stdout === '' ? JSON.parse(stderr).error : JSON.parse(stdout);
+        return checks.find(({ name }: { name: string }) => name === 'server').message;
+      };
+      const here = 'the database of DATABASE_URL';
+      expect(await ofServer(new URL(server.url).port)).toBe(`A server runs on ${here} and answers`);
+      expect(await ofServer('1')).toMatch(
+        new RegExp(`^A server runs on ${here}, but none answers at 127\\.0\\.0\\.1:1 `),
+      );
       expect((await server.end('SIGTERM')).code).toBe(0);
+      expect(await ofServer('1')).toBe(`No server runs on ${here}`);
 
       const dataDir = join(directory, 'embedded');
       await run('seed', '--users', '2', '--data-dir', dataDir);

@@ -70,7 +70,7 @@ describe('latchkey token', () => {
       await server.end('SIGTERM');
     }));
 
-  it("0: lists as the administrators' route does, and never a token itself (CLI-15, PAT-18 to PAT-22)", () =>
+  it("0: lists as the administrators' route does, and never a token itself (CLI-15, FIT-104, PAT-18 to PAT-22)", () =>
     withDirectory(async (dataDir) => {
       const server = await ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off' });
       const session = await server.setUp();
@@ -110,8 +110,12 @@ describe('latchkey token', () => {
         [2, [third]],
       ]);
       const { stdout } = await latchkey(['token', 'list', '--limit', '1', ...at]);
-      const [line, more] = stdout.split('\n');
-      expect(line).toMatch(new RegExp(`^${third}  ada@example\\.com  \\S+Z  third$`));
+      const [heading, line, more] = stdout.split('\n');
+      expect(heading).toMatch(/^ID +STATE +OWNER +NAME +EXPIRES +LAST USED +SCOPES$/);
+      expect(line).toMatch(new RegExp(`^${third}  active +ada@example\\.com  third +\\S+Z +Never +\\S+$`));
+      expect((await latchkey(['token', 'list', '--status', 'revoked', ...at])).stdout).toMatch(
+        new RegExp(`\n${second}  revoked +ada@example`),
+      );
       expect(more).toBe('and 1 more: --limit shows more of them');
       const text = JSON.stringify(all);
       for (const { accessToken } of made) expect(text).not.toContain(accessToken.split('.').at(-1));
@@ -130,7 +134,7 @@ describe('latchkey token', () => {
           stderr: `latchkey: ${message}\n`,
         });
       };
-      const none = 'This store has no organization: create one with POST /api/v1/org';
+      const none = 'This store has no organization: latchkey org create makes one';
       await expectEnd(['list'], 3, none);
       await expectEnd(['revoke', '--id', '0123456789abcdef01234567'], 3, none);
       const session = await server.setUp();

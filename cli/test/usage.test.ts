@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureServerIsBuilt } from '../../server/test/support/server-process.ts';
 import { commands } from '../src/commands.ts';
@@ -18,6 +20,11 @@ describe('latchkey --help', () => {
       shown.push(`$ latchkey ${args.join(' ')}\n${stdout}`);
     }
     await expect(shown.join('\n'), 'stale: npm run gen writes it').toMatchFileSnapshot('snapshots/help.txt');
+  });
+
+  it('has the version of package.json (FIT-100)', async () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(await latchkey(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
   it('has for every command examples that it takes (CLI-5)', () => {

@@ -1,7 +1,17 @@
-import { StartupError } from './base/errors.ts';
-import { serve } from './process/serve.ts';
+import { nodeProblem } from './base/node-version.ts';
 
-serve(process.env).catch((error: unknown) => {
-  process.stderr.write(error instanceof StartupError ? `latchkey: ${error.message}\n` : `latchkey: ${String(error)}\n`);
+function end(message: string): void {
+  process.stderr.write(`latchkey: ${message}\n`);
   process.exitCode = 1;
-});
+}
+
+const problem = nodeProblem(process.versions.node);
+if (problem === null) {
+  import('./process/serve.ts')
+    .then(({ serve }) => serve(process.env))
+    .catch((error: unknown) => {
+      end(error instanceof Error && error.name === 'StartupError' ? error.message : String(error));
+    });
+} else {
+  end(problem);
+}

@@ -1,7 +1,7 @@
 import { command } from '../command.ts';
 import { flag, storeOptions, text } from '../options.ts';
 
-/** Rule: CLI-11. */
+/** Rules: CLI-11, FIT-107. */
 export const adminRecover = command({
   name: 'admin recover',
   summary: 'Print a link with which an administrator sets a new password',
@@ -15,11 +15,11 @@ export const adminRecover = command({
     resetSignIn: flag('reset sign-in to a password alone, for all users'),
   },
   async run({ dataDir, email, resetSignIn }, context) {
-    const { operator, operatorConfig, withStore } = await import('../operator-store.ts');
+    const { linkConfig, operator, withStore } = await import('../operator-store.ts');
     const { recoverAdministrator } = await import('../../../server/src/operator/recovery/public.ts');
     const { normalizeEmail } = await import('../../../server/src/text/email-address.ts');
     const { operatorError: refused, requireOrganization } = await import('../operator-errors.ts');
-    const config = operatorConfig(context, dataDir);
+    const config = linkConfig(context, dataDir);
     const wanted = email === null ? null : (normalizeEmail(email) ?? email);
     const recovery = await withStore(context, dataDir, async (services) => {
       await requireOrganization(services.db.read);

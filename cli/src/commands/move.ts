@@ -81,7 +81,8 @@ export const move = command({
     const { moveStore } = await import('../move/move-store.ts');
     const startedMs = performance.now();
     const { progress } = context;
-    const moved = await moveStore({ config, to: config.databaseUrl, restart: force, progress });
+    const setting = to === null ? 'DATABASE_URL' : '--to';
+    const moved = await moveStore({ config, to: config.databaseUrl, setting, restart: force, progress });
     const seconds = Number(((performance.now() - startedMs) / 1_000).toFixed(1));
     return outcome(moved, seconds, nextSteps(config.dataDir, config.encryptionKey !== null));
   },

@@ -1,11 +1,12 @@
 import { second, systemClock } from '../../../server/src/base/clock.ts';
 import type { Config } from '../../../server/src/config/config.ts';
+import { misspeltVariables } from '../../../server/src/config/misspelt.ts';
 import type { Database } from '../../../server/src/db/database.ts';
 import { selectLatest } from '../../../server/src/db/files/store-check.ts';
 import { operatorConfig } from '../operator-store.ts';
 import { presentKey } from '../present-key.ts';
 import type { RuntimeContext } from '../runtime-context.ts';
-import { type Check, type Finding, failed, fine, messageOf, skipped } from './check.ts';
+import { type Check, type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
 import { checkClock, checkDisk, checkFiles, checkUser } from './machine-checks.ts';
 import { checkBroker, checkConnector, checkMail, checkSignOn } from './outside-checks.ts';
 import { checkServer } from './server-check.ts';
@@ -93,7 +94,7 @@ async function examineOutside(config: Config, db: Database | null): Promise<read
 /** Checks of this machine, and of the server on it. */
 async function examineMachine(config: Config, db: Database | null): Promise<readonly Check[]> {
   const { dataDir } = config;
-  const server = await attempt('server', () => checkServer(config));
+  const server = await attempt('server', () => checkServer(config, db));
   const clock = await examine('clock', async () =>
     checkClock({
       nowMs: systemClock.now(),
@@ -104,6 +105,14 @@ async function examineMachine(config: Config, db: Database | null): Promise<read
   const files = await examine('files', () => checkFiles(dataDir));
   const user = await examine('user', () => checkUser(process.getuid?.()));
   return [user, files, await examine('disk', () => checkDisk(dataDir)), server.check, clock];
+}
+
+/** What there is to say of a configuration that can be read. Rule: FIT-105. */
+function configurationFinding({ baseUrl }: Config, { environment }: RuntimeContext): Finding {
+  const found = `Every variable has an allowed value; the public address is ${baseUrl}`;
+  const misspelt = misspeltVariables(environment).map(({ given, meant }) => `${given} (did you mean ${meant}?)`);
+  if (misspelt.length === 0) return fine(found);
+  return warning(`Variables without effect: ${misspelt.join(', ')}`, 'Correct their names, or unset them');
 }
 
 async function examineAll(config: Config, input: Input, context: RuntimeContext): Promise<readonly Check[]> {
@@ -129,6 +138,6 @@ export async function examineInstance(input: Input, context: RuntimeContext): Pr
   } catch (error) {
     return [{ name: 'configuration', ...failed(messageOf(error), 'Correct it; nothing else was checked') }];
   }
-  const read = fine(`Every variable has an allowed value; the public address is ${config.baseUrl}`);
+  const read = configurationFinding(config, context);
   return [{ name: 'configuration', ...read }, ...(await examineAll(config, input, context))];
 }

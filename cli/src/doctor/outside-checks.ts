@@ -1,4 +1,5 @@
 import { second, systemClock } from '../../../server/src/base/clock.ts';
+import { connectionText } from '../../../server/src/base/connection-error.ts';
 import type { Config } from '../../../server/src/config/config.ts';
 import type { Database } from '../../../server/src/db/database.ts';
 import { mailSettingsReader, oidcSettingsReader } from '../../../server/src/features/settings/public.ts';
@@ -9,6 +10,7 @@ import { oidcRedirectUri } from '../../../server/src/oidc/oidc.ts';
 import { openOidc } from '../../../server/src/oidc/open-oidc.ts';
 import { hiddenReason } from '../../../server/src/outbound/address-guard.ts';
 import { checkBroker as connectToBroker } from '../../../server/src/outbox/brokers/broker.ts';
+import { brokerPlace } from '../../../server/src/outbox/brokers/broker-address.ts';
 import { presentKey } from '../present-key.ts';
 import { type Finding, failed, fine, messageOf, skipped, warning } from './check.ts';
 
@@ -66,7 +68,7 @@ export async function checkMail(subject: Subject): Promise<Finding> {
 export async function checkBroker({ config }: Subject): Promise<Finding> {
   const { eventsUrl } = config;
   if (eventsUrl === null) return skipped('No broker is configured: events are in the log, and go to webhooks');
-  const kind = /^\w+/.exec(eventsUrl.expose())?.[0] ?? 'broker';
+  const kind = brokerPlace(eventsUrl);
   try {
     await connectToBroker({ url: eventsUrl });
     return fine(`The broker of EVENTS_URL (${kind}) takes our connection`);
@@ -104,6 +106,6 @@ export async function checkConnector({ config: { connectorUrl } }: Subject): Pro
     return warning(`The connector backend at ${connectorUrl} answers ${status}`, cure);
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    return failed(`The connector backend at ${connectorUrl} does not answer: ${messageOf(cause)}`, cure);
+    return failed(`The connector backend at ${connectorUrl} does not answer: ${connectionText(cause)}`, cure);
   }
 }

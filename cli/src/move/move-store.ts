@@ -31,6 +31,8 @@ const moveMax = 2 ** 48 - 1;
 export interface MoveInput {
   readonly config: Config;
   readonly to: Secret;
+  /** What named it: an option, or the variable. */
+  readonly setting: string;
   /** An unfinished move into the same database may be started over. */
   readonly restart: boolean;
   readonly progress: Progress;
@@ -148,7 +150,7 @@ export async function moveStore(input: MoveInput): Promise<Moved> {
   const { dataDir } = input.config;
   requireStore(dataDir);
   const mark = readMoved(dataDir);
-  const target = await openPostgres(input.to, null, 'move');
+  const target = await openPostgres(input.to, null, { opening: 'move', setting: input.setting });
   try {
     return mark === null ? await moveAll(input, target) : await resume(target, mark);
   } finally {

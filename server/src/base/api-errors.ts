@@ -74,6 +74,10 @@ export const apiErrors = {
   tokenAdministratorRequired: { status: 400, code: 'ADMIN_REQUIRED', text: 'Admin access required' },
 
   clientInvalid: { ...unauthorized, text: 'The client is unknown, or its secret is wrong' },
+  clientNeedsSecret: {
+    ...unauthorized,
+    text: 'Send id and secret of a service client here, by HTTP Basic or as client_id and client_secret, and no bearer token',
+  },
   credentialMissing: { ...unauthorized, text: 'Send a bearer token in the Authorization header' },
   signInRefused: { ...unauthorized, text: 'The credentials are not valid' },
   signInNotStarted: { ...unauthorized, text: 'Invalid session: sign-in has not begun or took too long' },

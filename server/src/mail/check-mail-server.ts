@@ -1,5 +1,6 @@
 import { createTransport } from 'nodemailer';
 import { systemClock } from '../base/clock.ts';
+import { connectionText } from '../base/connection-error.ts';
 import { hiddenReason } from '../outbound/address-guard.ts';
 import { openAccessTokens } from './access-tokens.ts';
 import type { MailSettings } from './mail.ts';
@@ -33,8 +34,11 @@ export async function checkMailServer(
     await transport.verify();
     return null;
   } catch (error) {
-    const { message } = error instanceof Error ? error : { message: String(error) };
-    const shown = messageWithoutSecrets(hiddenReason(error) ?? message, settings, tokens?.present() ?? null);
+    const shown = messageWithoutSecrets(
+      hiddenReason(error) ?? connectionText(error),
+      settings,
+      tokens?.present() ?? null,
+    );
     const hint = mailHint(shown, { settings, client });
     return hint === null ? shown : `${shown} ${hint}`;
   } finally {

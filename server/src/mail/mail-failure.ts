@@ -1,4 +1,5 @@
 import type { NodemailerError } from 'nodemailer';
+import { connectionText } from '../base/connection-error.ts';
 import { ForbiddenAddressError, hiddenReason, InsideError } from '../outbound/address-guard.ts';
 import { TokenError } from './access-tokens.ts';
 import type { Mail, MailSettings } from './mail.ts';
@@ -66,12 +67,12 @@ export function mailErrorOf(error: unknown, attempt: Attempt): MailError {
   const kind = isLate ? 'late' : faultOf(failure);
   // A mail server's own reply is passed on; any other error must not distinguish an open port from a closed one.
   if (attempt.isInside && !isServerMessage(failure) && !(failure instanceof TokenError)) {
-    const hidden = safe(hiddenReason(failure) ?? failure.message);
+    const hidden = safe(hiddenReason(failure) ?? connectionText(failure));
     const reason = [hidden, mailHint(hidden, { settings, client })].filter((part) => part !== null).join(' ');
     return new MailError(kind, new InsideError().message, { ...details, reason });
   }
   if (isLate) return new MailError(kind, 'The mail server did not take the mail in time.', details);
-  const message = safe(failure.message);
+  const message = safe(connectionText(failure));
   const reason = failure instanceof TokenError ? { reason: safe(failure.reason) } : {};
   return new MailError(kind, message, { ...details, ...reason, hint: mailHint(message, { settings, client }) });
 }

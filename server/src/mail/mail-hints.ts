@@ -87,7 +87,7 @@ const rules: readonly Rule[] = [
       'The certificate of the server is not one that this machine trusts for this name: use the name in the certificate, or start the service with NODE_EXTRA_CA_CERTS.',
   },
   {
-    matches: /wrong version number|packet length too long|record layer/i,
+    matches: /does not speak TLS on this port|record layer/i,
     hint: ({ settings }) =>
       `The server does not speak TLS from the first byte at port ${settings.port}: use security starttls, or port 465.`,
   },

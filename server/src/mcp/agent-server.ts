@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError, Server } from '@modelcontextprotocol/server';
 import type { Principal } from '../access/principal.ts';
+import { release } from '../base/release.gen.ts';
 import { findPrompt, prompts } from './prompts.ts';
 import { resources } from './resources.ts';
 import { objectionTo, type Tool } from './tool.ts';
@@ -11,7 +12,7 @@ type Run = (tool: Tool, given: Readonly<Record<string, unknown>>) => Promise<Too
 /** Server of one agent. */
 export type AgentServing = ReturnType<typeof serving>;
 
-const identity = { name: 'latchkey', title: 'Latchkey', version: '1' };
+const identity = { name: 'latchkey', title: 'Latchkey', version: release };
 
 const instructions =
   'Latchkey manages the organization, its users, groups, teams and personal access tokens. The tools listed are those ' +

@@ -1,5 +1,6 @@
 import * as openid from 'openid-client';
 import { second } from '../base/clock.ts';
+import { connectionText } from '../base/connection-error.ts';
 import { ForbiddenAddressError, InsideError } from '../outbound/address-guard.ts';
 import { OidcError } from './oidc.ts';
 import { cleanProviderText } from './provider-text.ts';
@@ -79,7 +80,7 @@ function guardMessage(error: unknown): string | null {
 function detailsOf(cause: unknown): readonly string[] {
   if (cause instanceof Response) return [`status ${cause.status}`];
   if (!(cause instanceof Error)) return [];
-  return [cause.message, comparedValues(cause.cause)].filter((text) => text !== null);
+  return [connectionText(cause), comparedValues(cause.cause)].filter((text) => text !== null);
 }
 
 /**

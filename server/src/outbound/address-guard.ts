@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { connectionText } from '../base/connection-error.ts';
 import { networkMatcher } from '../base/networks.ts';
 
 /** Asks what addresses a name has. */
@@ -72,7 +73,7 @@ export function hiddenReason(error: unknown): string | null {
   if (!(error instanceof InsideError)) return hiddenReason(error.cause);
   const { cause } = error;
   const innermost = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  return innermost instanceof Error ? innermost.message : null;
+  return innermost instanceof Error ? connectionText(innermost) : null;
 }
 
 /** Wraps a check so that it remembers whether the last allowed address is not public. */

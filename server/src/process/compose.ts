@@ -47,6 +47,8 @@ interface RuntimeContext {
   readonly live: LiveConfig;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The log is read on a terminal; default: no. */
+  readonly isLogOnTerminal?: boolean;
   /** Cost of password hashes; default: the recommended one. */
   readonly passwordCost?: PasswordCost;
   /** Milliseconds that requests may wait to be read before they are rejected; default: that of the load gate. */
@@ -164,7 +166,8 @@ function versionOf(db: Database, live: LiveConfig): Pick<Database, 'dataVersion'
   return { refreshVersion: () => db.refreshVersion(), dataVersion: () => db.dataVersion() + live.generation };
 }
 
-async function composeOn(services: AllServices, { live, clock, log, waitMsMax }: RuntimeContext): Promise<Service> {
+async function composeOn(services: AllServices, context: RuntimeContext): Promise<Service> {
+  const { live, clock, log, waitMsMax, isLogOnTerminal } = context;
   const user = authenticator({
     db: versionOf(services.db, live),
     clock,
@@ -178,7 +181,14 @@ async function composeOn(services: AllServices, { live, clock, log, waitMsMax }:
     find: (hash) => findServiceToken(services, hash),
     isOrganizationDeleted: () => isOrganizationDeleted(services.db),
   });
-  const app = await createApp({ services, endpoints: routes, authenticate: { user, service }, log, waitMsMax });
+  const app = await createApp({
+    services,
+    endpoints: routes,
+    authenticate: { user, service },
+    log,
+    isLogOnTerminal,
+    waitMsMax,
+  });
   const stopUpkeep = await startUpkeep(services, live);
   live.onChange(({ logLevel }) => {
     log.level = logLevel;

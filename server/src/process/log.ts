@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { requestLine } from './terminal-lines.ts';
 
 /**
  * Form of a possible compact JWT, anywhere in a text. Without the group it is none; it is matched all the same, so that
@@ -20,16 +21,23 @@ export function maskCredentials(text: string): string {
     .replace(hashForm, '[secret]');
 }
 
-/** Only who reads along needs it. */
+/** Lines for people on a terminal, where a request has one of its own form. Loaded there only. */
 async function prettyLines(out: NodeJS.WriteStream): Promise<DestinationStream> {
-  const { default: pretty } = await import('pino-pretty');
-  return pretty({ destination: out, sync: true });
+  const { default: pretty, isColorSupported } = await import('pino-pretty');
+  const others = pretty({ destination: out, sync: true, translateTime: 'SYS:HH:MM:ss', colorize: isColorSupported });
+  return {
+    write: (line) => {
+      const shown = requestLine(line, isColorSupported);
+      if (shown === null) others.write(line);
+      else out.write(shown);
+    },
+  };
 }
 
 /**
- * Creates the log: JSON lines, or pretty ones on a terminal. Secret fields are redacted by name, and everything that
+ * Creates the log: JSON lines with the level as a word and the time as ISO 8601, or readable ones on a terminal. Secret fields are redacted by name, and everything that
  * looks like a credential is masked in the finished line, so that a mistake elsewhere doesn't become a leak. Rule:
- * RUN-6.
+ * RUN-6, FIT-102, FIT-103.
  */
 export async function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: NodeJS.WriteStream): Promise<Logger> {
   const lines: DestinationStream = out.isTTY ? await prettyLines(out) : out;
@@ -37,6 +45,8 @@ export async function createLog({ logLevel }: Pick<Config, 'logLevel'>, out: Nod
     {
       level: logLevel,
       base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
       redact: { paths: secretFields.flatMap((name) => [`["${name}"]`, `*["${name}"]`]), censor: '[secret]' },
     },
     { write: (line) => lines.write(maskCredentials(line)) },

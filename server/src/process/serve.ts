@@ -3,6 +3,8 @@ import { second, systemClock } from '../base/clock.ts';
 import { StartupError } from '../base/errors.ts';
 import { type LiveConfig, liveConfig } from '../config/live-config.ts';
 import { loadConfig } from '../config/load-config.ts';
+import { misspeltVariables } from '../config/misspelt.ts';
+import { writeLastStart } from '../db/files/last-start.ts';
 import { selectOrganizationExists } from '../db/members/organization.ts';
 import { undurableSettings } from '../db/postgres/postgres-durability.ts';
 import { openMetricsListener } from '../metrics/metrics-listener.ts';
@@ -20,7 +22,7 @@ function announce(
   { address, baseUrl, metrics, isNew }: { address: string; baseUrl: string; metrics: string | null; isNew: boolean },
 ): void {
   const next = isNew
-    ? `Next: create your organization with POST ${baseUrl}/api/v1/org, as the README shows`
+    ? `Next: create your organization: ./latchkey org create, or POST ${baseUrl}/api/v1/org, as the README shows`
     : `Next: sign in with POST ${baseUrl}/api/v1/userAccount/initAuth, as the README shows`;
   if (process.stdout.isTTY) {
     process.stdout.write(`Latchkey listens on ${address}\nDocumentation: ${baseUrl}/docs\n${next}\n`);
@@ -93,9 +95,12 @@ export async function serve(environment: Readonly<Record<string, string | undefi
   // The reader of the log may go away; the service goes on.
   process.stdout.on('error', () => {});
   const log = await createLog(config, process.stdout);
+  for (const { given, meant } of misspeltVariables(environment)) {
+    log.warn(`the variable ${given} has no effect: did you mean ${meant}?`);
+  }
   // From here on: a signal must not end a service that is still starting.
   process.on('SIGHUP', () => reloadOnSignal(live, log));
-  const service = await compose({ live, clock: systemClock, log });
+  const service = await compose({ live, clock: systemClock, log, isLogOnTerminal: process.stdout.isTTY });
   try {
     const { db } = service.services;
     const settings = db.isShared ? await undurableSettings(db.read) : [];
@@ -107,6 +112,7 @@ export async function serve(environment: Readonly<Record<string, string | undefi
       log,
     });
     stopOnSignals({ close: () => Promise.all([shown.close(), service.close()]).then(() => {}) }, log);
+    writeLastStart(config);
     const exists = await selectOrganizationExists(db.read);
     announce(log, { address, baseUrl: config.baseUrl, metrics: shown.address, isNew: !exists });
     if (process.getuid?.() === 0) log.warn('the server runs as root: run it as a user of its own that owns DATA_DIR');

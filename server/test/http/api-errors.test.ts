@@ -168,6 +168,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
 
     credentialMissing: () => call(app.anonymous, 'GET', '/users'),
     clientInvalid: () => asService('revoke', { token: 'x' }, { ...connector, clientSecret: 'wrong' }),
+    clientNeedsSecret: () => call(app.with('token'), 'POST', '/oauth2/introspect', { body: { token: 'x' } }),
     signInRefused: async () => {
       const { status, body, headers } = await signIn(app, 'Wrong-Horse-7');
       return { status, body, header: (name) => headers.get(name) ?? undefined };
@@ -380,6 +381,7 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
     ['grantUnsupported', 'unsupported_grant_type'],
     ['serviceScopeInvalid', 'invalid_scope'],
     ['clientInvalid', 'invalid_client'],
+    ['clientNeedsSecret', 'invalid_client'],
     ['introspectionNotAllowed', 'unauthorized_client'],
   ]);
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import type { Logger } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { createRawTicket } from '../../src/features/identities/ticket.ts';
@@ -28,7 +29,7 @@ async function written(
 }
 
 describe('createLog', () => {
-  it('writes one line of JSON for each entry (RUN-6)', async () => {
+  it('writes one line of JSON for each entry, the level a word, the time ISO 8601 (RUN-6, FIT-102)', async () => {
     const text = await written((log) => {
       log.info({ port: 3000 }, 'first\nwith a break');
       log.warn('second');
@@ -39,8 +40,8 @@ describe('createLog', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(lines).toMatchObject([
-      { level: 30, port: 3000, msg: 'first\nwith a break' },
-      { level: 40, msg: 'second' },
+      { level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), port: 3000, msg: 'first\nwith a break' },
+      { level: 'warn', msg: 'second' },
     ]);
     expect(lines[0]).not.toHaveProperty('hostname');
   });
@@ -52,6 +53,16 @@ describe('createLog', () => {
     expect(text).toContain('signed in with [secret]');
     expect(text).not.toMatch(/^\{/);
     expect(text).not.toContain('Marble-Kettle');
+  });
+
+  it('writes one readable line for a request on a terminal, and masks there too (FIT-103)', async () => {
+    const entry = { method: 'GET', route: '/x', path: `/api/v1/org/${jwt}`, status: 404, ms: 12, network: '::1' };
+    const text = await written((log) => log.info({ requestId: 'r', ...entry, who: 'session of 65f0' }), {
+      isTTY: true,
+    });
+    expect(stripVTControlCharacters(text)).toMatch(
+      /^\d\d:\d\d:\d\d GET {4}\/api\/v1\/org\/\[secret\] 404 12 ms {2}session of 65f0, ::1\n$/,
+    );
   });
 
   it('writes nothing when it is silent (CONFIG-17)', async () => {

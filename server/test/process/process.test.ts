@@ -203,9 +203,9 @@ describe('a start that fails', () => {
 });
 
 describe('standard output', () => {
-  it('is JSON lines when it is no terminal, at the most talkative level too, and holds no secret (RUN-6, PASSWORD-6)', () =>
+  it('is JSON lines when it is no terminal, at the most talkative level too, and holds no secret (RUN-6, PASSWORD-6, FIT-102, FIT-105)', () =>
     withDirectory(async (dataDir) => {
-      const server = await ServerProcess.start({ DATA_DIR: dataDir, LOG_LEVEL: 'trace' });
+      const server = await ServerProcess.start({ DATA_DIR: dataDir, LOG_LEVEL: 'trace', SMPT_URL: 'smtp://x' });
       const session = await server.setUp();
       const { body } = await server.call('POST', '/personal-access-tokens', { token: session, body: { name: 'used' } });
       const token: string = body.token.accessToken;
@@ -224,8 +224,13 @@ describe('standard output', () => {
         .split('\n')
         .map((line) => JSON.parse(line));
       expect(lines.length).toBeGreaterThan(8);
-      for (const line of lines) expect(line).toMatchObject({ level: expect.any(Number), time: expect.any(Number) });
+      const level = expect.stringMatching(/^(trace|debug|info|warn|error|fatal)$/);
+      const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+      for (const line of lines) expect(line).toMatchObject({ level, time });
       const tokens = [session, token, pair.accessToken, pair.refreshToken].map((jwt) => jwt.replace('lkpat_', ''));
+      expect(lines).toContainEqual(
+        expect.objectContaining({ level: 'warn', msg: 'the variable SMPT_URL has no effect: did you mean SMTP_URL?' }),
+      );
       for (const secret of [password, ...tokens]) expect(stdout).not.toContain(secret);
     }));
 });

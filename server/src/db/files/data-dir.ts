@@ -19,7 +19,7 @@ function writeProblem(file: string, error: Error): string {
   }
 }
 
-/** Why a store cannot be opened, in one line for the operator. */
+/** Why a store cannot be opened, in one line for the operator. Rule: FIT-110. */
 export function startupReason(error: unknown, file: string): StartupError {
   if (error instanceof StartupError) return error;
   const code = error instanceof Sqlite.SqliteError ? error.code : '';
@@ -28,6 +28,12 @@ export function startupReason(error: unknown, file: string): StartupError {
   }
   if (error instanceof Error && /^SQLITE_(CANTOPEN|READONLY)/.test(code)) {
     return new StartupError(`DATA_DIR ${dirname(file)} cannot be written: ${writeProblem(file, error)}`);
+  }
+  if (error instanceof Error && 'code' in error && error.code === 'ERR_DLOPEN_FAILED') {
+    return new StartupError(
+      `The SQLite module does not load in this Node.js ${process.versions.node}: it was compiled for another one. npm start installs it again, as does npm ci`,
+      { cause: error },
+    );
   }
   return new StartupError(`The store ${file} cannot be opened: ${messageOf(error)}`);
 }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
 import { StoreBusyError, StoreLostError } from '../failures.ts';
 import { codeOf, PostgresConnection, readOnlyCode } from './postgres-connection.ts';
+import { applicationNames } from './postgres-servers.ts';
 
 /** Milliseconds for a new connection, and for one that is in use elsewhere. */
 const connectMsMax = 2 * second;
@@ -37,6 +38,8 @@ interface PoolParts {
   /** At least one: see `postgresAddresses`. */
   readonly addresses: readonly string[];
   readonly connectionsMax: number;
+  /** Program that connects. */
+  readonly user: keyof typeof applicationNames;
   /**
    * Limit in milliseconds for a statement whose rows are read in pieces. The driver would treat the pieces as one
    * response that never arrives, so its own timeout is off. Without this value, statements must respond within 30 s.
@@ -58,7 +61,7 @@ function newPool(connectionString: string | undefined, parts: PoolParts): pg.Poo
     idle_in_transaction_session_timeout: idleMsMax,
     lock_timeout: lockMsMax,
     keepAlive: true,
-    application_name: 'latchkey',
+    application_name: applicationNames[parts.user],
     // oxlint-disable-next-line typescript/no-misused-promises -- it is waited for, whatever the types say
     onConnect: requireWriting,
   });

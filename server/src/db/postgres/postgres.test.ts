@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PostgresPlace, selectCounter, selectKept, setCounter } from '../../../test/support/postgres-place.ts';
+import { StartupError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Database } from '../database.ts';
 import { isStoreFailure } from '../failures.ts';
@@ -185,12 +186,23 @@ describe('a store in PostgreSQL, opening and closing', () => {
   });
 
   it.each([
-    ['nobody listens there', 'postgres://postgres@127.0.0.1:1/x', 'ECONNREFUSED'],
-    ['there is no such database', '', '3D000'],
-  ])('refuses to start in one line where %s (STORE-10)', async (_, url, code) => {
-    const given = url || place.url.replace(place.name, 'not_there');
-    await expect(openPostgres(new Secret(given))).rejects.toThrow(
-      `DATABASE_URL cannot be used (${code}): check that PostgreSQL runs and accepts this user`,
+    ['nothing listens there', 'postgres://ada:pw-x@127.0.0.1:1/x', 'nothing listens at 127.0.0.1:1 (ECONNREFUSED)'],
+    ['the host name is wrong', 'postgres://ada:pw-x@nowhere.invalid/x', 'the host name nowhere.invalid '],
+    ['there is no such database', '', 'database "not_there" does not exist (3D000)'],
+    ['there is no such user', 'user', 'role "ada" does not exist (28000)'],
+    ['the server takes no TLS', 'tls', 'The server does not support SSL connections'],
+  ])('refuses to start in one line where %s: where, why, and what to do (STORE-10, FIT-101)', async (_, kind, said) => {
+    const made: Record<string, string> = {
+      '': place.url.replace(place.name, 'not_there'),
+      user: place.url.replace(/\/\/[^@]*@/, '//ada:pw-x@'),
+      tls: `${place.url}?sslmode=require`,
+    };
+    const error = await openPostgres(new Secret(made[kind] ?? kind)).catch((reason: unknown) => reason);
+    const { message } = error instanceof StartupError ? error : { message: String(error) };
+    expect(message).toMatch(
+      /^DATABASE_URL cannot be used \([^)]+, user \w+, database [^)]+\): [^\n]+\. To mend it: [^\n]+$/,
     );
+    expect(message).toContain(said);
+    expect(message).not.toContain('pw-x');
   });
 });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { Kysely, PostgresDialect, type PostgresPoolClient, sql } from 'kysely';
 import type { Logger } from 'pino';
 import { second } from '../../base/clock.ts';
-import { StartupError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { CommitVersionedCache } from '../commit-versioned-cache.ts';
 import type { Arguments, Database, PreparedQuery } from '../database.ts';
@@ -10,6 +9,7 @@ import { requireSharedStore, requireWholeStore } from '../move/move-target.ts';
 import { postgresAddresses } from '../postgres-address.ts';
 import type { Tables } from '../schema/tables.ts';
 import { compileStatement } from '../statement.ts';
+import { connectionProblem } from './connection-problem.ts';
 import { codeOf } from './postgres-connection.ts';
 import { PostgresDataVersion } from './postgres-data-version.ts';
 import { PostgresDialectPlugin } from './postgres-dialect-plugin.ts';
@@ -59,16 +59,6 @@ async function prepareFor(opening: Opening, read: Kysely<Tables>): Promise<void>
   await requireWholeStore(read);
 }
 
-/** Why the store cannot be opened, in one line for the operator. */
-function startupProblem(error: unknown): StartupError {
-  if (error instanceof StartupError) return error;
-  const { message } = error instanceof Error ? error : { message: String(error) };
-  return new StartupError(
-    `DATABASE_URL cannot be used (${codeOf(error) || message}): check that PostgreSQL runs and accepts this user`,
-    { cause: error, variable: 'DATABASE_URL' },
-  );
-}
-
 /** Adapter from `pool` to the query builder. */
 function dialect(pool: PostgresPool): PostgresDialect {
   const connect = async () => {
@@ -84,22 +74,25 @@ function dialect(pool: PostgresPool): PostgresDialect {
  * Opens a store in PostgreSQL, or in a database that speaks its protocol. Transactions lock one row first and so run
  * one after another; reads see committed state. Throws StartupError where it cannot be reached, or a move into it has
  * not ended.
+ * @param opening also says by which name PostgreSQL knows the connections: that of a server, or of a command
+ * @param setting what names the database in errors: an option of a command, or the variable
  */
 export async function openPostgres(
   url: Secret,
   log: Logger | null = null,
-  opening: Opening = 'serve',
+  { opening = 'serve', setting = 'DATABASE_URL' }: { readonly opening?: Opening; readonly setting?: string } = {},
 ): Promise<Database> {
   const addresses = postgresAddresses(url.expose()) ?? [];
-  const pool = new PostgresPool({ addresses, connectionsMax, log });
-  const marks = new PostgresPool({ addresses, connectionsMax: 1, log });
-  const lists = new PostgresPool({ addresses, connectionsMax: listsMax, cursorMs: listMsMax, log });
+  const common = { addresses, log, user: opening === 'serve' ? 'server' : 'command' } as const;
+  const pool = new PostgresPool({ ...common, connectionsMax });
+  const marks = new PostgresPool({ ...common, connectionsMax: 1 });
+  const lists = new PostgresPool({ ...common, connectionsMax: listsMax, cursorMs: listMsMax });
   const read = new Kysely<Tables>({ dialect: dialect(pool), plugins: [new PostgresDialectPlugin()] });
   try {
     await prepareFor(opening, read);
   } catch (error) {
     await read.destroy();
-    throw startupProblem(error);
+    throw connectionProblem(error, { addresses, setting });
   }
   return postgresDatabase(read, { pool, marks, lists });
 }

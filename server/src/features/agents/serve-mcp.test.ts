@@ -12,6 +12,7 @@ import {
   toolNames,
 } from '../../../test/support/agents.ts';
 import { type Client, type Json, TestApp, type TokenClient } from '../../../test/support/test-app.ts';
+import { release } from '../../base/release.gen.ts';
 
 const earlierRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 const initialize = (protocolVersion: string) => ({
@@ -56,7 +57,7 @@ describe('POST /mcp', () => {
     expect(responses[1]).toEqual(responses[0]);
   });
 
-  it('200: every revision there is, each by itself (MCP-14)', async () => {
+  it('200: every revision there is, each by itself, with the release (MCP-14, FIT-100)', async () => {
     for (const version of earlierRevisions) {
       const { body } = await send(agent, initialize(version));
       expect([body.id, body.result.protocolVersion, body.result.serverInfo.name]).toEqual([
@@ -65,6 +66,7 @@ describe('POST /mcp', () => {
         'latchkey',
       ]);
       expect(body.result.capabilities).toEqual({ tools: {}, resources: {}, prompts: {} });
+      expect(body.result.serverInfo.version).toBe(release);
       const headers = { 'mcp-protocol-version': version };
       const listed = await send(agent, list, { headers });
       expect([listed.status, listed.body.result.tools.length > 30]).toEqual([200, true]);

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { MonotonicClock } from '../../../test/support/event-reader.ts';
 import { secondConnection } from '../../../test/support/second-connection.ts';
@@ -5,6 +7,7 @@ import { type Json, TestApp } from '../../../test/support/test-app.ts';
 import { second } from '../../base/clock.ts';
 
 const paths = ['/org/health', '/users/health', '/userGroups/health', '//health/live', '//health/ready'];
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../../../package.json'), 'utf8'));
 
 describe('health', () => {
   let app: TestApp;
@@ -15,10 +18,11 @@ describe('health', () => {
   afterAll(() => app.close());
 
   it.each(paths)(
-    '200: %s answers anyone, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4)',
+    '200: %s answers anyone, before there is an organization (ORG-30, USER-42, GROUP-18, RUN-4, FIT-100)',
     async (path) => {
       const { status, body } = await app.anonymous.get(path);
-      expect([status, body]).toEqual([200, { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' }]);
+      const expected = { status: 'healthy', timestamp: '2026-11-27T20:17:00.123Z' };
+      expect([status, body]).toEqual([200, path === '//health/ready' ? { ...expected, version } : expected]);
     },
   );
 

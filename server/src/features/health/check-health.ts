@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
+import { release } from '../../base/release.gen.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 import { timestamp } from '../../http/schemas.ts';
 
@@ -35,7 +36,7 @@ export const checkLive = endpoint({
   },
 });
 
-/** Rule: RUN-4. */
+/** Rules: RUN-4, FIT-100. */
 export const checkReady = endpoint({
   method: 'GET',
   path: '/health/ready',
@@ -43,7 +44,7 @@ export const checkReady = endpoint({
   tag: 'Health',
   summary: 'Whether the service can work: the store responds, and events are being relayed',
   policy: { who: 'anyone' },
-  response,
+  response: { 200: z.object({ status: z.string(), timestamp, version: z.string() }) },
   async handle({ clock, db, relays }) {
     try {
       await db.check();
@@ -53,6 +54,6 @@ export const checkReady = endpoint({
     // A broker that is down is no reason for a load balancer to stop sending requests; a relay that has stopped needs a
     // restart.
     if (!relays.isAlive()) throw new ApiError('relayStopped', { headers: { 'retry-after': '5' } });
-    return { status: 'healthy', timestamp: toTimestamp(clock.now()) };
+    return { status: 'healthy', timestamp: toTimestamp(clock.now()), version: release };
   },
 });

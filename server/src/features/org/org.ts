@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { idResponse, timestamp } from '../../http/schemas.ts';
-import { domainOf, emailResponse } from '../../text/email-address.ts';
-import { addressResponse, storedAddress, toAddress } from '../../text/plain-text.ts';
+import { domainOf, emailAddress, emailResponse } from '../../text/email-address.ts';
+import { address, addressResponse, optionalText, plainText, storedAddress, toAddress } from '../../text/plain-text.ts';
 
 /** Progress of setting up the organization. Rule: ORG-28. */
 export const onboardingStatus = z.enum(['notConfigured', 'configured', 'skipped']);
@@ -120,4 +120,38 @@ export function newOrganizationRow(
     created_at: nowMs,
     updated_at: nowMs,
   };
+}
+
+/**
+ * Form of the input for a new organization with its first administrator.
+ * @param password form of a new password
+ */
+export function newOrganizationForm(password: z.ZodType<string>) {
+  return z
+    .object({
+      accountType: z
+        .enum(['individual', 'business'])
+        .describe('The kind of the organization; a business needs a registeredName')
+        .meta({ examples: ['business'] }),
+      contactEmail: emailAddress.describe(
+        "The organization's address, with which its first administrator signs in; the part after the @ becomes the organization's domain",
+      ),
+      registeredName: optionalText.describe('Required for a business').meta({ examples: ['Example Ltd'] }),
+      shortName: optionalText.describe('Without it, registeredName is shown').meta({ examples: ['Example'] }),
+      adminFullName: plainText()
+        .describe('Name of the first administrator')
+        .meta({ examples: ['Grace Hopper'] }),
+      password,
+      sendEmail: z
+        .boolean()
+        .optional()
+        .describe('Whether the administrator gets a welcome mail; none is sent while mail is not configured')
+        .meta({ examples: [false] }),
+      phoneNumber: optionalText.meta({ examples: ['+442079460000'] }),
+      permanentAddress: address.nullish(),
+    })
+    .refine(({ accountType, registeredName }) => accountType === 'individual' || registeredName !== null, {
+      path: ['registeredName'],
+      error: 'is required for a business account',
+    });
 }

@@ -1,3 +1,5 @@
+import { newPassword } from '../../access/password-rules.ts';
+import { weaknessOf, wordsOf } from '../../access/password-strength.ts';
 import { appendAudit } from '../../audit-log/audit-log.ts';
 import { changesBetween } from '../../audit-log/changes.ts';
 import { toTimestamp } from '../../base/clock.ts';
@@ -17,6 +19,7 @@ import { revokeTokensOf } from '../tokens/public.ts';
 import { addUser } from '../users/public.ts';
 import {
   auditedOrganization,
+  newOrganizationForm,
   newOrganizationRow,
   type OrganizationProfile,
   restoredOrganization,
@@ -75,6 +78,30 @@ export async function createOrganization(
   return organization;
 }
 
+/**
+ * Sets the system up for its operator, with the input of POST /org. Throws `organizationExists` when there is an
+ * organization. Rule: FIT-106.
+ * @returns the problem in one line where the input is not allowed
+ */
+export async function setUpOrganization(
+  services: OperatorServices & { readonly hash: (password: string) => Promise<string> },
+  given: unknown,
+  origin: Origin,
+): Promise<OrganizationState | string> {
+  const parsed = newOrganizationForm(newPassword).safeParse(given);
+  if (!parsed.success) {
+    const [problem] = parsed.error.issues;
+    return `${problem?.path.join('.')} ${problem?.message}`;
+  }
+  const { adminFullName, password, ...profile } = parsed.data;
+  const { contactEmail, registeredName, shortName } = profile;
+  const weakness = await weaknessOf(password, wordsOf([adminFullName, contactEmail, registeredName, shortName]));
+  if (weakness !== null) return `password ${weakness}`;
+  const input = { profile, adminFullName, passwordHash: await services.hash(password), origin };
+  const organization = await services.db.transaction((tx) => createOrganization(tx, services, input));
+  return toOrganizationState(services.db.read, organization);
+}
+
 /** An organization as a dump tells of it. */
 export interface ImportedOrganization {
   readonly id: string;
@@ -130,7 +157,10 @@ export interface OrganizationState {
 /** Returns the state of the organization, deleted or not; `null` while there is none. */
 export async function readOrganizationState(read: Reader): Promise<OrganizationState | null> {
   const org = await selectTheOrganization(read);
-  if (!org) return null;
+  return org ? toOrganizationState(read, org) : null;
+}
+
+async function toOrganizationState(read: Reader, org: StoredOrganization): Promise<OrganizationState> {
   return {
     id: org.id,
     slug: org.slug,

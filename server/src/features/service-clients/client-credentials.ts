@@ -55,9 +55,11 @@ export const clientHeaders = z.object({ authorization: z.string().max(2_000).opt
 
 const basicForm = /^basic +([A-Za-z0-9+/=]+)$/i;
 
+const challenge = { 'www-authenticate': 'Basic realm="latchkey"' };
+
 /** Returns the error for a client that is unknown, has ended, or did not prove itself. */
 export function refuseClient(): ApiError {
-  return new ApiError('clientInvalid', { headers: { 'www-authenticate': 'Basic realm="latchkey"' } });
+  return new ApiError('clientInvalid', { headers: challenge });
 }
 
 function formDecoded(text: string): string {
@@ -75,6 +77,8 @@ export function readCredentials(
 ): { readonly id: string; readonly secret: string } {
   if (authorization === undefined) return { id: body.client_id ?? '', secret: body.client_secret ?? '' };
   if (body.client_secret !== undefined) throw new ApiError('clientNamedTwice');
+  // Rule: FIT-101.
+  if (/^bearer\b/i.test(authorization)) throw new ApiError('clientNeedsSecret', { headers: challenge });
   const decoded = Buffer.from(basicForm.exec(authorization)?.[1] ?? '', 'base64').toString();
   const colon = decoded.indexOf(':');
   if (colon < 0) throw refuseClient();

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Policy } from '../../access/policy.ts';
+import { release } from '../../base/release.gen.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { isUpload, responseForms, uploadFields } from '../media.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
@@ -210,7 +211,7 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     openapi: '3.1.0',
     info: {
       title: 'Latchkey',
-      version: '1',
+      version: release,
       description:
         'Identity, organization and access-token service. Send a session or a personal access token as bearer.',
     },

@@ -5,7 +5,6 @@ import type { Config } from '../../config/config.ts';
 import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
-import { clientAddress } from '../client-address.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
 import { checkMessage, followsUnreadable, hasBody } from '../request-rules.ts';
 import { forwardingWarnings, trustedProxies } from '../trusted-proxies.ts';
@@ -18,6 +17,7 @@ import { lingerAfter } from './lingering-close.ts';
 import { loadShedder } from './load-shedder.ts';
 import { addOpenRoutes } from './open-routes.ts';
 import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
+import { requestLog } from './request-log.ts';
 import { responseBudgets } from './response-budget.ts';
 import { addEndpoint } from './route.ts';
 import { streams } from './streams.ts';
@@ -46,6 +46,8 @@ export interface AppParts {
   readonly endpoints: readonly AnyEndpoint[];
   readonly authenticate: Authenticators;
   readonly log: Logger;
+  /** The log is read on a terminal, which has a line for every request; default: no. Rule: FIT-103. */
+  readonly isLogOnTerminal?: boolean | undefined;
   /** Milliseconds that requests may wait to be read; default: that of the load gate. */
   readonly waitMsMax?: number | undefined;
 }
@@ -103,27 +105,6 @@ function closeAfterEarlyResponse(request: FastifyRequest, reply: FastifyReply): 
   lingerAfter(request.raw);
 }
 
-/**
- * Logs one line per request: at `info` for what changed something or was rejected, at `debug` for what was only read.
- * The latter holds for requests of agents too, whose calls are logged one by one.
- */
-function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
-  const { method, routeOptions } = request;
-  if (request.isRejected) return;
-  const isQuiet = method === 'GET' || method === 'HEAD' || routeOptions.config.endpoint?.isMcp === true;
-  const isRead = isQuiet && reply.statusCode < 400;
-  const level = isRead ? 'debug' : 'info';
-  if (!log.isLevelEnabled(level)) return;
-  log[level]({
-    requestId: request.id,
-    method,
-    route: routeOptions.url,
-    status: reply.statusCode,
-    network: clientAddress(request),
-    ms: Math.round(performance.now() - request.startedMs),
-  });
-}
-
 /** Nothing is reachable that didn't say who may call it. Rule: RUN-10. */
 function refuseUndeclared({ method, url, config }: RouteOptions): void {
   if (config?.endpoint || config?.open) return;
@@ -150,11 +131,12 @@ export async function createApp(parts: AppParts): Promise<App> {
       warnOfProxy: forwardingWarnings(log, isTrusted),
     }),
   );
+  const logRequest = requestLog(parts);
   const atTickEnd = flushPerTick();
   const holdResponse = responseBudgets();
   app.addHook('onSend', (request, reply, payload) => {
     holdResponse(payload, request, reply);
-    logRequest(log, request, reply);
+    logRequest(request, reply);
     const ended = atTickEnd();
     return hasArrived(request) ? ended : ended.then(() => closeAfterEarlyResponse(request, reply));
   });

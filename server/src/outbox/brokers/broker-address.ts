@@ -67,6 +67,15 @@ export function readBrokerAddress(text: string): BrokerAddress | null {
   };
 }
 
+/** Returns where a broker is, and as whom it is used, without the password: `nats at db.example.com:4222, user latchkey`. */
+export function brokerPlace(url: Secret): string {
+  const address = readBrokerAddress(url.expose());
+  if (!address) return 'broker';
+  const { kind, isTls, hosts, username } = address;
+  const places = hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(',');
+  return `${kind} at ${places}${isTls ? ' over TLS' : ''}${username === null ? '' : `, user ${username}`}`;
+}
+
 /** The address of a broker in the configuration. Rule: CONFIG-10. */
 export const brokerUrl = z
   .string()

@@ -1,4 +1,5 @@
 import { second } from '../../base/clock.ts';
+import { connectionText } from '../../base/connection-error.ts';
 
 /** Milliseconds for connecting, and for one response of a broker. */
 export const responseMsMax = 5 * second;
@@ -88,9 +89,9 @@ export function brokerConnection<C>({ connect, isAlive, end }: Connecting<C>): B
   };
 }
 
-/** Returns the message of an error, unchanged. */
+/** Returns the message of an error of a broker, or of the connection to it. */
 export function textOf(error: unknown): string {
-  return error instanceof Error && error.message !== '' ? error.message : 'the broker could not be reached';
+  return (error instanceof Error && connectionText(error)) || 'the broker could not be reached';
 }
 
 /**
