@@ -12,7 +12,7 @@ export interface UserSearch {
   readonly idnParts: readonly string[];
 }
 
-const partsMax = 200;
+const partsMax = 20;
 /** Of other texts no part is in the Unicode form of a domain alone: `ß` is folded to `ss`. */
 const beyondAscii = /\P{ASCII}|ss/u;
 

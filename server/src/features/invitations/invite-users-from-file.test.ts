@@ -30,6 +30,13 @@ describe('POST /users/bulk/invite/upload', () => {
     return (await it1.admin.get(`/users?page=1&search=${search}`)).body.users;
   }
 
+  it.each(['"', ' ', "' "])('400: a megabyte of %j in a cell is read in linear time (FIT-78)', async (mark) => {
+    const filling = mark.repeat(Math.floor(999_000 / mark.length));
+    for (const cell of [`x${filling}x@`, `${filling}x@`, `a@file.example${filling}`]) {
+      expect((await send(cell)).status).toBe(400);
+    }
+  });
+
   it('200: the addresses of all columns, each once, with what is around them gone (FIT-78)', async () => {
     const lines = [
       '\ufeffName;Address',
