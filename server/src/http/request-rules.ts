@@ -45,8 +45,13 @@ function checkFraming({ httpVersion, headers, socket }: IncomingMessage): void {
   throw new ApiError('unreadableRequest', { headers: { connection: 'close' } });
 }
 
-/** Connections on which a message could be read in two ways: what follows it there may be part of it. */
+/** Connections that are about to close: what follows may be part of an earlier message, or would get no response. */
 const closing = new WeakSet<object>();
+
+/** Has nothing more processed that arrives on a connection (RFC 9112, section 9.6). Rules: HTTP-25, FIT-44. */
+export function processNoMore(socket: object): void {
+  closing.add(socket);
+}
 
 /**
  * Returns whether a message must not be processed, because of one before it on the same connection, which is about to

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hangUp, RawConnection, requestText, sendRaw } from '../support/raw-http.ts';
 import { type Client, TestApp } from '../support/test-app.ts';
@@ -46,6 +47,35 @@ describe('what is refused before it has arrived', () => {
     expect(responses[0]?.status).toBe(Number(name.slice(0, 3)));
     expect(responses[0]?.headers).toMatchObject(readable);
   });
+
+  it.each(['401', '413', '408'])(
+    '%s: nothing that arrives afterwards on the connection is carried out (FIT-44, HTTP-28)',
+    async (status) => {
+      const authorization = `Authorization: Bearer ${admin.credential}`;
+      const group = JSON.stringify({ name: `After ${status}`, type: 'custom' });
+      const asked = ['Host: x', authorization, 'Content-Type: application/json', `Content-Length: ${group.length}`];
+      const request = requestText('POST /api/v1/userGroups HTTP/1.1', asked, group);
+      const begun = {
+        401: post(['Content-Type: application/json', 'Content-Length: 5']),
+        413: post(['Content-Type: application/json', 'Content-Length: 2000000', authorization]),
+        408: request.slice(0, 40),
+      }[status];
+      const connected = once(app.app.server, 'connection');
+      const connection = new RawConnection(app).send(begun ?? '');
+      const [socket] = (await connected) as [Socket];
+      // What Node says of headers that took too long.
+      const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+      if (status === '408') app.app.server.emit('clientError', late, socket);
+      const { answers: responses } = await connection.until(({ answers }) => answers.length > 0);
+      expect(String(responses[0]?.status)).toBe(status);
+      connection.send((status === '408' ? request.slice(40) : 'hello') + request).send(request);
+      await connection.closed();
+      connection.socket.end();
+      if (!socket.closed) await once(socket, 'close');
+      const { body: found } = await admin.get('/userGroups?search=After');
+      expect(found.groups).toEqual([]);
+    },
+  );
 
   it('431: another origin is not allowed by what stands in a header', async () => {
     const headers = ['Host: x', 'Origin: https://evil.example', `X-Long: origin: ${page} ${'a'.repeat(40_000)}`];

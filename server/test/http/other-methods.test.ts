@@ -46,6 +46,9 @@ describe('an address with a method that it does not take (ERR-19)', () => {
     'PURGE /api/v1/users/a/b/c',
     'PURGE /API/v1/users',
     'PATCH /nowhere',
+    // An id that is empty must not stand for all (FIT-40).
+    'DELETE /api/v1/users/0123456789abcdef01234567/sessions/',
+    'DELETE /api/v1/users/0123456789abcdef01234567/sessions/?x=1',
   ])('404: %s, where nothing is', async (firstLine) => {
     expect(await responseTo(firstLine)).toBe('404 -');
   });

@@ -16,7 +16,7 @@ import { flushPerTick } from './flush-per-tick.ts';
 import { lingerAfter } from './lingering-close.ts';
 import { loadShedder } from './load-shedder.ts';
 import { addOpenRoutes } from './open-routes.ts';
-import { hasEmptyParam, type NoRoute, refuseOtherMethods } from './other-methods.ts';
+import { hasEmptyParam, type NoRoute, refuseOtherMethods, widerRemovals } from './other-methods.ts';
 import { requestLog } from './request-log.ts';
 import { responseBudgets } from './response-budget.ts';
 import { addEndpoint } from './route.ts';
@@ -56,6 +56,8 @@ interface FirstRules {
   readonly config: () => Config;
   readonly isTooLate: ReturnType<typeof loadShedder>;
   readonly noRoute: NoRoute;
+  /** See `widerRemovals`. */
+  readonly wider: ReadonlySet<string>;
   readonly warnOfProxy: ReturnType<typeof forwardingWarnings>;
 }
 
@@ -63,10 +65,13 @@ interface FirstRules {
  * Adds the rules that apply to every request first, on known and unknown addresses alike. Rules: HTTP-5, HTTP-17,
  * HTTP-31.
  */
-function firstRules({ config, isTooLate, noRoute, warnOfProxy }: FirstRules): onRequestHookHandler {
-  const unrouted = ({ url, params, is404 }: FastifyRequest) => {
+function firstRules({ config, isTooLate, noRoute, wider, warnOfProxy }: FirstRules): onRequestHookHandler {
+  const removesMore = ({ method, url, routeOptions }: FastifyRequest) =>
+    method === 'DELETE' && /^[^?]*\/(\?|$)/.test(url) && wider.has(routeOptions.url?.replace(/\/$/, '') ?? '');
+  const unrouted = (request: FastifyRequest) => {
+    const { url, params, is404 } = request;
     if (is404) return noRoute(url);
-    return hasEmptyParam(url, params) ? new ApiError('notFound') : undefined;
+    return hasEmptyParam(url, params) || removesMore(request) ? new ApiError('notFound') : undefined;
   };
   return (request, reply, done) => {
     request.startedMs = performance.now();
@@ -128,6 +133,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       config: () => services.config,
       isTooLate: (nowMs) => services.config.rateLimit && isTooLate(nowMs),
       noRoute: (url) => noRoute(url),
+      wider: widerRemovals(parts.endpoints),
       warnOfProxy: forwardingWarnings(log, isTrusted),
     }),
   );

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { second } from '../../base/clock.ts';
+import { processNoMore } from '../request-rules.ts';
 
 const lingerMsMax = second;
 const lingerBytesMax = 16 * 1_048_576;
@@ -12,6 +13,7 @@ const lookEveryMs = 10;
  * read yet (RFC 9112, section 9.6). Something must read the connection meanwhile. Rule: FIT-44.
  */
 export function lingerUntilRead(socket: Socket, hasArrived: () => boolean = () => false): void {
+  processNoMore(socket);
   const endMs = performance.now() + lingerMsMax;
   const bytesMax = socket.bytesRead + lingerBytesMax;
   const looking = setInterval(() => {
@@ -32,6 +34,7 @@ export function lingerUntilRead(socket: Socket, hasArrived: () => boolean = () =
  */
 export function lingerAfter(message: IncomingMessage): void {
   const { socket } = message;
+  processNoMore(socket);
   const { destroySoon } = socket;
   socket.destroySoon = () => {
     socket.destroySoon = destroySoon;

@@ -10,6 +10,16 @@ export function hasEmptyParam(url: string, params: unknown): boolean {
   return typeof params === 'object' && params !== null && Object.values(params).includes('');
 }
 
+/**
+ * Returns the addresses of DELETE that remove all where one with a further parameter removes one: with a slash at the end
+ * they stand for a parameter that is empty, and are 404. Rule: FIT-40.
+ */
+export function widerRemovals(endpoints: readonly AnyEndpoint[]): ReadonlySet<string> {
+  const removals = new Set(endpoints.filter(({ method }) => method === 'DELETE').map(addressOf));
+  const parents = [...removals].flatMap((address) => /^(.+)\/:\w+$/.exec(address)?.[1] ?? []);
+  return new Set(parents.filter((address) => removals.has(address)));
+}
+
 /** The parts of an address between its slashes. */
 type Parts = readonly string[];
 

@@ -29,7 +29,9 @@ export function requestLog({ log, isLogOnTerminal = false }: RequestLogParts) {
     const isRead = isQuiet && reply.statusCode < 400;
     const level = isRead && !isLogOnTerminal ? 'debug' : 'info';
     if (!log.isLevelEnabled(level)) return;
-    const [path = ''] = request.url.slice(0, pathMax).split('?');
+    const [whole = ''] = request.url.split('?', 1);
+    // Between segments: part of a secret would not be recognized as one.
+    const path = whole.length > pathMax ? whole.slice(0, pathMax).replace(/[^/]*$/, '…') : whole;
     log[level]({
       requestId: request.id,
       method,
