@@ -47,7 +47,7 @@ describe('what is done behind requests', () => {
     'begins after what is written at the end of this turn, spread over %i ms (PASSWORD-7)',
     async (ms) => {
       const happened: string[] = [];
-      behind.run('something', async () => void happened.push('work'), ms);
+      behind.run('something', async () => void happened.push('work'), { spreadMs: ms });
       const response = setImmediate().then(() => happened.push('answer'));
       happened.push('handler');
       await response;
@@ -68,6 +68,17 @@ describe('what is done behind requests', () => {
     for (const work of works) work.end();
     await behind.close();
     expect(works.every(({ isOver }) => isOver)).toBe(true);
+  });
+
+  it('is not held up by mails, however many wait for their server', async () => {
+    const [mails, own] = [held(20), held(1)];
+    for (const { work } of mails) behind.run('a mail', work, { queue: 'mail' });
+    runAll(own);
+    await turns();
+    expect([begun(mails), begun(own)]).toEqual([4, 1]);
+    for (const one of [...mails, ...own]) one.end();
+    await behind.close();
+    expect(begun(mails)).toBe(20);
   });
 
   it('leaves out what comes while a thousand things are under way, says so once for each, and goes on afterwards', async () => {

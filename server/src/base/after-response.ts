@@ -9,16 +9,27 @@ const waitingMax = 1_000;
 /** Milliseconds for running work to end when the service stops, unless less time is left. */
 const closeMsUsual = 5 * second;
 
+/** Kinds of work, each with a queue of its own: what waits for other machines holds up no records. */
+const queues = ['own', 'mail'] as const;
+
+interface AfterResponseOptions {
+  /**
+   * Random delay of up to this many milliseconds, so that the response time of another request cannot reveal the work;
+   * default: 0
+   */
+  readonly spreadMs?: number;
+  /** Default: `own`. */
+  readonly queue?: (typeof queues)[number];
+}
+
 /** Work that runs after the response: no request waits for it, and response times reveal nothing about it. */
 export interface AfterResponse {
   /**
    * Runs work soon, and not before the responses of this turn are sent. A failure is logged once; so is work that is
    * rejected because too much is waiting.
    * @param what in few words, for the log
-   * @param spreadMs random delay of up to this many milliseconds, so that the response time of another request cannot
-   * reveal the work; 0 without it
    */
-  run(what: string, work: () => Promise<void>, spreadMs?: number): void;
+  run(what: string, work: () => Promise<void>, options?: AfterResponseOptions): void;
   /** Waits a bounded time for running work and its consequences; work that has not begun by then is dropped. */
   close(msMax?: number): Promise<void>;
 }
@@ -31,25 +42,27 @@ async function responsesSent(): Promise<void> {
 
 /** Makes the background of this process. */
 export function afterResponse(log: Logger): AfterResponse {
-  const limit = pLimit(concurrent);
-  const underWay = new Set<Promise<void>>();
+  const limits = { own: pLimit(concurrent), mail: pLimit(concurrent) };
+  const underWay = { own: new Set<Promise<void>>(), mail: new Set<Promise<void>>() };
 
   async function allEnded(): Promise<void> {
-    while (underWay.size > 0) await Promise.all(underWay);
+    const all = () => queues.flatMap((queue) => [...underWay[queue]]);
+    while (all().length > 0) await Promise.all(all());
   }
 
   return {
-    run(what, work, spreadMs = 0) {
-      if (underWay.size >= waitingMax) {
+    run(what, work, { spreadMs = 0, queue = 'own' } = {}) {
+      const waiting = underWay[queue];
+      if (waiting.size >= waitingMax) {
         log.warn({ what }, 'work after responses rejected: the queue is full');
         return;
       }
       const begun = responsesSent().then(() => (spreadMs === 0 ? undefined : pause(randomInt(spreadMs))));
       const done = begun
-        .then(() => limit(work))
+        .then(() => limits[queue](work))
         .catch((error: unknown) => log.error({ err: error, what }, 'work after a response failed'))
-        .finally(() => underWay.delete(done));
-      underWay.add(done);
+        .finally(() => waiting.delete(done));
+      waiting.add(done);
     },
     close: async (msMax = closeMsUsual) => {
       let timer: NodeJS.Timeout | undefined;
@@ -58,9 +71,10 @@ export function afterResponse(log: Logger): AfterResponse {
       });
       await Promise.race([allEnded(), late]);
       clearTimeout(timer);
-      if (limit.pendingCount > 0) log.warn({ count: limit.pendingCount }, 'work after responses dropped at shutdown');
+      const count = limits.own.pendingCount + limits.mail.pendingCount;
+      if (count > 0) log.warn({ count }, 'work after responses dropped at shutdown');
       // It would find everything closed that it needs.
-      limit.clearQueue();
+      for (const queue of queues) limits[queue].clearQueue();
     },
   };
 }

@@ -53,7 +53,7 @@ export function laterMails({ afterResponse, metrics, log, pausesMs, send }: Late
   }
 
   function run(what: string, mail: Mail, attempts: number): void {
-    afterResponse.run(what, async () => {
+    const work = async () => {
       try {
         const response = await send(mail);
         if (response === null) log.info({ what }, 'mail not sent: mail is not configured');
@@ -62,7 +62,8 @@ export function laterMails({ afterResponse, metrics, log, pausesMs, send }: Late
         if (!(error instanceof MailError)) throw error;
         failed(what, mail, { attempts, error });
       }
-    });
+    };
+    afterResponse.run(what, work, { queue: 'mail' });
   }
 
   function wait(given: Waiting & { readonly mail: Mail; readonly attempts: number; readonly pauseMs: number }): void {

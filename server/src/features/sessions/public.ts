@@ -83,7 +83,7 @@ export async function runAfterResponse(
   { what, work }: { readonly what: string; readonly work: (origin: Origin) => Promise<void> },
 ): Promise<void> {
   await limits.count('recovery', networkOf(network));
-  afterResponse.run(what, () => work({ requestId, network }), spreadMs);
+  afterResponse.run(what, () => work({ requestId, network }), { spreadMs });
 }
 
 /** Returns the organization whose users may get a proof of this method by mail; `null` where mail cannot be sent. */
