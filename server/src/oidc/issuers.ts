@@ -29,6 +29,10 @@ const publicHosts = new Set([
   'api.login.yahoo.com',
   'id.twitch.tv',
   'login.live.com',
+  'securetoken.google.com',
+  'discord.com',
+  'login.salesforce.com',
+  'oauth.telegram.org',
 ]);
 /** The tenant of personal Microsoft accounts. */
 const personalTenant = '/9188040d-6c67-4c5b-b112-36a304b66dad';

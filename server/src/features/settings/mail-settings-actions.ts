@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { refuseInput } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 import { type MailOauth2, type MailSettings, mailSecurities } from '../../mail/mail.ts';
-import { defaultSecurity, mailHost, mailPort, mailSender, tokenUrl } from '../../mail/mail-address.ts';
+import { defaultSecurity, isLoopback, mailHost, mailPort, mailSender, tokenUrl } from '../../mail/mail-address.ts';
 import { plainText } from '../../text/plain-text.ts';
 
 const oauth2Secret = z
@@ -107,7 +107,9 @@ function oauth2For(
 export function settingsOf(input: MailSettingsBody, stored: MailSettings | null): MailSettings {
   const { host, username, oauth2, from } = input;
   const given = input.port === undefined ? {} : { port: input.port };
-  const security = input.security ?? defaultSecurity({ host, ...given, hasLogin: Boolean(username || oauth2) });
+  const asked = input.security ?? defaultSecurity({ host, ...given, hasLogin: Boolean(username || oauth2) });
+  // An access token is as good as a password, and worth protecting on every way to another machine.
+  const security = oauth2 && asked === 'opportunistic' && !isLoopback(host) ? 'starttls' : asked;
   const port = input.port ?? mailPort(security);
   const server = { host, port, security, from, login: null };
   if (username && oauth2) {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../../test/support/browser.ts';
+import { tokenIn } from '../../../test/support/mail-server.ts';
 import { allowOidc, OidcServer, proveOidc, RunningClock, showTicket } from '../../../test/support/oidc-server.ts';
 import { storedRows } from '../../../test/support/second-connection.ts';
 import { SignInDesk } from '../../../test/support/sign-in-desk.ts';
-import type { Client, TestApp } from '../../../test/support/test-app.ts';
+import { type Client, password, type TestApp } from '../../../test/support/test-app.ts';
 
 describe('DELETE /users/:id/identities', () => {
   let provider: OidcServer;
@@ -78,6 +79,23 @@ describe('DELETE /users/:id/identities', () => {
     expect((await admin.delete(`/users/${userId}`)).status).toBe(200);
     expect(await walk(email, `again-${email}`)).toEqual({ error: 'no_account' });
     expect((await unlink(userId)).status).toBe(404);
+  });
+
+  it('nor by an identity that was unlinked before another one ended what was set earlier (AUTH-72, ADDRESS-14)', async () => {
+    const email = 'before@example.com';
+    const member = await app.member(admin, email);
+    expect(await walk('first', email)).toMatchObject({ email });
+    await unlink(member.userId);
+    const again = await app.signIn(email);
+    expect((await again.patch(`/users/${member.userId}/email`, { email: 'after@example.com' })).status).toBe(200);
+    const link = app.with(tokenIn(await desk.mail.mailTo('after@example.com')));
+    const proof = { currentPassword: password };
+    expect((await link.post('/userAccount/email/confirm/token', proof)).status).toBe(200);
+    expect(await walk('second', 'after@example.com')).toMatchObject({ email: 'after@example.com' });
+    expect((await admin.delete(`/users/${member.userId}`)).status).toBe(200);
+    for (const subject of ['first', 'second']) {
+      expect([subject, await walk(subject, `${subject}@example.com`)]).toEqual([subject, { error: 'no_account' }]);
+    }
   });
 
   it('an unlinked identity of an active user is free for another account (FIT-8)', async () => {

@@ -22,7 +22,6 @@ import {
 import { joinExistingGroups } from '../groups/public.ts';
 import {
   findOwner,
-  forgetIdentities,
   hasAdministratorSignedIn,
   issueTicket,
   linkIdentity,
@@ -106,7 +105,8 @@ async function endEarlier(
   { userId, orgId, origin }: Arrival & { readonly userId: string },
 ): Promise<void> {
   await endCredentials(tx, { userId, nowMs: services.clock.now(), reason: 'address-proved' });
-  await forgetIdentities(tx, userId);
+  // Their subjects stay known, so that AUTH-72 holds for them too.
+  await unlinkIdentities(tx, services, userId);
   const reason = 'The address was proved by single sign-on';
   await revokeTokensOf(tx, services, { owner: { userId }, orgId, by: null, reason, origin });
   await settleProved(tx, services, { userId, origin });
