@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inviteUsers } from '../../src/features/invitations/invite-users.ts';
 import { deleteUser } from '../../src/features/users/delete-user.ts';
-import type { Mailer } from '../../src/mail/mailer.ts';
 import { tries } from '../support/effort.ts';
 import {
   type Forgotten,
@@ -187,19 +186,19 @@ describe('a broken twin of that is found out', () => {
 
   it('that mails twice', async () => {
     const { mail } = it1.app.services;
-    const { use } = mail;
-    mail.use = (work) =>
-      use((mailer) => {
-        const send: Mailer['send'] = async (...given) => {
-          await mailer.send(...given);
-          return mailer.send(...given);
-        };
-        return work({ ...mailer, send });
-      });
+    const { send, sendAll } = mail;
+    mail.send = async (...given) => {
+      await send(...given);
+      return send(...given);
+    };
+    mail.sendAll = async (...given) => {
+      await sendAll(...given);
+      return sendAll(...given);
+    };
     try {
       expect(await missed(['mail'])).toEqual([]);
     } finally {
-      mail.use = use;
+      Object.assign(mail, { send, sendAll });
     }
   });
 

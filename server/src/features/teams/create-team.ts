@@ -10,7 +10,8 @@ import { clearableText } from '../../text/plain-text.ts';
 import { insertMembers, selectActiveIds, selectMembers } from './member-store.ts';
 import { requireRight, succeeded, teamResponse, toMemberRows, toTeamRecord } from './team.ts';
 import { searchKeys } from './team-change.ts';
-import { namedMembers, requireAllKnown, teamName, withCreator } from './team-input.ts';
+import { givenMembers, namedMembers, requireAllKnown, teamName, withCreator } from './team-input.ts';
+import { ownLists } from './team-list-actions.ts';
 import { insertTeam, selectTeam } from './team-store.ts';
 
 // Loose: a backend may know more fields, and gets the whole body.
@@ -18,11 +19,12 @@ const body = z.looseObject({
   name: teamName,
   description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
   members: namedMembers.optional().describe('The caller need not be named'),
-  userRoles: namedMembers.optional().describe('The same as members, as earlier clients have it'),
+  userRoles: givenMembers.optional().describe('The same as members, as earlier clients have it'),
 });
 
 /** Returns the members that a body names, and in which field. Throws `invalidInput` where it names them in two. */
-function namedIn({ members, userRoles }: z.output<typeof body>) {
+function namedIn({ members, ...given }: z.output<typeof body>) {
+  const { userRoles } = ownLists(given);
   if (members && userRoles) {
     throw refuseInput({ field: 'body.userRoles', message: 'cannot be given together with members' });
   }

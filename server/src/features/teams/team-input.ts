@@ -4,7 +4,8 @@ import { id } from '../../http/schemas.ts';
 import { foldCase, plainText } from '../../text/plain-text.ts';
 
 const membersMax = 1_000;
-const namedMax = 20;
+/** Problems that an error names, at most. */
+export const namedMax = 20;
 
 /** Roles of a user in a team. Rule: TEAM-19. */
 export const roles = ['OWNER', 'WRITER', 'READER'] as const;
@@ -49,6 +50,23 @@ export const namedMembers = z
     }
   })
   .meta({ examples: [[{ userId: '0123456789abcdef01234567', role: 'READER' }]] });
+
+const textMax = 128;
+
+/**
+ * Members in a request, in a field that a connector backend may read in its own way: users and roles may be unknown here.
+ * The built-in directory takes what `ownLists` does. Rules: FIT-73, TEAM-29.
+ */
+export const givenMembers = z
+  .array(z.looseObject({ userId: z.string().max(textMax), role: z.string().max(textMax) }))
+  .max(membersMax)
+  .meta({ examples: [[{ userId: '0123456789abcdef01234567', role: 'READER' }]] });
+
+/** User ids in such a field. */
+export const givenUserIds = z
+  .array(z.string().max(textMax))
+  .max(membersMax)
+  .meta({ examples: [['0123456789abcdef01234567']] });
 
 /** Search text of the team directory, not folded yet: a backend gets it unchanged. */
 export const directorySearch = plainText({ min: 0 }).optional();

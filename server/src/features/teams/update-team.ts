@@ -6,7 +6,6 @@ import { passOperation } from '../../connector/connector-responses.ts';
 import type { Tx } from '../../db/database.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { requireKnownKeys } from '../../http/known-keys.ts';
-import { idsOrNone } from '../../http/schemas.ts';
 import { clearableText } from '../../text/plain-text.ts';
 import { deleteAllMembers, insertMembers, selectActiveIds, selectJoinTimes, selectMembers } from './member-store.ts';
 import { requireRight, succeeded, type TeamMember, teamResponse, toMemberRows, toTeamRecord } from './team.ts';
@@ -14,6 +13,8 @@ import { auditedTeam, changedTeam } from './team-change.ts';
 import {
   changedMembers,
   changesMembers,
+  givenMembers,
+  givenUserIds,
   type MemberChange,
   namedMembers,
   ownTeamId,
@@ -23,6 +24,7 @@ import {
   teamId,
   teamName,
 } from './team-input.ts';
+import { ownLists } from './team-list-actions.ts';
 import { selectTeam, updateTeam as writeTeam } from './team-store.ts';
 
 // Loose: a backend may know more fields, and gets the whole body.
@@ -30,9 +32,9 @@ const body = z.looseObject({
   name: teamName.optional(),
   description: clearableText.meta({ examples: ['Finds things out'] }).optional(),
   members: namedMembers.optional().describe('The whole list, with at least one OWNER; owners alone may give it'),
-  addUserRoles: namedMembers.optional().describe('Members to add; one who is in the team gets the role'),
-  updateUserRoles: namedMembers.optional().describe('New roles of members'),
-  removeUserIds: idsOrNone.optional().describe('Members to remove'),
+  addUserRoles: givenMembers.optional().describe('Members to add; one who is in the team gets the role'),
+  updateUserRoles: givenMembers.optional().describe('New roles of members'),
+  removeUserIds: givenUserIds.optional().describe('Members to remove'),
 });
 
 /** Members who stay keep their time of joining. Rules: TEAM-22 to TEAM-24, FIT-73. */
@@ -71,19 +73,20 @@ export const updateTeam = endpoint({
   params: z.object({ id: teamId }),
   body,
   response: { 200: teamResponse },
-  async handle(services, { caller, write, params: { id: given }, body: change, origin, forwarded }) {
+  async handle(services, { caller, write, params: { id: given }, body: asked, origin, forwarded }) {
     const backend = {
       method: 'PUT',
       path: `/api/v1/entity/team/${given}`,
-      body: change,
+      body: asked,
       pass: passOperation,
       write,
     } satisfies BackendOperation;
     return backendOrOwn({ ...services, caller, forwarded }, backend, async () => {
       const id = ownTeamId(given);
-      requireKnownKeys(change, body);
+      requireKnownKeys(asked, body);
+      const { name, description, members: all } = asked;
+      const change = { members: all, ...ownLists(asked) };
       requireOneMeaning(change);
-      const { name, description } = change;
       const { team, members } = await write(async (tx) => {
         const isOfMembers = changesMembers(change);
         const right = isOfMembers ? 'canManageMembers' : 'canEdit';
@@ -95,7 +98,7 @@ export const updateTeam = endpoint({
         await writeTeam(tx, after);
         const changes = changesBetween(auditedTeam(before, present), auditedTeam(after, members));
         const record = { action: 'team.updated', orgId: caller.orgId, actor: caller, subjectId: id, origin } as const;
-        await appendAudit(tx, services, { ...record, details: { fields: Object.keys(change) }, changes });
+        await appendAudit(tx, services, { ...record, details: { fields: Object.keys(asked) }, changes });
         const role = members.find(({ userId }) => userId === caller.userId)?.role ?? null;
         return { team: { ...after, role }, members };
       });
