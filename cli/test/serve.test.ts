@@ -78,7 +78,7 @@ describe('latchkey serve', () => {
       expect(reason).toBe('PAT_PREFIX is "a b": it must be 1 to 32 letters, digits, _ or -');
       write(`{ "SCOPED_JWT_SECRET": "${sharedSecret}", "METRICS": `);
       await hangUp('the old configuration stays');
-      write('{}');
+      write('{ "METRICS": "on" }');
       const claims = { scopes: ['FETCH_CONFIG'], exp: Math.floor(Date.now() / 1_000) + 60 };
       const authorization = `Bearer ${compactJwt({ alg: 'HS256' }, claims, hmac(sharedSecret))}`;
       const path = `${url}/api/v1/users/updateAppConfig`;

@@ -10,7 +10,7 @@ const jwtForm = /eyJ[\w-]{8,}(\.[\w-]+\.[\w-]+)?/g;
 /** A password hash, up to where its text ends; a backslash begins an escape of JSON. */
 const hashForm = /\$argon2id?\$[^\s"\\]+/g;
 /** The secret of a link in a mail, of a service client or of a webhook. */
-const secretForm = /lk[lst]_[\w-]{43}|whsec_[\w+/]{43}/g;
+const secretForm = /lk[lst](?:_|%5[Ff])[\w-]{43}|whsec_[\w+/]{43}/g;
 const secretFields = ['authorization', 'password', 'accessToken', 'refreshToken', 'x-session-token', 'token', 'hash'];
 
 /** A text with every credential in it masked; display prefixes stay. A line of JSON is one afterwards too. */

@@ -15,7 +15,7 @@ let held: Socket[];
 let isHolding: boolean;
 
 beforeAll(async () => {
-  app = await TestApp.start();
+  app = await TestApp.start({ MAIL_CONNECTIONS: '4' });
   admin = await app.setUp();
 });
 afterAll(() => app.close());

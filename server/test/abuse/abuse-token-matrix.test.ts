@@ -5,7 +5,7 @@ import { routes } from '../../src/routes.gen.ts';
 import { type Client, TestApp, type TestResponse, type TokenClient } from '../support/test-app.ts';
 
 const scopeNames = catalogue.map(({ name }) => name);
-const inviting = /^\/users(\/bulk\/invite|\/:\w+\/(resend-invite|invite-link|restore))?$/;
+const inviting = /^\/users(\/bulk\/invite(\/upload)?|\/:\w+\/(resend-invite|invite-link|restore))?$/;
 /** Routes by which an administrator ends sessions and tokens of a user: SESSION-8 to SESSION-10. */
 const overseeing = /^\/users\/:\w+\/(sessions(\/:\w+)?|personal-access-tokens|unblock)$/;
 
@@ -14,6 +14,7 @@ function ruledScope(method: string, path: string): string {
   const [, area = ''] = path.split('/');
   const verb = method === 'GET' ? 'read' : 'write';
   if (path.startsWith('/personal-access-tokens/admin')) return 'token:admin';
+  if (path === '/configurationManager/smtpConfig') return 'org:admin';
   if (path === '/users/teams/list') return 'team:read';
   if (['settings', 'service-clients', 'webhooks', 'audit', 'events', 'orgAuthConfig'].includes(area))
     return 'org:admin';

@@ -51,7 +51,12 @@ describe('kill -9 in the middle of an invitation', () => {
           }),
         );
         const start = (port: number) =>
-          ServerProcess.start({ DATA_DIR: dataDir, RATE_LIMIT: 'off', SMTP_URL: `smtp://127.0.0.1:${port}` });
+          ServerProcess.start({
+            DATA_DIR: dataDir,
+            RATE_LIMIT: 'off',
+            SMTP_URL: `smtp://127.0.0.1:${port}`,
+            MAIL_CONNECTIONS: '4',
+          });
         let server = await start(raw.port);
         const token = await server.setUp();
         const call = { token, body: { emails } };

@@ -200,7 +200,7 @@ describe('the walk of the README, with a reader who does not do as it says', () 
 
 describe('the configuration table of the README', () => {
   it('has every variable that the service reads, and no other', () => {
-    const listed = [...readme.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+    const listed = [...readme.matchAll(/^\| `([A-Z0-9_]+)` \|/gm)].map((match) => match[1]);
     expect(new Set(listed)).toEqual(new Set(variables.keyof().options));
   });
 });

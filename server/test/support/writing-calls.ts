@@ -2,6 +2,7 @@ import { type AnyEndpoint, addressOf } from '../../src/http/endpoint.ts';
 import { isUpload, uploadFields } from '../../src/http/media.ts';
 import { routes } from '../../src/routes.gen.ts';
 import { onePixel } from './made-pictures.ts';
+import { clientId, clientSecret } from './oidc-server.ts';
 import { registerService } from './service-clients.ts';
 import { addDeadLetter } from './stored-relays.ts';
 import type { Client, Json, TestApp } from './test-app.ts';
@@ -109,7 +110,7 @@ export async function writingCalls(world: WritingWorld): Promise<readonly Writin
   }
   // What good bodies were made with is sent events otherwise.
   for (const { id } of (await admin.get('/webhooks')).body.webhooks) await admin.delete(`/webhooks/${id}`);
-  const oidc = { issuer, clientId: 'latchkey', clientSecret: 'secret-of-tests' };
+  const oidc = { issuer, clientId, clientSecret };
   bodies.set('PUT /settings/oidc', oidc);
   await admin.put('/settings/oidc', oidc);
   const paramsOf = await paramsFor(world, member);

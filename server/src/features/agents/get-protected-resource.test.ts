@@ -47,7 +47,7 @@ describe('GET /.well-known/oauth-protected-resource', () => {
     'oauth-authorization-server',
     'oauth-authorization-server/mcp',
     'openid-configuration',
-    'oauth-protected-resource/',
+    'oauth-protected-resource//',
     'oauth-protected-resource/api/v1/mcp',
     'anything/else',
     '',

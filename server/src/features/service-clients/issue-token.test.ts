@@ -232,8 +232,6 @@ describe('POST /oauth2/token', () => {
       authorize('Basic '),
       authorize('Basic ***'),
       authorize(`Basic ${clientSecret}`),
-      authorize(`Bearer ${clientSecret}`),
-      authorize(`Bearer ${admin.credential}`),
       authorize(clientSecret),
       formTo(app)(path, grant),
       formTo(app)(path, { ...grant, client_id: clientId }),

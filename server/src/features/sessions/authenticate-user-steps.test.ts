@@ -7,6 +7,7 @@ import { hashCredential } from '../../base/secret.ts';
 import { pruneSignIns } from '../sign-in/public.ts';
 
 type Method = 'password' | 'otp' | 'oidc';
+const issuer = 'https://provider.example.net';
 const hour = 3_600_000;
 const refused = { status: 401, body: { message: 'The credentials are not valid' } };
 const signedIn = { status: 200, body: { message: 'Fully authenticated' } };
@@ -17,10 +18,14 @@ let tickets = 0;
 beforeAll(async () => {
   desk = await SignInDesk.start({
     BASE_URL: 'https://id.example.com',
-    OIDC_ISSUER: 'https://provider.example.net',
+    OIDC_ISSUER: issuer,
     OIDC_CLIENT_ID: 'latchkey',
     OIDC_CLIENT_SECRET: 'a-provider-knows-this-secret',
   });
+  // An administrator has signed in by the provider: steps may depend on it (FIT-7).
+  const nowMs = desk.app.clock.now();
+  const identity = { issuer, subject: 'ada', user_id: desk.admin.userId, created_at: nowMs, signed_in_at: nowMs };
+  await desk.app.services.db.transaction((tx) => tx.insertInto('external_identities').values(identity).execute());
 });
 afterAll(() => desk.close());
 
