@@ -52,6 +52,8 @@ describe('the configuration of single sign-on', () => {
     for (const issuer of [
       'https://accounts.google.com',
       'https://appleid.apple.com',
+      'https://securetoken.google.com/a-project',
+      'https://discord.com',
       'https://login.microsoftonline.com/9188040D-6c67-4c5b-b112-36a304b66dad/v2.0',
     ]) {
       expect(loadConfig({ ...whole, OIDC_ISSUER: issuer }).oidc?.issuer).toBe(issuer);

@@ -127,5 +127,10 @@ describe('the check of the client secret', () => {
   it('never repeats the secret, the made-up one or the code (FIT-3, FIT-4)', async () => {
     const reply: Reply = [400, { error: 'invalid_grant', error_description: 'not for right' }];
     expect((await check(() => reply)).unprovedBecause).toContain('not for [secret]');
+    const quoting: Reply = [
+      400,
+      { error: 'invalid_grant', error_description: 'Authorization: Basic bGF0Y2hrZXk6cmlnaHQ=' },
+    ];
+    expect((await check(() => quoting)).unprovedBecause).toContain('Authorization: Basic [secret]');
   });
 });

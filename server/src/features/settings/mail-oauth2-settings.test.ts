@@ -51,6 +51,17 @@ describe('mail settings that sign in by OAuth 2.0 (FIT-25)', () => {
     expect(JSON.stringify(log)).not.toMatch(/4711/);
   });
 
+  it('200: an access token goes to another machine in clear text only where none is asked for (FIT-25)', async () => {
+    for (const [host, security, stored] of [
+      ['smtp.example.com', 'opportunistic', 'starttls'],
+      ['smtp.example.com', 'none', 'none'],
+      ['127.0.0.1', 'opportunistic', 'opportunistic'],
+    ]) {
+      const { status, body } = await admin.put(path, input({ host, security }));
+      expect([status, body.security]).toEqual([200, stored]);
+    }
+  });
+
   it('502: the test has the words of the token endpoint, and what to do (FIT-26)', async () => {
     endpoint.refreshToken = 'another one';
     await admin.put(path, input());
