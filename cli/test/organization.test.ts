@@ -32,6 +32,7 @@ function leaveSignIns(dataDir: string): void {
     INSERT INTO one_time_codes SELECT id, 'keyed hash', 9e12, 0 FROM users LIMIT 1;
     INSERT INTO wrong_codes SELECT id, 1, 9e12 FROM users LIMIT 1;
     INSERT INTO mailed_codes SELECT id, '', 'keyed hash', 9e12, 0, 0, 1, 9e12 FROM users LIMIT 1;
+    INSERT INTO idempotency_keys SELECT id, 'hash of a key', 'hash of a request', '{}', 2, 9e12 FROM users LIMIT 1;
     INSERT INTO webhook_attempts SELECT 'an attempt', id, 'an event', 'userAdded', 1, 1, 0, 1, 200, NULL FROM webhooks;
   `);
   store.close();
@@ -217,6 +218,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         one_time_codes: 1,
         wrong_codes: 1,
         mailed_codes: 1,
+        idempotency_keys: 1,
         known_networks: before['known_networks']?.length,
         pictures: before['pictures']?.length,
       });

@@ -42,6 +42,10 @@ export const apiErrors = {
   connectorTeamsFailed: { ...badRequest, text: 'Failed to get user teams' },
   connectorRefused: { ...badRequest, text: 'The connector backend does not take this request' },
   inviteAccepted: { ...badRequest, text: 'User has already accepted the invite' },
+  idempotencyUnsupported: {
+    ...badRequest,
+    text: 'A connector backend keeps the teams, which takes no Idempotency-Key: leave the header out',
+  },
   configurationWrong: {
     ...badRequest,
     text: 'The new configuration is not valid, and the old one stays: {variable} is not valid; see the log',
@@ -116,6 +120,10 @@ export const apiErrors = {
 
   organizationExists: { ...conflict, text: 'This system already has an organization' },
   connectorConflict: { ...conflict, text: 'The connector backend reports a conflict with existing data' },
+  idempotencyKeyInUse: {
+    ...conflict,
+    text: 'The request with this Idempotency-Key is still being carried out: repeat it in a moment',
+  },
   groupNameTaken: { ...conflict, text: 'A group with this name exists already' },
   lastAdministrator: { ...conflict, text: 'The organization needs an administrator: add another one first' },
   teamOwnerNeeded: { ...conflict, text: 'A team needs an owner: name at least one member with the role OWNER' },
@@ -159,6 +167,11 @@ export const apiErrors = {
   bodyEncoded: { ...unsupported, text: 'Send the body without a Content-Encoding' },
   pictureTypeUnsupported: { ...unsupported, text: 'The picture has to be a PNG, JPEG, WebP or GIF' },
 
+  idempotencyKeyReused: {
+    status: 422,
+    code: 'IDEMPOTENCY_KEY_REUSED',
+    text: 'This Idempotency-Key was used for another request: use a new key for each request',
+  },
   tooManyRequests: { ...rateLimited, text: 'Too many requests: try again in {seconds} s' },
   signInBlocked: { ...rateLimited, text: 'Too many failed attempts: blocked until {until} [blockedUntil:{until}]' },
   headersTooLarge: { status: 431, code: 'HEADERS_TOO_LARGE', text: 'The request has too many or too large headers' },

@@ -5,6 +5,7 @@ import type { Write } from '../access/reauthorization.ts';
 import type { ServiceScope } from '../access/scoped-tokens.ts';
 import type { Origin } from '../base/origin.ts';
 import type { Secret } from '../base/secret.ts';
+import type { Tx } from '../db/database.ts';
 import type { Act } from '../limits/limits.ts';
 import type { AllServices, Services } from '../services.ts';
 import type { IfWriting, ServicesOf } from './writing.ts';
@@ -39,10 +40,21 @@ type CallerOf<P extends Policy> = P extends { readonly who: 'anyone' }
           ? Principal | ServicePrincipal
           : Principal;
 
+/** How an operation takes an `Idempotency-Key`. */
+interface Idempotency {
+  /** Members of the response that are neither stored nor repeated, as paths with dots. */
+  readonly secrets: readonly string[];
+}
+
 interface Shape {
   readonly method: Method;
   readonly policy: Policy;
   readonly forwardsCredential?: true | undefined;
+  /**
+   * The operation takes an `Idempotency-Key`: its handler passes its response to `remember` in the transaction of its
+   * change. Rule: FIT-135.
+   */
+  readonly idempotency?: Idempotency | undefined;
   readonly params?: z.ZodType | undefined;
   readonly query?: z.ZodType | undefined;
   readonly headers?: z.ZodType | undefined;
@@ -73,6 +85,13 @@ interface HandlerInput<S extends Shape> {
   readonly write: IfWriting<S['method'], S['policy'], Write>;
   /** Admits the caller again and returns the caller as of now, for what only reads for the sake of a body. There with `write`. */
   readonly reauthorize: IfWriting<S['method'], S['policy'], () => Promise<Principal>>;
+  /**
+   * Stores the response for a request with the same key, without its secrets, and returns it. There where the declaration
+   * says `idempotency`.
+   */
+  readonly remember: [NonNullable<S['idempotency']>] extends [never]
+    ? undefined
+    : <B extends Body<S>>(tx: Tx, response: B) => Promise<B>;
   /** There where the declaration says `forwardsCredential`. */
   readonly forwarded: [NonNullable<S['forwardsCredential']>] extends [never] ? undefined : Forwarded;
 }
@@ -152,6 +171,8 @@ type PassedFor<S extends Shape> = [NonNullable<S['forwardsCredential']>] extends
 
 type Spec<S extends Shape> = Description &
   S & {
+    /** Address of the new resource below `/api/v1`, for the header `Location` of a 201. Rule: FIT-139. */
+    location?(response: Body<S>): `/${string}`;
     handle(
       services: ServicesOf<S['policy']>,
       input: HandlerInput<S>,
@@ -162,6 +183,7 @@ type Spec<S extends Shape> = Description &
 
 /** An endpoint without its types, for the router, the documentation and the tests. */
 export interface AnyEndpoint extends Description, Shape {
+  location?(response: never): `/${string}`;
   handle(services: AllServices, input: never): Promise<unknown>;
 }
 
@@ -236,11 +258,13 @@ export function endpoint<
   Headers extends z.ZodType | undefined = undefined,
   Input extends z.ZodType | undefined = undefined,
   Forwards extends true | undefined = undefined,
+  Once extends Idempotency | undefined = undefined,
 >(
   spec: Spec<{
     readonly method: M;
     readonly policy: P;
     readonly forwardsCredential?: Forwards;
+    readonly idempotency?: Once;
     readonly params?: Params;
     readonly query?: Query;
     readonly headers?: Headers;
@@ -256,7 +280,8 @@ export function endpoints<const T>(cases: readonly T[], declare: (one: T) => Any
   return cases.map(declare);
 }
 
-const apiPrefix = '/api/v1';
+/** Path of the API below the root. */
+export const apiPrefix = '/api/v1';
 
 /** The whole address of an endpoint, parameters as `:name`. */
 export function addressOf({ root, path }: Pick<AnyEndpoint, 'root' | 'path'>): string {

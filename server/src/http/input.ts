@@ -171,6 +171,9 @@ function strayParameters({ method, query, body }: AnyEndpoint): (given: object) 
       });
 }
 
+/** A call without a key is not repeated. */
+const rememberNothing = async (_: unknown, response: unknown) => response;
+
 /** What reading the input of an operation takes of the services. */
 type InputServices = Pick<AllServices, 'db' | 'reauthorize'> & {
   readonly config: Pick<AllServices['config'], 'displayPrefixes'>;
@@ -183,7 +186,7 @@ export type ReadInput = (raw: RawInput) => never;
  * What turns what an admitted caller sends into a handler's input, all problems of all parts told at once. Throws `invalidInput`.
  */
 export function inputReader(endpoint: AnyEndpoint, services: () => InputServices): ReadInput {
-  const { policy, forwardsCredential } = endpoint;
+  const { policy, forwardsCredential, idempotency } = endpoint;
   const writer = writerOf(endpoint, services);
   const declared = parts.flatMap((part) => {
     const schema = endpoint[part];
@@ -197,6 +200,7 @@ export function inputReader(endpoint: AnyEndpoint, services: () => InputServices
       origin: raw.origin,
     };
     if (writer) Object.assign(input, writer(raw));
+    if (idempotency) input['remember'] = rememberNothing;
     if (forwardsCredential) input['forwarded'] = forwardedOf(raw, services().config.displayPrefixes);
     return input;
   }

@@ -37,6 +37,9 @@ export const idsOrNone = idList(0);
 /** An id in a response. */
 export const idResponse = z.string().meta({ pattern: '^[a-f0-9]{24}$' });
 
+/** Description of a secret in the response of an operation that takes an `Idempotency-Key`. Rule: FIT-136. */
+export const notRepeated = 'Absent in a response that is repeated for an Idempotency-Key: the secret is not stored';
+
 /** A time in a response: ISO 8601 in UTC with milliseconds. Rule: ERR-7. */
 export const timestamp = z.string().meta({ format: 'date-time' });
 

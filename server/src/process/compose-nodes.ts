@@ -14,6 +14,7 @@ import { pruneSessions } from '../features/sessions/public.ts';
 import { pruneSignIns } from '../features/sign-in/public.ts';
 import { pruneTokens } from '../features/tokens/public.ts';
 import { pruneAttempts, pruneWebhooks } from '../features/webhooks/public.ts';
+import { pruneIdempotencyKeys } from '../http/idempotency.ts';
 import type { Encryption } from '../keys/encryption.ts';
 import { keyFile } from '../keys/key-place.ts';
 import { openSigningKeys, type SigningKeys } from '../keys/keys.ts';
@@ -73,6 +74,7 @@ export async function startUpkeep(services: AllServices, live: LiveConfig): Prom
     audit: () => pruneAudit(services),
     webhooks: () => pruneWebhooks(services),
     webhookAttempts: () => pruneAttempts(services),
+    idempotencyKeys: () => pruneIdempotencyKeys(services),
     limits: () => pruneLimits(db, clock.now()),
   };
   if (!db.isShared) return startPruning(removals, log);

@@ -222,6 +222,28 @@ describe('every refusal is reached, and answered as the table says (ERR-2, ERR-1
       return { status: response?.status ?? 0, body: response?.body, header: (name) => response?.headers[name] };
     },
 
+    idempotencyKeyInUse: async () => {
+      let release = () => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const holding = app.services.db.transaction(() => held);
+      const options = { body: { name: 'Twice' }, headers: { 'idempotency-key': 'twice' } };
+      const refused = await Promise.race([
+        call(member, 'POST', '/teams', options),
+        call(member, 'POST', '/teams', options),
+      ]);
+      release();
+      await holding;
+      return refused;
+    },
+    idempotencyKeyReused: async () => {
+      const headers = { 'idempotency-key': 'reused' };
+      await member.post('/teams', { name: 'Once' }, { headers });
+      return call(member, 'POST', '/teams', { body: { name: 'Another' }, headers });
+    },
+    idempotencyUnsupported: () =>
+      asking(responding(200), 'POST', '/teams', { body: { name: 'x' }, headers: { 'idempotency-key': 'x' } }),
     connectorConflict: () => asking(responding(409), 'PUT', `/teams/${anId}`, { body: {} }),
     organizationExists: () => call(app.anonymous, 'POST', '/org', { body: organization }),
     teamOwnerNeeded: async () => {

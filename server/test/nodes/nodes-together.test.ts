@@ -52,6 +52,18 @@ describe('two nodes: what is done at both at the same moment', () => {
     expect((await nodes.a.with(admin.credential).get('/org')).body.registeredName).toBe(rows[0]?.registered_name);
   });
 
+  it('201: requests with one Idempotency-Key make one team, whichever node gets them (FIT-135, FIT-137)', async () => {
+    const responses = await atBoth((_, node) =>
+      node.with(admin.credential).post('/teams', { name: 'At both' }, { headers: { 'idempotency-key': 'at-both' } }),
+    );
+    const made = responses.filter(({ status }) => status === 201);
+    expect(responses.filter(({ status }) => status !== 201 && status !== 409)).toEqual([]);
+    expect(made.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
+    expect(new Set(made.map(({ body }) => body.team.id)).size).toBe(1);
+    const rows = await nodes.a.services.db.read.selectFrom('teams').where('name', '=', 'At both').selectAll().execute();
+    expect(rows).toHaveLength(1);
+  });
+
   it('201 for one of many people with one address; numbers and events have no gaps (STORE-3, STORE-5, NODE-2)', async () => {
     const same = await atBoth((_, node) =>
       node.with(admin.credential).post('/users', { fullName: 'Grace Hopper', email: 'grace@example.com' }),

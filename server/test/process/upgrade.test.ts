@@ -185,6 +185,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
       'known_networks',
       'wrong_codes',
       'mailed_codes',
+      'idempotency_keys',
     ];
     for (const table of [...later, 'service_clients', 'service_tokens'])
       expect([table, after[table]]).toEqual([table, []]);

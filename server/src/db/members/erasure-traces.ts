@@ -12,6 +12,7 @@ export const ownTables = [
   'sign_in_progress',
   'sign_in_tickets',
   'external_identities',
+  'idempotency_keys',
 ] as const;
 
 /** What rows of a user must be gone after an erasure. */

@@ -13,8 +13,24 @@ interface CompatibleSchemas {
   compatible_from: number;
 }
 
+/** The response to a request with an `Idempotency-Key`. */
+interface IdempotencyKeys {
+  /** The caller's. */
+  user_id: string;
+  /** Hash of the key and of the credential that it was sent with. */
+  key_hash: string;
+  /** Hash of the operation and its body. */
+  request_hash: string;
+  /** JSON, without secrets. */
+  response: string;
+  /** Length of the response. */
+  bytes: number;
+  created_at: Ms;
+}
+
 /** Tables by which nodes of one store, and consecutive releases on it, coordinate. */
 export interface NodeTables {
   jobs: Jobs;
   compatible_schemas: CompatibleSchemas;
+  idempotency_keys: IdempotencyKeys;
 }

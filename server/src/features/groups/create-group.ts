@@ -15,6 +15,7 @@ export const createGroup = endpoint({
   tag: 'User groups',
   summary: 'Create a group without members',
   policy: { who: 'admin', scope: 'usergroup:write' },
+  idempotency: { secrets: [] },
   tool: { name: 'create_group', title: 'Create a group' },
   body: z.object({
     name: plainText()
@@ -23,9 +24,10 @@ export const createGroup = endpoint({
     type: z.enum(['standard', 'custom']).meta({ examples: ['custom'] }),
   }),
   response: { 201: groupRecord },
-  async handle(services, { caller, write, body: { name, type }, origin }) {
+  location: ({ _id }) => `/userGroups/${_id}`,
+  async handle(services, { caller, write, remember, body: { name, type }, origin }) {
     const { orgId } = caller;
-    const group = await write(async (tx) => {
+    return write(async (tx) => {
       if (await selectGroupByName(tx, orgId, foldCase(name))) throw new ApiError('groupNameTaken');
       const slug = await nextSlug(tx, 'usergroup');
       const made = newGroupRow({ id: services.newId(), orgId, slug, name, type }, services.clock.now());
@@ -36,8 +38,7 @@ export const createGroup = endpoint({
         details: { name, type },
         changes: changesBetween(null, { name, type }),
       });
-      return made;
+      return remember(tx, toGroupRecord(made, []));
     });
-    return toGroupRecord(group, []);
   },
 });

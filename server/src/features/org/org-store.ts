@@ -54,6 +54,7 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     wrong_codes: tx.deleteFrom('wrong_codes').where('user_id', 'in', users),
     mailed_codes: tx.deleteFrom('mailed_codes').where('user_id', 'in', users),
     known_networks: tx.deleteFrom('known_networks').where('user_id', 'in', users),
+    idempotency_keys: tx.deleteFrom('idempotency_keys').where('user_id', 'in', users),
     service_tokens: tx.deleteFrom('service_tokens'),
     service_clients: tx.deleteFrom('service_clients'),
     webhook_attempts: tx.deleteFrom('webhook_attempts'),

@@ -40,9 +40,11 @@ export const createTeam = endpoint({
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'create_team', title: 'Create a team' },
   forwardsCredential: true,
+  idempotency: { secrets: [] },
   body,
   response: { 201: teamResponse },
-  async handle(services, { caller, write, body: given, origin, forwarded }) {
+  location: ({ team }) => `/teams/${team.id}`,
+  async handle(services, { caller, write, remember, body: given, origin, forwarded }) {
     const backend = {
       method: 'POST',
       path: '/api/v1/entity/team',
@@ -60,7 +62,7 @@ export const createTeam = endpoint({
       const own = { id, org_id: orgId, name, description, created_by: userId, created_at: nowMs, updated_at: nowMs };
       const team = { ...own, ...searchKeys(own) };
       const all = withCreator(named, userId);
-      const made = await write(async (tx) => {
+      return write(async (tx) => {
         requireAllKnown(named, await selectActiveIds(tx, orgId, named), field);
         await insertTeam(tx, team);
         await insertMembers(
@@ -77,12 +79,12 @@ export const createTeam = endpoint({
           details,
           changes: changesBetween(null, { name, description, members: all }),
         });
-        return { team: await selectTeam(tx, id, caller), members: await selectMembers(tx, [id]) };
+        const made = { team: await selectTeam(tx, id, caller), members: await selectMembers(tx, [id]) };
+        return remember(tx, {
+          ...succeeded('Team created successfully'),
+          team: toTeamRecord(requireRight(made.team, caller.isAdmin, 'canRead'), made, caller),
+        });
       });
-      return {
-        ...succeeded('Team created successfully'),
-        team: toTeamRecord(requireRight(made.team, caller.isAdmin, 'canRead'), made, caller),
-      };
     });
   },
 });

@@ -3,7 +3,7 @@ import { unauthorized } from '../../access/bearer.ts';
 import { day, toTimestamp } from '../../base/clock.ts';
 import { selectUserById } from '../../db/members/users.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { idResponse, notRepeated, timestamp } from '../../http/schemas.ts';
 import { notifyOfToken } from '../../mail/owner-notices.ts';
 import { plainText } from '../../text/plain-text.ts';
 import { capExpiry, expiry, scopesFor, toExpiry } from './token.ts';
@@ -32,6 +32,12 @@ const body = z.strictObject({
     .meta({ examples: [30] }),
 });
 
+/** Response to a creation, without the token itself. */
+function toCreatedToken<T extends { readonly createdAt: number; readonly expiresAt: number | null }>(token: T) {
+  const times = { createdAt: toTimestamp(token.createdAt), expiresAt: toExpiry(token.expiresAt) };
+  return { message: 'Personal access token created successfully', token: { ...token, ...times } };
+}
+
 /** Rules: PAT-1 to PAT-8, PAT-12, PAT-25, PAT-27, SCOPE-22 to SCOPE-24. */
 export const createToken = endpoint({
   method: 'POST',
@@ -39,6 +45,7 @@ export const createToken = endpoint({
   tag: 'Personal access tokens',
   summary: 'Create a personal access token; the token itself is shown only here',
   policy: { who: 'member', scope: 'token:write' },
+  idempotency: { secrets: ['token.accessToken'] },
   body,
   response: {
     201: z.object({
@@ -49,11 +56,11 @@ export const createToken = endpoint({
         scopes: z.array(z.string()),
         createdAt: timestamp,
         expiresAt: expiry,
-        accessToken: z.string(),
+        accessToken: z.string().optional().describe(notRepeated),
       }),
     }),
   },
-  async handle(services, { caller, write, body: { name, scopes: asked, expiryDays }, origin }) {
+  async handle(services, { caller, write, remember, body: { name, scopes: asked, expiryDays }, origin }) {
     const { config, clock, newId, limits } = services;
     const creator = caller.kind === 'token' ? caller : null;
     const scopes = scopesFor(asked, config.scopes.names, creator?.scopes ?? config.scopes.names);
@@ -69,20 +76,21 @@ export const createToken = endpoint({
     };
     const owner = await selectUserById(services.db.read, caller.userId);
     if (!owner) throw unauthorized.invalid();
+    const response = toCreatedToken(token);
+    const issuing = { owner, actor: caller, origin, scopesDefaulted: asked === undefined };
     const accessToken = await issueToken(
       services,
       { ...token, parentId: creator?.tokenId ?? null },
-      { owner, actor: caller, origin, scopesDefaulted: asked === undefined, write },
+      {
+        ...issuing,
+        write: (work) =>
+          write(async (tx) => {
+            await work(tx);
+            await remember(tx, response);
+          }),
+      },
     );
     notifyOfToken(services, token, { userId: caller.userId, origin });
-    return {
-      message: 'Personal access token created successfully',
-      token: {
-        ...token,
-        createdAt: toTimestamp(token.createdAt),
-        expiresAt: toExpiry(token.expiresAt),
-        accessToken: accessToken.expose(),
-      },
-    };
+    return { ...response, token: { ...response.token, accessToken: accessToken.expose() } };
   },
 });

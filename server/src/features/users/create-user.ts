@@ -17,6 +17,7 @@ export const createUser = endpoint({
   tag: 'Users',
   summary: 'Create a user; no mail is sent',
   policy: { who: 'admin', scope: 'user:invite' },
+  idempotency: { secrets: [] },
   tool: { name: 'create_user', title: 'Create a user' },
   body: z.object({
     fullName: plainText().meta({ examples: ['Katherine Johnson'] }),
@@ -27,18 +28,19 @@ export const createUser = endpoint({
     designation: optionalText.describe('Job title').meta({ examples: ['Mathematician'] }),
   }),
   response: { 201: userRecord },
-  async handle(services, { caller, write, body, origin }) {
+  location: ({ _id }) => `/users/${_id}`,
+  async handle(services, { caller, write, remember, body, origin }) {
     const { orgId } = caller;
-    const { added, givenBack } = await write(async (tx) => {
+    const { user, givenBack } = await write(async (tx) => {
       const givenBack = await giveBackAddresses(tx, services, { orgId, emails: [body.email], by: caller, origin });
       const holder = await selectOwnerOfEmail(tx, { orgId, email: body.email, forId: null });
       if (holder) throw new ApiError(holder.is_deleted ? 'emailOfDeletedUser' : 'emailTaken');
       const added = await addUser(tx, services, { ...body, orgId, syncAction: 'immediate' });
       const record = { action: 'user.created', orgId, actor: caller, subjectId: added.id, origin } as const;
       await appendAudit(tx, services, { ...record, changes: changesBetween(null, auditedUser(added)) });
-      return { added, givenBack };
+      return { user: await remember(tx, toUserRecord(added)), givenBack };
     });
     await announceGivenBack(services, givenBack);
-    return toUserRecord(added);
+    return user;
   },
 });

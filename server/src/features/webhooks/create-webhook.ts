@@ -33,6 +33,7 @@ export const createWebhook = endpoint({
     after: sequence.optional().describe('Begin after this sequence; absent: with the next event'),
   }),
   response: { 201: webhookRecord.extend({ secret: z.string().describe('whsec_ and base64, as receivers take it') }) },
+  location: ({ id }) => `/webhooks/${id}`,
   async handle(services, { caller, write, body, origin }) {
     const { newId, clock } = services;
     const { orgId, userId } = caller;

@@ -88,12 +88,17 @@ function operationId(endpoint: AnyEndpoint): string {
   return endpoint.method.toLowerCase() + name;
 }
 
-function responseHeaders({ responseHeaders: declared }: AnyEndpoint): Json {
-  if (!declared) return {};
-  const headers = Object.entries(declared).map(([name, description]) => [
-    name,
-    { description, schema: { type: 'string' } },
-  ]);
+const replayedText = 'true, where the response is repeated for an Idempotency-Key';
+const locationText = 'Address of the new resource';
+
+function responseHeaders({ responseHeaders: declared, location, idempotency }: AnyEndpoint): Json {
+  const all = {
+    ...declared,
+    ...(location ? { Location: locationText } : {}),
+    ...(idempotency ? { 'Idempotency-Replayed': replayedText } : {}),
+  };
+  if (Object.keys(all).length === 0) return {};
+  const headers = Object.entries(all).map(([name, description]) => [name, { description, schema: { type: 'string' } }]);
   return { headers: Object.fromEntries(headers) };
 }
 
@@ -119,6 +124,15 @@ const clientName = {
     'Passed to the connector backend, where there is one; a value that does not match the pattern is ignored',
   required: false,
   schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$', default: 'latchkey' },
+};
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Names this attempt: for 24 hours, the same request with the same key gets the first response, without secrets, and another request 422',
+  required: false,
+  schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
 };
 
 /** Schema for responses of a backend: only their form can be promised. */
@@ -176,6 +190,7 @@ function operation(endpoint: AnyEndpoint): Json {
     ...parameters('query', endpoint.query),
     ...parameters('header', endpoint.headers),
     ...(endpoint.forwardsCredential ? [clientName] : []),
+    ...(endpoint.idempotency ? [idempotencyKey] : []),
   ];
   return {
     operationId: operationId(endpoint),

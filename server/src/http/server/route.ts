@@ -6,7 +6,8 @@ import { bodyBytesOf, readBytes } from '../body/body.ts';
 import type { BodyBudgets } from '../body/body-budget.ts';
 import { spending } from '../budgets.ts';
 import { clientAddress } from '../client-address.ts';
-import { type AnyEndpoint, addressOf, PassedResponse, StreamedList, WithHeaders } from '../endpoint.ts';
+import { type AnyEndpoint, addressOf, apiPrefix, PassedResponse, StreamedList, WithHeaders } from '../endpoint.ts';
+import { idempotencyKeyOf, idempotent } from '../idempotency.ts';
 import { type EndpointRequest, inputReader, rawInputOf } from '../input.ts';
 import { responseForms, StreamedText } from '../media.ts';
 import { bodyBytesMax, readJsonBody } from '../request-rules.ts';
@@ -43,7 +44,7 @@ const promptMsMax = 20;
 
 /** Returns the function that turns a handler's result into a response. */
 function responseWriter(endpoint: AnyEndpoint, { log, services, streams }: WriterParts) {
-  const { response, method, path } = endpoint;
+  const { response, method, path, location } = endpoint;
   const statuses = Object.keys(response).map(Number);
   const status = statuses.find((declared) => declared !== nothing) ?? nothing;
   const schema = response[status];
@@ -61,6 +62,8 @@ function responseWriter(endpoint: AnyEndpoint, { log, services, streams }: Write
 
   /** Returns the body that the framework sends unchanged. */
   function bodyOf(response: unknown, reply: FastifyReply): unknown {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its type is known to the declaration alone
+    if (location) reply.header('location', services.config.basePath + apiPrefix + location(response as never));
     const isMedia = response instanceof Uint8Array || !jsonText;
     const type = isMedia ? mediaTypes[0] : jsonType;
     if (type !== undefined) reply.type(type);
@@ -120,12 +123,15 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const admit = admission(endpoint, prove, services);
   const reserve = bodyReservation(budgets);
   const carry = spending(endpoint, services);
+  const once = idempotent(endpoint, services);
 
   async function responseOf(request: EndpointRequest): Promise<unknown> {
     // The operation is named in the body, which may have taken time to arrive. Rule: AUTH-27.
     if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
     const input = readInput(rawInputOf(request));
-    return carry ? carry(request.caller, () => endpoint.handle(services, input)) : endpoint.handle(services, input);
+    const key = once ? idempotencyKeyOf(request.headers) : null;
+    const work = () => (once && key !== null ? once(key, input, request.body) : endpoint.handle(services, input));
+    return carry ? carry(request.caller, work) : work();
   }
 
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({

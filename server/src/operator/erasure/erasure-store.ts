@@ -1,5 +1,6 @@
 import { batchRows } from '../../db/batches.ts';
 import type { Reader, Tx } from '../../db/database.ts';
+import { deleteResponsesNaming } from '../../db/idempotency-store.ts';
 import { erasedUser } from '../../db/members/erased-user.ts';
 import { ownTables } from '../../db/members/erasure-traces.ts';
 import { contains } from '../../db/search.ts';
@@ -21,6 +22,7 @@ export async function updateErased(tx: Tx, id: string, nowMs: number): Promise<v
 /** Removes a user's means of signing in, the picture, and the networks of sessions. */
 export async function deleteOwnRows(tx: Tx, userId: string): Promise<void> {
   for (const table of ownTables) await tx.deleteFrom(table).where('user_id', '=', userId).execute();
+  await deleteResponsesNaming(tx, userId);
   await tx.deleteFrom('pictures').where('owner_id', '=', userId).execute();
   await tx
     .deleteFrom('session_tokens')

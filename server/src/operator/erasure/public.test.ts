@@ -26,6 +26,10 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     const more = { designation: 'Rear4711', mobile: '+442079464711', address };
     const { status } = await grace.put(`/users/${grace.userId}`, { email, ...more });
     if (status !== 200) throw new Error(`not changed: ${status}`);
+    // The response that is stored names her.
+    const team = { name: 'Hers', members: [{ userId: grace.userId, role: 'MEMBER' }] };
+    const made = await admin.post('/teams', team, { headers: { 'idempotency-key': 'hers' } });
+    if (made.status !== 201) throw new Error(`no team: ${made.status}`);
     const token = await grace.token({ name: 'Scripts4711' });
     const revoked = await admin.delete(`/personal-access-tokens/admin/${token.tokenId}`, { reason: 'Lost4711' });
     if (revoked.status !== 200) throw new Error(`not revoked: ${revoked.status}`);
@@ -45,7 +49,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     for (const text of said) expect(stored()).toContain(text);
   });
 
-  it('takes all that is said of the person, and leaves the id', async () => {
+  it('takes all that is said of the person, and leaves the id (AUDIT-14, FIT-137)', async () => {
     const { head } = (await verdict()) as Json;
     noted = head;
     expect((await admin.delete(`/users/${grace.userId}`)).status).toBe(200);
