@@ -120,6 +120,7 @@ describe('headers of answers, HEAD, OPTIONS and methods', () => {
       expect(headers.get('access-control-allow-credentials')).toBe('true');
       const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(', ');
       expect(exposed?.sort()).toEqual([
+        'etag',
         'idempotency-replayed',
         'location',
         'ratelimit-limit',

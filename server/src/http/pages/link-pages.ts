@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Services } from '../../services.ts';
+import { StaticDocument } from '../server/document.ts';
 import { leadsToPage } from './page-address.ts';
 
 /** Only this origin is fetched from, the browser itself submits no form, and no page may frame it. */
@@ -13,7 +14,6 @@ const pageHeaders = {
   'x-robots-tag': 'noindex',
 };
 
-/** Each is read once and sent from the same memory to every caller. */
 const style = readFileSync(new URL('./link.css', import.meta.url));
 const link = readFileSync(new URL('./link.js', import.meta.url));
 const pages = {
@@ -51,10 +51,11 @@ export function addLinkPages(app: FastifyInstance, services: Services): string[]
     { url: `/${name}/page.css`, type: 'text/css', caching: 'no-cache', content: style },
   ]);
   for (const { url, type, caching, content } of files) {
+    const document = new StaticDocument(content);
     app.get(url, { config: { open: 'page' } }, async (request, reply) => {
       if (leadsToPage(request, reply, services.config)) return reply;
       reply.type(`${type}; charset=utf-8`).headers({ ...pageHeaders, 'cache-control': caching });
-      return content;
+      return document.send(request, reply);
     });
   }
   return files.map(({ url }) => url);

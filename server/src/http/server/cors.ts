@@ -3,7 +3,7 @@ import { hour, second } from '../../base/clock.ts';
 
 const methods = 'GET, POST, PUT, PATCH, DELETE';
 const exposedHeaders =
-  'x-session-token, x-request-id, Location, Idempotency-Replayed, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
+  'x-session-token, x-request-id, ETag, Location, Idempotency-Replayed, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset';
 const maxAgeSeconds = String(hour / second);
 
 /**

@@ -8,6 +8,7 @@ import type { AnyEndpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { addLinkPages } from '../pages/link-pages.ts';
 import { leadsToPage } from '../pages/page-address.ts';
+import { StaticDocument } from './document.ts';
 
 /** Only this origin may be asked for anything; the viewer sets styles on its elements. */
 const contentPolicy =
@@ -19,7 +20,6 @@ const style = 'text/css; charset=utf-8';
 
 function addDocs(app: FastifyInstance, services: Services): string[] {
   const viewer = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
-  // Read once and sent from the same memory, however many clients don't read the response.
   const files: readonly (readonly [string, string, Buffer])[] = [
     ['/docs', html, readFileSync(new URL('../pages/docs.html', import.meta.url))],
     ['/docs/start.js', script, readFileSync(new URL('../pages/docs.js', import.meta.url))],
@@ -27,10 +27,11 @@ function addDocs(app: FastifyInstance, services: Services): string[] {
     ['/docs/swagger-ui-bundle.js', script, readFileSync(join(viewer, 'swagger-ui-bundle.js'))],
   ];
   for (const [url, type, content] of files) {
+    const document = new StaticDocument(content);
     app.get(url, { config: { open: 'documentation' } }, async (request, reply) => {
       if (leadsToPage(request, reply, services.config)) return reply;
       reply.type(type).headers({ 'content-security-policy': contentPolicy, 'cache-control': 'no-cache' });
-      return content;
+      return document.send(request, reply);
     });
   }
   app.get('/', { config: { open: 'documentation' } }, async (_, reply) =>
@@ -58,16 +59,16 @@ export function addOpenRoutes(app: FastifyInstance, services: Services, endpoint
   const description = '/api/v1/openapi.json';
   /** Made for this path of the public address, once it is asked for. */
   let described: string | undefined;
-  let document = Buffer.alloc(0);
-  app.get(description, { config: { open: 'documentation' } }, async (_, reply) => {
+  let document = new StaticDocument(Buffer.alloc(0));
+  app.get(description, { config: { open: 'documentation' } }, async (request, reply) => {
     reply.type('application/json; charset=utf-8').header('cache-control', 'no-cache');
     const { basePath } = services.config;
     if (described !== basePath) {
       const whole = { ...openApiDocument(endpoints), servers: [{ url: basePath || '/' }] };
-      document = Buffer.from(JSON.stringify(whole));
+      document = new StaticDocument(Buffer.from(JSON.stringify(whole)));
       described = basePath;
     }
-    return document;
+    return document.send(request, reply);
   });
   addMetrics(app, services);
   return [description, ...addDocs(app, services), ...addLinkPages(app, services)];

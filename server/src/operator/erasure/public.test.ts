@@ -27,7 +27,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
     const { status } = await grace.put(`/users/${grace.userId}`, { email, ...more });
     if (status !== 200) throw new Error(`not changed: ${status}`);
     // The response that is stored names her.
-    const team = { name: 'Hers', members: [{ userId: grace.userId, role: 'MEMBER' }] };
+    const team = { name: 'Hers', members: [{ userId: grace.userId, role: 'READER' }] };
     const made = await admin.post('/teams', team, { headers: { 'idempotency-key': 'hers' } });
     if (made.status !== 201) throw new Error(`no team: ${made.status}`);
     const token = await grace.token({ name: 'Scripts4711' });
