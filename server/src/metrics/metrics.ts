@@ -1,12 +1,14 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { second } from '../base/clock.ts';
 import { currentCounts } from '../base/keyed-counter.ts';
+import { type CountRequest, requestCounts } from './request-counts.ts';
 
 /** Outcomes of relayed events. */
 const relayOutcomes = ['delivered', 'refused', 'unavailable', 'dead'] as const;
 
 /** The Prometheus metrics of this process. */
 export interface Metrics {
+  readonly countRequest: CountRequest;
   countActivity(action: string): void;
   countFault(kind: 'internal' | 'store' | 'last-used'): void;
   /** Counts a fault of another system, by the resulting error. */
@@ -80,6 +82,7 @@ export function createMetrics(): Metrics {
     registers: [registry],
   });
   return {
+    countRequest: requestCounts(registry),
     noteRelay(relay, { behind, delayMs }) {
       relayBehind.set({ relay }, behind);
       relayDelay.set({ relay }, delayMs / second);

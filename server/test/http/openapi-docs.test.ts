@@ -121,11 +121,25 @@ describe('/metrics (RUN-5)', () => {
     },
   );
 
-  it('counts what was done, and names no one (AUDIT-2)', async () => {
+  it('counts what was done, and names no one (AUDIT-2, FIT-142)', async () => {
     const app = await TestApp.start({ METRICS: 'on' });
     const admin: Client = await app.setUp();
     await admin.token();
+    await admin.get(`/users/${admin.userId}`);
+    await admin.get('/users/ada@example.com/nowhere');
+    await app.anonymous.call('HEAD', '/users');
+    await app.anonymous.call('LOCK', '/users');
     const { text } = await app.anonymous.get('//metrics');
+    for (const requests of [
+      'method="POST",route="/api/v1/org",status="2xx"',
+      'method="GET",route="/api/v1/users/:id",status="2xx"',
+      'method="GET",route="none",status="4xx"',
+      'method="HEAD",route="/api/v1/users",status="4xx"',
+      'method="LOCK",route="none",status="4xx"',
+    ]) {
+      expect(text).toContain(`latchkey_http_requests_total{${requests}} 1`);
+    }
+    expect(text).toContain('latchkey_http_request_duration_seconds_count{method="POST",route="/api/v1/org"} 1');
     expect(text).toContain('latchkey_activity_total{action="org.created"} 1');
     expect(text).toContain('latchkey_activity_total{action="token.created"} 1');
     expect(text).not.toMatch(/ada@|example|eyJ/);

@@ -143,6 +143,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onSend', (request, reply, payload) => {
     holdResponse(payload, request, reply);
     logRequest(request, reply);
+    services.metrics.countRequest(
+      { method: request.method, route: request.routeOptions.url },
+      { status: reply.statusCode, ms: performance.now() - request.startedMs },
+    );
     const ended = atTickEnd();
     return hasArrived(request) ? ended : ended.then(() => closeAfterEarlyResponse(request, reply));
   });
