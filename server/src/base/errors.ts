@@ -90,14 +90,26 @@ export function refuseTooMany(limit: number, seconds: number): ApiError {
   return new ApiError('tooManyRequests', { params: { seconds }, headers: limitHeaders(limit, seconds) });
 }
 
-/** Returns the headers of a limit: `Retry-After` and the `RateLimit-*` fields, in seconds. */
-export function limitHeaders(limit: number, seconds: number): Record<string, string> {
+/** Returns the `RateLimit-*` fields of a budget, in seconds. */
+export function budgetHeaders({
+  limit,
+  remaining,
+  seconds,
+}: {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly seconds: number;
+}): Record<string, string> {
   return {
-    'retry-after': String(seconds),
     'ratelimit-limit': String(limit),
-    'ratelimit-remaining': '0',
+    'ratelimit-remaining': String(remaining),
     'ratelimit-reset': String(seconds),
   };
+}
+
+/** Returns the headers of a limit that is reached: `Retry-After` and the `RateLimit-*` fields, in seconds. */
+export function limitHeaders(limit: number, seconds: number): Record<string, string> {
+  return { 'retry-after': String(seconds), ...budgetHeaders({ limit, remaining: 0, seconds }) };
 }
 
 /** Returns the error for a token that lacks scopes, with the challenge of RFC 6750, section 3. */

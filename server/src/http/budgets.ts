@@ -1,5 +1,5 @@
 import type { Principal, ServicePrincipal } from '../access/principal.ts';
-import type { Limits } from '../limits/limits.ts';
+import type { BudgetLeft, Limits } from '../limits/limits.ts';
 import type { AllServices } from '../services.ts';
 import type { AnyEndpoint } from './endpoint.ts';
 
@@ -43,8 +43,11 @@ function readInTurn<T>(
   });
 }
 
-/** Carries out a call of an endpoint. */
-type Carry = <T>(caller: Caller, work: () => Promise<T>) => Promise<T>;
+/**
+ * Carries out a call of an endpoint.
+ * @param showLeft gets what the caller has left of the budget, before the work begins; `null`: limits are off
+ */
+type Carry = <T>(caller: Caller, work: () => Promise<T>, showLeft?: (left: BudgetLeft | null) => void) => Promise<T>;
 
 /**
  * What takes a call of an endpoint out of the budget of the user who makes it and carries it out; `null` where its calls cost
@@ -54,13 +57,13 @@ export function spending(endpoint: AnyEndpoint, services: AllServices): Carry | 
   const cost = costOf(endpoint);
   const who = endpoint.policy.who === 'admin' ? 'admin' : 'member';
   if (cost === null) return null;
-  return async (caller, work) => {
+  return async (caller, work, showLeft) => {
     if (!caller || caller.kind === 'service') return work();
     if (cost === 'write') {
-      await services.limits.countWrite(caller);
+      showLeft?.(await services.limits.countWrite(caller));
       return work();
     }
-    services.limits.countRead(caller);
+    showLeft?.(services.limits.countRead(caller));
     // A backend takes its own time, and has its own limits.
     const isOurs = !endpoint.forwardsCredential || services.connector === null;
     return isOurs ? readInTurn(services, { caller, who, work }) : work();

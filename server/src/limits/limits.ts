@@ -83,6 +83,14 @@ export type Act = Exclude<keyof typeof allowances, OfNode>;
 /** Whose budget something is taken out of. */
 type BudgetOwner = Pick<Principal, 'userId' | 'isAdmin'>;
 
+/** What a caller has of a budget. */
+export interface BudgetLeft {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until all of it is there again. */
+  readonly seconds: number;
+}
+
 /** The limits that slow callers down. */
 export interface Limits {
   /** Counts one act; throws `tooManyRequests` for each beyond the allowance of its window. */
@@ -100,13 +108,16 @@ export interface Limits {
    * counts for itself: verification never writes.
    */
   countBadCredential(network: string): void;
-  /** Counts a change that a user makes; throws `tooManyRequests` beyond the budget of a member, or of an administrator. */
-  countWrite(user: BudgetOwner): Promise<void>;
+  /**
+   * Counts a change that a user makes; throws `tooManyRequests` beyond the budget of a member, or of an administrator.
+   * @returns what is left; `null`: limits are off
+   */
+  countWrite(user: BudgetOwner): Promise<BudgetLeft | null>;
   /**
    * Counts a read that costs, in the same way, but each node for itself: what reads must not write. Throws
-   * `tooManyRequests`.
+   * `tooManyRequests`. Returns what is left; `null`: limits are off.
    */
-  countRead(user: BudgetOwner): void;
+  countRead(user: BudgetOwner): BudgetLeft | null;
   /** Charges the cost of a read, in further reads; never throws. */
   chargeReads(user: BudgetOwner, reads: number): void;
   /** Throws `tooManyRequests` for a caller who has used up the time for reads; so does `countRead`. */
@@ -129,6 +140,14 @@ export function networkOf(address: string): string {
 /** Seconds until a key may go on; 0 while it is within the allowance. */
 function secondsLeft(what: keyof typeof allowances, { count, endsMs }: ActWindow, nowMs: number): number {
   return count <= allowances[what] ? 0 : Math.ceil((endsMs - nowMs) / second);
+}
+
+/** Returns what is left in a window. Throws `tooManyRequests` beyond the allowance. */
+function requireLeft(what: keyof typeof allowances, window: ActWindow, nowMs: number): BudgetLeft {
+  const limit = allowances[what];
+  const waitSeconds = secondsLeft(what, window, nowMs);
+  if (waitSeconds > 0) throw refuseTooMany(limit, waitSeconds);
+  return { limit, remaining: limit - window.count, seconds: Math.ceil((window.endsMs - nowMs) / second) };
 }
 
 const allowancesByName = new Map<string, number>(Object.entries(allowances));
@@ -170,18 +189,15 @@ function readCounts(isOn: () => boolean, clock: Clock): ReadCounts {
     if (!isOn()) return;
     const what = isAdmin ? 'administratorReadTime' : 'readTime';
     const { window, nowMs } = add(times, userId, 0);
-    const seconds = secondsLeft(what, window, nowMs);
-    if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+    requireLeft(what, window, nowMs);
   }
 
   return {
     countRead: ({ userId, isAdmin }) => {
-      if (!isOn()) return;
+      if (!isOn()) return null;
       requireReadTime({ userId, isAdmin });
-      const what = isAdmin ? 'administratorRead' : 'read';
       const { window, nowMs } = add(reads, userId, 1);
-      const seconds = secondsLeft(what, window, nowMs);
-      if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+      return requireLeft(isAdmin ? 'administratorRead' : 'read', window, nowMs);
     },
     chargeReads: ({ userId }, amount) => {
       if (isOn()) add(reads, userId, amount);
@@ -197,30 +213,35 @@ function readCounts(isOn: () => boolean, clock: Clock): ReadCounts {
 export function limits({ isOn, clock, counts }: LimitParts): Limits {
   const badCredentials = new BoundedMap<ActWindow>();
 
-  async function secondsOver(what: Act, key: string, account?: string): Promise<number> {
+  async function counted(what: Act, key: string, account?: string) {
     const nowMs = clock.now();
     const of = account === undefined ? { what, key } : { what, key, account };
-    const window = await counts.countAct(of, { nowMs, windowMs: windowsMs[what] ?? minute });
-    return secondsLeft(what, window, nowMs);
+    return { window: await counts.countAct(of, { nowMs, windowMs: windowsMs[what] ?? minute }), nowMs };
   }
 
-  async function count(what: Act, key: string): Promise<void> {
-    const seconds = isOn() ? await secondsOver(what, key) : 0;
-    if (seconds > 0) throw refuseTooMany(allowances[what], seconds);
+  async function take(what: Act, key: string): Promise<BudgetLeft | null> {
+    if (!isOn()) return null;
+    const { window, nowMs } = await counted(what, key);
+    return requireLeft(what, window, nowMs);
+  }
+
+  async function isWithin(what: Act, key: string, account?: string): Promise<boolean> {
+    if (!isOn()) return true;
+    const { window, nowMs } = await counted(what, key, account);
+    return secondsLeft(what, window, nowMs) === 0;
   }
   return {
-    count,
-    countWrite: ({ userId, isAdmin }) => count(isAdmin ? 'administratorWrite' : 'write', userId),
+    count: async (what, key) => void (await take(what, key)),
+    countWrite: ({ userId, isAdmin }) => take(isAdmin ? 'administratorWrite' : 'write', userId),
     ...readCounts(isOn, clock),
-    tryCount: async (what, key, account) => !isOn() || (await secondsOver(what, key, account)) === 0,
+    tryCount: isWithin,
     forgetActs: (account) => counts.forgetAccount(account),
     countBadCredential: (network) => {
       if (!isOn()) return;
       const nowMs = clock.now();
       const window = withAct(badCredentials.get(network), { nowMs, windowMs: minute });
       badCredentials.set(network, window);
-      const seconds = secondsLeft('badCredential', window, nowMs);
-      if (seconds > 0) throw refuseTooMany(allowances.badCredential, seconds);
+      requireLeft('badCredential', window, nowMs);
     },
   };
 }

@@ -57,6 +57,21 @@ describe('what one caller may consume', () => {
     expect((await rename(token)).status).toBe(200);
   });
 
+  it('every response to what a budget is charged for shows what is left, and no other does (FIT-143)', async () => {
+    const left = (response: TestResponse) => [...told(response), response.headers.get('ratelimit-reset')];
+    expect(left(await rename(member))).toEqual([200, '300', '299', '60']);
+    app.clock.advance(20_500);
+    const wrong = await member.patch(`/users/${member.userId}/designation`, { designation: 7 });
+    expect(told(wrong)).toEqual([400, null, null]);
+    expect(
+      left(await member.post('/teams', { name: 'A', members: [{ userId: 'f'.repeat(24), role: 'READER' }] })),
+    ).toEqual([400, '300', '298', '40']);
+    expect(left(await admin.patch('/org', { shortName: 'Others' }))).toEqual([200, '3000', '2999', '60']);
+    expect(left(await member.get('/users'))).toEqual([200, '600', '599', '60']);
+    expect(told(await member.get(`/users/${member.userId}`))).toEqual([200, null, null]);
+    expect(told(await app.anonymous.get('/users'))).toEqual([401, null, null]);
+  });
+
   it('200: what takes power away is free, so that a thief cannot keep the owner from it (HTTP-35)', async () => {
     const session = await app.signIn('grace@example.com');
     const { tokenId } = await member.token();

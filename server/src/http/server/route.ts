@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { networkOf } from '../../limits/limits.ts';
+import { budgetHeaders } from '../../base/errors.ts';
+import { type BudgetLeft, networkOf } from '../../limits/limits.ts';
 import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, readBytes } from '../body/body.ts';
 import type { BodyBudgets } from '../body/body-budget.ts';
@@ -94,6 +95,13 @@ function responseWriter(endpoint: AnyEndpoint, { log, services, streams }: Write
   return write;
 }
 
+/** Returns what writes into a response how much of the budget is left. Rule: FIT-143. */
+function showLeft(reply: FastifyReply) {
+  return (left: BudgetLeft | null): void => {
+    if (left) reply.headers(budgetHeaders(left));
+  };
+}
+
 /** Reserves memory for a body that is about to be read, until the response is sent. */
 function bodyReservation({ known, unknown }: BodyBudgets) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -125,13 +133,13 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
   const carry = spending(endpoint, services);
   const once = idempotent(endpoint, services);
 
-  async function responseOf(request: EndpointRequest): Promise<unknown> {
+  async function responseOf(request: EndpointRequest, reply: FastifyReply): Promise<unknown> {
     // The operation is named in the body, which may have taken time to arrive. Rule: AUTH-27.
     if (endpoint.isMcp && performance.now() - request.startedMs > promptMsMax) await admit(request);
     const input = readInput(rawInputOf(request));
     const key = once ? idempotencyKeyOf(request.headers) : null;
     const work = () => (once && key !== null ? once(key, input, request.body) : endpoint.handle(services, input));
-    return carry ? carry(request.caller, work) : work();
+    return carry ? carry(request.caller, work, showLeft(reply)) : work();
   }
 
   app.route<{ Params: EndpointRequest['params']; Querystring: EndpointRequest['query'] }>({
@@ -153,7 +161,9 @@ export function addEndpoint(app: FastifyInstance, endpoint: AnyEndpoint, parts: 
     handler: async (request, reply) => {
       const { scope } = request;
       try {
-        const response = scope ? await scope.during(() => responseOf(request)) : await responseOf(request);
+        const response = scope
+          ? await scope.during(() => responseOf(request, reply))
+          : await responseOf(request, reply);
         return write(response, request, reply);
       } catch (error) {
         countBadCredential(services.limits, error, clientAddress(request));
