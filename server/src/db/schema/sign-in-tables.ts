@@ -143,6 +143,12 @@ export interface ExternalIdentities {
   unlinked_at: Ms | null;
 }
 
+/** When all sessions of a user ended last, for as long as anyone may be at the provider who went there before. */
+export interface SignInEnds {
+  user_id: string;
+  ended_at: Ms;
+}
+
 /** Tickets that browsers bring back from the provider. */
 export interface SignInTickets {
   hash: CredentialHash;
