@@ -23,7 +23,7 @@ import * as shownLinks from './migrations/0019-shown-links.ts';
 import * as settingMakers from './migrations/0020-setting-makers.ts';
 import * as ownAddresses from './migrations/0021-own-addresses.ts';
 import * as unlinkedIdentities from './migrations/0022-unlinked-identities.ts';
-import * as signInEnds from './migrations/0024-sign-in-ends.ts';
+import * as signInEndsAndMakers from './migrations/0024-sign-in-ends-and-makers.ts';
 
 interface Migration {
   readonly name: string;
@@ -65,8 +65,8 @@ const migrations: readonly Migration[] = [
   { name: 'own-addresses', up: ownAddresses.up, compatibleFrom: 11 },
   // To an older release an unlinked identity is still linked, until all nodes are replaced.
   { name: 'unlinked-identities', up: unlinkedIdentities.up, compatibleFrom: 11 },
-  // An older release lets in who was at the provider meanwhile, as it did before.
-  { name: 'sign-in-ends', up: signInEnds.up, compatibleFrom: 11 },
+  // An older release lets in who was at the provider meanwhile, and notes no one who sets the steps, as it did before.
+  { name: 'sign-in-ends-and-makers', up: signInEndsAndMakers.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

@@ -27,6 +27,8 @@ export interface AuthConfigs {
   /** JSON: the sign-in steps in order. */
   steps: string;
   updated_at: Ms;
+  /** The administrator who set the steps; `null`: no one, the operator, or not known. */
+  set_by: string | null;
 }
 
 /** Sessions of users. */
