@@ -227,7 +227,9 @@ describe('GET /events: a stream over the life of the log', () => {
     const turns: (() => void)[] = [];
     const { backfills } = app.services;
     const inTurn: typeof backfills.run = async (holder, work) => {
-      await new Promise<void>((resolve) => void turns.push(resolve));
+      await new Promise<void>((resolve) => {
+        turns.push(resolve);
+      });
       return backfills.run(holder, work);
     };
     Object.assign(app.services, { backfills: { run: inTurn } });
