@@ -214,6 +214,7 @@ describe.each([['a running'], ['a stopped']])('latchkey org purge, on the store 
         service_tokens: 1,
         external_identities: 1,
         sign_in_tickets: 1,
+        sign_in_ends: 1,
         sign_in_progress: 1,
         one_time_codes: 1,
         wrong_codes: 1,

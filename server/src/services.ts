@@ -61,6 +61,8 @@ export interface Services {
   readonly limits: Limits & SignInLimits;
   /** Where reads that cost wait for their turn. */
   readonly reads: ReadQueue;
+  /** Where event streams that are far behind wait for their turn. */
+  readonly backfills: ReadQueue;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** The connector backend; `null` where the built-in team directory stands in for it. */

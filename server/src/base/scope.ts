@@ -43,13 +43,3 @@ export async function inScope<T>(work: (scope: Scope) => Promise<T>): Promise<T>
     scope.end();
   }
 }
-
-/** Reads something in a scope of its own, which ends with the reading, also where the reader stops early. */
-export async function* readInScope<T>(read: (scope: Scope) => AsyncIterable<T>): AsyncGenerator<T> {
-  const scope = new Scope();
-  try {
-    yield* read(scope);
-  } finally {
-    scope.end();
-  }
-}

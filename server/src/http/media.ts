@@ -17,6 +17,8 @@ export interface OpenStream {
   readonly signal: AbortSignal;
   /** Checks again, by the credential of the request, that its sender is still authorized; throws the error. */
   readonly stillAdmitted: () => Promise<void>;
+  /** Key of its reader: all streams of one caller have the same. */
+  readonly reader: string;
 }
 
 /**

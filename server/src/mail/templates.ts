@@ -228,7 +228,7 @@ export function administratorLeftMail(email: AdministratorLeftEmail): MailConten
         ? [say`These webhooks still get events, or their secrets may be known: ${webhooks.join(', ')}.`]
         : []),
       ...(settings.length > 0
-        ? [say`These settings go on as they set them, and their secrets may be known: ${settings.join(', ')}.`]
+        ? [say`These settings go on as they set them, and what is secret in them may be known: ${settings.join(', ')}.`]
         : []),
       serviceClients.length + webhooks.length + settings.length > 0
         ? say`Please review each: rotate the secret of a service client, confirm or change settings, and delete or replace what is no longer needed.`

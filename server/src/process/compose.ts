@@ -146,6 +146,7 @@ async function openServices(context: RuntimeContext, connector: LiveConnector): 
       pictures: openPictures(),
       limits: { ...limits(limitParts), ...signInLimits(limitParts) },
       reads: readQueue(),
+      backfills: readQueue(),
       recordOutcome: (outcome, work) => (outcome === 'webhookCall' ? db.sideTransaction(work) : db.transaction(work)),
       recordAttempt: (record) => db.transaction((tx) => appendAudit(tx, services, record)),
       reauthorize: reauthorization({

@@ -111,7 +111,7 @@ function governed(): Json {
     // Groups that users create and delete; the fields that no caller may set are checked where that is tried.
     const own = rows.filter((row) => row.is_system !== 0);
     // Setting the same steps again is a change, too.
-    return name === 'auth_configs' ? own.map((row) => ({ ...row, updated_at: null })) : own;
+    return name === 'auth_configs' ? own.map((row) => ({ ...row, updated_at: null, set_by: null })) : own;
   });
   const memberships = secondConnection(app);
   const members = memberships

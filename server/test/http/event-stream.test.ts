@@ -222,6 +222,34 @@ describe('GET /events: a stream over the life of the log', () => {
     expect((await reader.take(5_000)).map(({ id }) => Number(id))).toEqual(upTo(5_002, 3));
   });
 
+  it('200: far behind, it waits for its turn before each batch; its beginning and live ones wait for none (HTTP-42)', async () => {
+    addMany(350);
+    const turns: (() => void)[] = [];
+    const { backfills } = app.services;
+    const inTurn: typeof backfills.run = async (holder, work) => {
+      await new Promise<void>((resolve) => {
+        turns.push(resolve);
+      });
+      return backfills.run(holder, work);
+    };
+    Object.assign(app.services, { backfills: { run: inTurn } });
+    const late = await open(admin);
+    await vi.waitUntil(() => turns.length > 0 && late.text !== '');
+    expect(late.text).toBe('retry: 3000\n\n');
+    const live = await open(admin, { headers: since('252') });
+    await live.take(100);
+    addMany(1);
+    await live.take(101);
+    for (const batch of [1, 2]) {
+      turns.shift()?.();
+      await vi.waitUntil(() => turns.length > 0);
+      expect(await late.take(100 * batch)).toHaveLength(100 * batch);
+    }
+    turns.shift()?.();
+    await late.take(353);
+    expect([late.ids, live.ids, turns]).toEqual([upTo(353), upTo(353, 253), []]);
+  });
+
   it('what a client sees over many lost connections has no gap and nothing twice (EVENT-9, EVENT-13)', async () => {
     const seen: number[] = [];
     const writing = (async () => {

@@ -46,7 +46,7 @@ describe.each([
     expect(await shown()).toEqual({ updatedBy: leaver.userId, confirmedBy: null, needsReview: true });
     const about = () => office.mail.mailsTo('ada@example.com').filter(({ raw }) => raw.includes(`leaver-${count}@`));
     await expect.poll(() => about().length, { timeout: 10_000 }).toBe(1);
-    expect(about()[0]?.text.replaceAll('\n', ' ')).toContain(`their secrets may be known: ${named}`);
+    expect(about()[0]?.text.replaceAll('\n', ' ')).toContain(`what is secret in them may be known: ${named}`);
     const deletion = await admin.delete(`/users/${leaver.userId}`);
     expect(deletion.body.needsReview).toEqual({ serviceClients: [], webhooks: [], settings: listed });
     await admin.put(path, kept);
@@ -76,5 +76,37 @@ describe.each([
     expect((await (await admin.token()).post(`${path}/confirm`)).status).toBe(403);
     await admin.delete(path);
     expect((await admin.post(`${path}/confirm`)).status).toBe(404);
+  });
+});
+
+describe('sign-in steps of an administrator who leaves', () => {
+  it('demoted or deleted: they are listed, and named by the notice, until another one sets them (LEAVER-10)', async () => {
+    const office = await Inviting.start({ RATE_LIMIT: 'on' });
+    try {
+      const { admin } = office;
+      const groupIds = [(await admin.get('/userGroups?search=admin')).body.groups[0]._id];
+      const leaver = await office.app.member(admin, 'leaver@example.com', 'Leaver');
+      const change = async (how: 'add' | 'remove') =>
+        (await admin.post(`/userGroups/${how}-users`, { userIds: [leaver.userId], groupIds })).body.needsReview
+          ?.settings;
+      const set = (client: Client) =>
+        client.post('/orgAuthConfig/updateAuthMethod', {
+          authMethod: [{ order: 1, allowedMethods: [{ type: 'password' }, { type: 'otp' }] }],
+        });
+      await change('add');
+      expect(await change('remove')).toEqual([]);
+      await change('add');
+      expect((await set(leaver)).status).toBe(200);
+      const listed = [{ name: 'signInSteps', updatedAt: expect.any(String) }];
+      expect(await change('remove')).toEqual(listed);
+      const isNotice = ({ text }: { text: string }) =>
+        text.replaceAll('\n', ' ').includes('may be known: sign-in steps');
+      await expect.poll(() => office.mail.mailsTo('ada@example.com').some(isNotice), { timeout: 10_000 }).toBe(true);
+      await change('add');
+      expect((await set(admin)).status).toBe(200);
+      expect(await change('remove')).toEqual([]);
+    } finally {
+      await office.close();
+    }
   });
 });

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { text as textOfStream } from 'node:stream/consumers';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { second } from '../../src/base/clock.ts';
 import type { Database } from '../../src/db/database.ts';
 import { addManyUsers } from '../support/many-users.ts';
 import { RawConnection, requestText } from '../support/raw-http.ts';
@@ -238,16 +239,43 @@ describe('long lists and what goes wrong', () => {
     await expectAllEnd(open);
   });
 
-  it('503: one list more than there may be at once, anyone who asks, and none of the short ones (ERR-27)', async () => {
-    const [late = admin, ...others] = members;
-    const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
-    expect(open).toHaveLength(atOnceMax);
-    await expectOnlyShort(late, 503);
-    open[5]?.destroy();
-    open.push(await openWhenAdmitted(late));
-    await expectOnlyShort(late, 503);
-    await expectAllEnd(open);
-  });
+  /** As if a test took no time: no list stalls. */
+  async function inStillTime(work: () => Promise<void>): Promise<void> {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      await work();
+      expect(await released(app)).toBe(true);
+    } finally {
+      vi.useRealTimers();
+    }
+  }
+
+  it('503: one list more than there may be at once, anyone who asks, and none of the short ones (ERR-27)', () =>
+    inStillTime(async () => {
+      const [late = admin, ...others] = members;
+      const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
+      expect(open).toHaveLength(atOnceMax);
+      await expectOnlyShort(late, 503);
+      open[5]?.destroy();
+      open.push(await openWhenAdmitted(late));
+      await expectOnlyShort(late, 503);
+      await expectAllEnd(open);
+    }));
+
+  it('200: a list of someone who finds all places taken by lists that nobody reads; one of those breaks off (HTTP-41)', () =>
+    inStillTime(async () => {
+      const [late = admin, ...others] = members;
+      const open = await openAll([admin, ...others].slice(0, atOnceMax / ofOneMax));
+      await expectOnlyShort(late, 503);
+      vi.advanceTimersByTime(5 * second);
+      expect((await late.get('/users')).body).toHaveLength(total);
+      const outcomes = await Promise.allSettled(open.map(textOfStream));
+      const broken = outcomes.filter(({ status }) => status === 'rejected');
+      expect([outcomes.length, broken.length]).toEqual([atOnceMax, 1]);
+      const lines = linesOf(/broke off/);
+      expect(lines.map(({ err }) => err.message)).toEqual([expect.stringContaining('lost its place')]);
+      app.logLines.length = 0;
+    }));
 
   it.each(lists)('503: %s while the store cannot be read, told in one line (STORE-12, ERR-27)', async (path) => {
     const stop = watchStatements((sql, connection) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { outcomeOf } from '../support/browser.ts';
+import { Browser, outcomeOf } from '../support/browser.ts';
 import { tokenIn } from '../support/mail-server.ts';
 import { allowOidc, OidcServer, RunningClock } from '../support/oidc-server.ts';
 import { codeIn, SignInDesk } from '../support/sign-in-desk.ts';
@@ -47,7 +47,10 @@ describe('what was proved of a user and is not used yet', () => {
     const identity = { sub: mailbox, email: mailbox, email_verified: true };
     const ticket = outcomeOf(await provider.walk(desk.app, identity, { token: forTicket }))['oidc'] ?? '';
     const code = await desk.codeFor(email, mailbox);
-    return { client, email, mailbox, confirmation, recovery, stepped, forTicket, ticket, code };
+    const browser = new Browser(desk.app);
+    const back = await provider.signIn(browser, identity);
+    const comeBack = async () => outcomeOf((await browser.open(back)).location ?? '')['error'] ?? 'let in';
+    return { client, email, mailbox, confirmation, recovery, stepped, forTicket, ticket, code, comeBack };
   }
   type Proved = Awaited<ReturnType<typeof proved>>;
 
@@ -63,14 +66,20 @@ describe('what was proved of a user and is not used yet', () => {
     const next = codeIn(await desk.mail.mailTo(mailbox));
     const step = (await desk.take(given.stepped, ['otp', next])).status;
     const links = [(await setPassword(given.recovery, 'short')).status, (await reauthorize(given.confirmation)).status];
-    return { ticket, code, step, links };
+    return { ticket, code, step, links, visit: await given.comeBack() };
   }
 
   it('stays when one session ends, or nothing does (SESSION-14)', async () => {
     const given = await proved();
     const [{ id }] = (await given.client.get('/userAccount/sessions')).body.sessions;
     expect((await desk.admin.delete(`/users/${given.client.userId}/sessions/${id}`)).status).toBe(200);
-    expect(await statuses(given, password)).toEqual({ ticket: 200, code: 200, step: 200, links: [400, 200] });
+    expect(await statuses(given, password)).toEqual({
+      ticket: 200,
+      code: 200,
+      step: 200,
+      links: [400, 200],
+      visit: 'let in',
+    });
   });
 
   const end: readonly [string, string, (client: Client, given: Proved) => Promise<{ readonly status: number }>][] = [
@@ -92,9 +101,18 @@ describe('what was proved of a user and is not used yet', () => {
     ],
   ];
 
-  it.each(end)('ends when %s (SESSION-14)', async (_, present, act) => {
+  it.each(end)('ends when %s (SESSION-14, AUTH-74)', async (_, present, act) => {
     const given = await proved();
     expect((await act(given.client, given)).status).toBe(200);
-    expect(await statuses(given, present)).toEqual({ ticket: 401, code: 401, step: 401, links: [410, 410] });
+    expect(await statuses(given, present)).toEqual({
+      ticket: 401,
+      code: 401,
+      step: 401,
+      links: [410, 410],
+      visit: 'expired',
+    });
+    // Whoever goes to the provider again is let in.
+    const identity = { sub: given.mailbox, email: given.mailbox, email_verified: true };
+    expect(outcomeOf(await provider.walk(desk.app, identity))).toHaveProperty('oidc');
   });
 });

@@ -182,6 +182,7 @@ describe('a data directory of the first release (STORE-9, AUTH-31, AUTH-34)', ()
       'one_time_codes',
       'external_identities',
       'sign_in_tickets',
+      'sign_in_ends',
       'known_networks',
       'wrong_codes',
       'mailed_codes',

@@ -11,6 +11,7 @@ export const ownTables = [
   'known_networks',
   'sign_in_progress',
   'sign_in_tickets',
+  'sign_in_ends',
   'external_identities',
   'idempotency_keys',
 ] as const;

@@ -18,7 +18,14 @@ beforeEach(async () => {
   const rows = Array.from({ length: total }, (_, value) => ({ name: String(value).padStart(6, '0'), value }));
   await db.transaction((tx) => tx.insertInto('counters').values(rows).execute());
 });
-afterEach(() => place.remove());
+beforeEach(() => {
+  // No list stalls, however long a test takes.
+  vi.useFakeTimers({ toFake: ['performance'] });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await place.remove();
+});
 
 const everything = () => db.read.selectFrom('counters').orderBy('name').select('value');
 /** A list of a reader without other lists. */
@@ -101,6 +108,23 @@ describe('long lists in PostgreSQL', () => {
     await open[0]?.return?.();
     expect(await rest(db.batches(everything(), 'ada')[Symbol.asyncIterator]())).toHaveLength(total + 1);
     for (const one of open) await one.return?.();
+    await nothingHeld();
+  });
+
+  it('that stall give their places and connections to others, and break off (HTTP-41)', async () => {
+    const begun = async () => {
+      const one = list();
+      await one.next();
+      return one;
+    };
+    const stalled: Awaited<ReturnType<typeof begun>>[] = [];
+    while (stalled.length < atOnceMax) stalled.push(await begun());
+    await expect(begun()).rejects.toMatchObject({ status: 503 });
+    vi.advanceTimersByTime(5_000);
+    const others = await Promise.all(Array.from({ length: atOnceMax }, begun));
+    await expect(begun()).rejects.toMatchObject({ status: 503 });
+    for (const one of stalled) await expect(rest(one)).rejects.toThrow('lost its place');
+    for (const one of others) expect(await rest(one)).toHaveLength(total - 200);
     await nothingHeld();
   });
 

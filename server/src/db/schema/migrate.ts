@@ -24,6 +24,7 @@ import * as settingMakers from './migrations/0020-setting-makers.ts';
 import * as ownAddresses from './migrations/0021-own-addresses.ts';
 import * as unlinkedIdentities from './migrations/0022-unlinked-identities.ts';
 import * as idempotencyKeys from './migrations/0023-idempotency-keys.ts';
+import * as signInEndsAndMakers from './migrations/0024-sign-in-ends-and-makers.ts';
 
 interface Migration {
   readonly name: string;
@@ -67,6 +68,8 @@ const migrations: readonly Migration[] = [
   { name: 'unlinked-identities', up: unlinkedIdentities.up, compatibleFrom: 11 },
   // An older release ignores the header, as it always did.
   { name: 'idempotency-keys', up: idempotencyKeys.up, compatibleFrom: 11 },
+  // An older release lets in who was at the provider meanwhile, and notes no one who sets the steps, as it did before.
+  { name: 'sign-in-ends-and-makers', up: signInEndsAndMakers.up, compatibleFrom: 11 },
 ];
 
 /** The version that this release works with. */

@@ -27,6 +27,8 @@ export interface AuthConfigs {
   /** JSON: the sign-in steps in order. */
   steps: string;
   updated_at: Ms;
+  /** The administrator who set the steps; `null`: no one, the operator, or not known. */
+  set_by: string | null;
 }
 
 /** Sessions of users. */
@@ -141,6 +143,12 @@ export interface ExternalIdentities {
   signed_in_at: Ms | null;
   /** When an administrator forgot the link; the subject stays known as that of the user. `null`: it is linked. */
   unlinked_at: Ms | null;
+}
+
+/** When all sessions of a user ended last, for as long as anyone may be at the provider who went there before. */
+export interface SignInEnds {
+  user_id: string;
+  ended_at: Ms;
 }
 
 /** Tickets that browsers bring back from the provider. */

@@ -13,6 +13,7 @@ import type {
   ServiceTokens,
   Sessions,
   SessionTokens,
+  SignInEnds,
   SignInProgress,
   SignInTickets,
 } from './sign-in-tables.ts';
@@ -231,6 +232,7 @@ export interface Tables extends AuditTables, GuessingTables, NodeTables {
   one_time_codes: OneTimeCodes;
   external_identities: ExternalIdentities;
   sign_in_tickets: SignInTickets;
+  sign_in_ends: SignInEnds;
   service_clients: ServiceClients;
   service_tokens: ServiceTokens;
   settings: Settings;

@@ -33,6 +33,8 @@ describe('BatchReader', () => {
   let readers = 0;
 
   beforeEach(() => {
+    // No list stalls, however long a test takes.
+    vi.useFakeTimers({ toFake: ['performance'] });
     folder = mkdtempSync(join(tmpdir(), 'latchkey-test-'));
     const file = join(folder, 'store.db');
     // Fails at once if another connection is in the way.
@@ -207,9 +209,10 @@ describe('BatchReader', () => {
   });
 
   describe('lists that overlap', () => {
-    beforeEach(() => {
-      vi.useFakeTimers({ toFake: ['performance'] });
-    });
+    /** Reads them on: a list that nobody reads ends for the sake of others. */
+    async function readOn(lists: readonly List[]): Promise<void> {
+      for (const list of lists) expect((await list.next()).value).toHaveLength(200);
+    }
 
     it('for more than 5 minutes keep new ones away, until all have ended', async () => {
       const first = await begun(1);
@@ -219,9 +222,11 @@ describe('BatchReader', () => {
       vi.advanceTimersByTime(2 * minute);
       const third = await begun(1);
       vi.advanceTimersByTime(1);
+      await readOn(second);
       await expectRefused();
       await end(second);
       vi.advanceTimersByTime(minute);
+      await readOn(third);
       await expectRefused();
       expect(isHeld()).toBe(true);
       await end(third);
@@ -254,13 +259,34 @@ describe('BatchReader', () => {
       expect(isHeld()).toBe(false);
     });
 
+    it('for more than 5 minutes keep no one away once nobody reads them, and release their snapshots (HTTP-41)', async () => {
+      const stalled = await begun(3);
+      vi.advanceTimersByTime(5 * minute + 1);
+      expect(isHeld()).toBe(true);
+      const next = await begun(1);
+      await end(next);
+      expect(isHeld()).toBe(false);
+      for (const list of stalled) await expect(list.next()).rejects.toThrow('lost its place');
+    });
+
+    it('and stall give their places to others, with their snapshots (HTTP-41)', async () => {
+      const stalled = await begun(atOnceMax);
+      vi.advanceTimersByTime(5_000);
+      const others = await begun(atOnceMax);
+      await expectRefused();
+      await end(others);
+      expect([isHeld(), opened.filter(({ open }) => open).length]).toEqual([false, 2]);
+      await end(stalled);
+      await end(await begun(atOnceMax));
+    });
+
     it('one that fails ends, too', async () => {
       const failing = listOf(failingInTheMiddle);
       await failing.next();
       vi.advanceTimersByTime(6 * minute);
+      await readOn([failing]);
       await expectRefused();
-      expect((await failing.next()).value).toHaveLength(200);
-      expect((await failing.next()).value).toHaveLength(200);
+      await readOn([failing]);
       await expectRefused();
       await expect(failing.next()).rejects.toThrow('disk I/O error');
       await end(await begun(1));

@@ -2,23 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import type Sqlite from 'better-sqlite3';
 import type { Compilable } from 'kysely';
 import { minute } from '../../base/clock.ts';
-import { ApiError, refuseTooMany } from '../../base/errors.ts';
-import { KeyedCounter } from '../../base/keyed-counter.ts';
-import { readInScope, type Scope } from '../../base/scope.ts';
+import type { Scope } from '../../base/scope.ts';
+import { ListPlaces } from '../list-places.ts';
 
 /** Few enough rows that a turn of the event loop with them is short. */
 const rowsMax = 200;
 /** Each keeps a snapshot of the store open, and with it all that was written since. */
 const atOnceMax = 16;
-const ofOneMax = 4;
 /** Lists that overlap hold the log together, however short each is: after this long there has to be a gap. */
 const withoutGapMs = 5 * minute;
 const idleMax = 2;
-const retryAfterSeconds = 5;
-
-function refuseMore(): ApiError {
-  return new ApiError('overloaded', { headers: { 'retry-after': String(retryAfterSeconds) } });
-}
 
 /**
  * Streams long lists, each over a connection of its own: a list sees one snapshot of the store from beginning to end,
@@ -27,9 +20,7 @@ function refuseMore(): ApiError {
 export class StreamReader {
   readonly #open: () => Sqlite.Database;
   readonly #idle: Sqlite.Database[] = [];
-  /** Lists under way, by whom they are for. */
-  readonly #running = new KeyedCounter('lists');
-  #busySinceMs = 0;
+  readonly #places = new ListPlaces({ max: atOnceMax, withoutGapMs });
   #isClosed = false;
 
   constructor(open: () => Sqlite.Database) {
@@ -37,24 +28,18 @@ export class StreamReader {
   }
 
   read<R>(query: Compilable<R>, reader: string): AsyncGenerator<readonly R[]> {
-    return readInScope((scope) => {
+    return this.#places.read(reader, (scope) => {
       const { sql, parameters } = query.compile();
-      const connection = this.#begin(scope, reader);
+      const connection = this.#connect(scope);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rows of this very query
       const rows = connection.prepare(sql).iterate(...parameters) as IterableIterator<R>;
       return rowsOf(rows);
     });
   }
 
-  #begin(scope: Scope, reader: string): Sqlite.Database {
-    const nowMs = performance.now();
-    const isGapDue = this.#running.all > 0 && nowMs - this.#busySinceMs > withoutGapMs;
-    if (this.#running.of(reader) >= ofOneMax) throw refuseTooMany(ofOneMax, retryAfterSeconds);
-    if (this.#running.all >= atOnceMax || isGapDue) throw refuseMore();
+  #connect(scope: Scope): Sqlite.Database {
     const connection = this.#idle.pop() ?? this.#open();
     scope.hold(() => this.#giveBack(connection));
-    if (this.#running.all === 0) this.#busySinceMs = nowMs;
-    this.#running.take(scope, reader);
     return connection;
   }
 

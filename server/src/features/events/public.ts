@@ -67,17 +67,33 @@ export async function findEvents(
   );
 }
 
+/** Services that a stream is read by. */
+type Streaming = Pick<Services, 'db' | 'eventWatch' | 'backfills'>;
+
+/** Reads the next events of a stream; far behind the newest one, it waits for its turn. Rule: HTTP-42. */
+function readBatch(
+  { db, backfills }: Streaming,
+  query: EventQuery & { readonly newest: number },
+  { signal, reader }: OpenStream,
+): Promise<readonly StreamedEvent[]> {
+  const read = async () => (signal.aborted ? [] : readOn(db.read, query));
+  return query.newest - query.after > query.limit ? backfills.run(reader, read) : read();
+}
+
 /** Yields the events after a position, for as long as the reader is authorized. Throws the error that ends it. */
 async function* follow(
-  { db, eventWatch }: Pick<Services, 'db' | 'eventWatch'>,
+  services: Streaming,
   { position, orgId }: ReadingFrom,
-  { signal, stillAdmitted }: OpenStream,
+  stream: OpenStream,
 ): AsyncGenerator<string> {
+  const { db, eventWatch } = services;
+  const { signal, stillAdmitted } = stream;
   let after = position;
   for (;;) {
     // Asked for first: no event up to it is missing among those that are read.
     const newest = await readNewest(db.read);
-    const events = await readOn(db.read, { after, limit: atOnce, orgId });
+    const events = await readBatch(services, { after, limit: atOnce, orgId, newest }, stream);
+    if (signal.aborted) return;
     for (const { envelope } of events) {
       await stillAdmitted();
       if (signal.aborted) return;
@@ -105,7 +121,7 @@ interface ReadingFrom {
  * stops. Between two reads nothing of the store is held. Rules: EVENT-13, EVENT-14.
  */
 export async function* streamEvents(
-  services: Pick<Services, 'db' | 'eventWatch'>,
+  services: Streaming,
   from: ReadingFrom,
   stream: OpenStream,
 ): AsyncGenerator<string> {

@@ -94,6 +94,26 @@ export async function deleteTicketsOf(tx: Tx, userId: string): Promise<void> {
   await tx.deleteFrom('sign_in_tickets').where('user_id', '=', userId).execute();
 }
 
+/** Stores when all sessions of a user ended. */
+export async function upsertSignInEnd(tx: Tx, row: NewRow<'sign_in_ends'>): Promise<void> {
+  const { ended_at } = row;
+  await tx
+    .insertInto('sign_in_ends')
+    .values(row)
+    .onConflict((oc) => oc.column('user_id').doUpdateSet({ ended_at }))
+    .execute();
+}
+
+/** Returns when all sessions of a user ended last, as far as that is kept. */
+export function selectSignInEnd(read: Reader, userId: string) {
+  return read.selectFrom('sign_in_ends').where('user_id', '=', userId).select('ended_at as endedAt').executeTakeFirst();
+}
+
+/** Removes what is no longer asked for. */
+export async function deleteOldSignInEnds(tx: Tx, untilMs: number): Promise<void> {
+  await tx.deleteFrom('sign_in_ends').where('ended_at', '<=', untilMs).execute();
+}
+
 /** Adds a ticket. */
 export async function insertTicket(tx: Tx, row: NewRow<'sign_in_tickets'>): Promise<void> {
   await tx.insertInto('sign_in_tickets').values(row).execute();

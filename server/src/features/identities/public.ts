@@ -1,3 +1,4 @@
+import { hour } from '../../base/clock.ts';
 import { hashCredential, type Secret } from '../../base/secret.ts';
 import type { Reader, Tx } from '../../db/database.ts';
 import { isSameIssuer } from '../../oidc/issuers.ts';
@@ -5,6 +6,7 @@ import type { OidcIdentity, OidcSettings } from '../../oidc/oidc.ts';
 import type { AllServices, Services } from '../../services.ts';
 import {
   deleteIdentities,
+  deleteOldSignInEnds,
   deleteOldTickets,
   deleteTicket,
   deleteTicketsOf,
@@ -13,10 +15,12 @@ import {
   selectHasIdentity,
   selectIdentityOwner,
   selectOwnerOfAddress,
+  selectSignInEnd,
   selectTicket,
   updateSignedIn,
   updateUnlinked,
   upsertIdentity,
+  upsertSignInEnd,
 } from './identity-store.ts';
 import { createRawTicket, ticketMs } from './ticket.ts';
 
@@ -75,9 +79,25 @@ export async function hasAdministratorSignedIn(
   );
 }
 
-/** Forgets the tickets with which a user came back from the provider: what they prove counts no longer. Rule: SESSION-14. */
-export async function forgetTickets(tx: Tx, userId: string): Promise<void> {
+/** Longer than anyone may be at the provider. */
+const endKeptMs = hour;
+
+/**
+ * Forgets the tickets with which a user came back from the provider, and stores that a visit there which began before
+ * this time brings no proof back. Rules: AUTH-74, SESSION-14.
+ */
+export async function endVisits(
+  tx: Tx,
+  { userId, nowMs }: { readonly userId: string; readonly nowMs: number },
+): Promise<void> {
   await deleteTicketsOf(tx, userId);
+  await upsertSignInEnd(tx, { user_id: userId, ended_at: nowMs });
+}
+
+/** Returns whether a visit to the provider that began at this time brings no proof of the user back. Rule: AUTH-74. */
+export async function isVisitEnded(tx: Tx, userId: string, begunMs: number): Promise<boolean> {
+  const end = await selectSignInEnd(tx, userId);
+  return end !== undefined && end.endedAt >= begunMs;
 }
 
 /** Deletes the links of a user to providers: a user who is restored is linked anew. */
@@ -126,7 +146,10 @@ export async function useUpTicket(tx: Tx, services: Pick<Services, 'clock'>, sho
   return true;
 }
 
-/** Removes unused tickets; returns their number. */
+/** Removes unused tickets, and ends that no visit began before; returns the number of tickets. */
 export function pruneTickets({ db, clock }: Pick<AllServices, 'db' | 'clock'>): Promise<number> {
-  return db.transaction((tx) => deleteOldTickets(tx, clock.now()));
+  return db.transaction(async (tx) => {
+    await deleteOldSignInEnds(tx, clock.now() - endKeptMs);
+    return deleteOldTickets(tx, clock.now());
+  });
 }

@@ -14,3 +14,8 @@ export function selectSettingsOf(read: Reader, userIds: readonly string[]) {
     .select(['name', 'updated_at as updatedAt'])
     .execute();
 }
+
+/** The sign-in steps that some users set last. */
+export function selectSignInStepsOf(read: Reader, userIds: readonly string[]) {
+  return read.selectFrom('auth_configs').where('set_by', 'in', userIds).select('updated_at as updatedAt').execute();
+}

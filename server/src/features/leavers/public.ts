@@ -10,7 +10,7 @@ import type { Services } from '../../services.ts';
 import { endLinksShownTo } from '../links/public.ts';
 import { listClientsOf } from '../service-clients/public.ts';
 import { listWebhooksOf } from '../webhooks/public.ts';
-import { selectSettingsOf } from './left-setting-store.ts';
+import { selectSettingsOf, selectSignInStepsOf } from './left-setting-store.ts';
 import { isEmpty, type NeedsReview, needsReview } from './review.ts';
 
 /** Administrators that get a notice, and users and things that it names, at most. */
@@ -18,7 +18,7 @@ const recipientsMax = 100;
 const namedMax = 20;
 
 /** Settings as a notice names them. */
-const settingNames = { oidc: 'single sign-on', smtp: 'mail' } as const;
+const settingNames = { oidc: 'single sign-on', smtp: 'mail', signInSteps: 'sign-in steps' } as const;
 
 /** Field that a response to a demotion or a deletion has. Rule: LEAVER-4. */
 export const reviewResponse = z.object({
@@ -40,10 +40,12 @@ export async function settleLeavers(
   if (userIds.length === 0) return { serviceClients: [], webhooks: [], settings: [] };
   const nowMs = clock.now();
   await endLinksShownTo(tx, userIds, nowMs);
+  const steps = (await selectSignInStepsOf(tx, userIds)).map((one) => ({ name: 'signInSteps' as const, ...one }));
+  const settings = [...(await selectSettingsOf(tx, userIds)), ...steps];
   return {
     serviceClients: await listClientsOf(tx, userIds, nowMs),
     webhooks: await listWebhooksOf(tx, userIds, nowMs),
-    settings: (await selectSettingsOf(tx, userIds)).map((one) => ({ ...one, updatedAt: toTimestamp(one.updatedAt) })),
+    settings: settings.map((one) => ({ ...one, updatedAt: toTimestamp(one.updatedAt) })),
   };
 }
 

@@ -7,7 +7,7 @@ import { idResponse, timestamp } from '../../http/schemas.ts';
 export const needsReview = z.object({
   serviceClients: z.array(z.object({ clientId: idResponse, name: z.string(), createdAt: timestamp })),
   webhooks: z.array(z.object({ id: idResponse, url: z.string(), createdAt: timestamp })),
-  settings: z.array(z.object({ name: z.enum(['oidc', 'smtp']), updatedAt: timestamp })),
+  settings: z.array(z.object({ name: z.enum(['oidc', 'smtp', 'signInSteps']), updatedAt: timestamp })),
 });
 
 /** Things that stay active without the user who created them. */

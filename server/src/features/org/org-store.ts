@@ -49,6 +49,7 @@ export async function deleteEverythingOf(tx: Tx, orgId: string): Promise<Deleted
     personal_access_tokens: tx.deleteFrom('personal_access_tokens').where('org_id', '=', orgId),
     external_identities: tx.deleteFrom('external_identities').where('user_id', 'in', users),
     sign_in_tickets: tx.deleteFrom('sign_in_tickets').where('user_id', 'in', users),
+    sign_in_ends: tx.deleteFrom('sign_in_ends').where('user_id', 'in', users),
     sign_in_progress: tx.deleteFrom('sign_in_progress').where('user_id', 'in', users),
     one_time_codes: tx.deleteFrom('one_time_codes').where('user_id', 'in', users),
     wrong_codes: tx.deleteFrom('wrong_codes').where('user_id', 'in', users),

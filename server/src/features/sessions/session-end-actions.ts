@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/database.ts';
 import { forgetCodes } from '../codes/public.ts';
-import { forgetTickets } from '../identities/public.ts';
+import { endVisits } from '../identities/public.ts';
 import { endLinks } from '../links/public.ts';
 import { forgetSignIns } from '../sign-in/public.ts';
 import { endAllSessions, type OpenTimes } from './session-store.ts';
@@ -14,8 +14,8 @@ const linkReasons = {
 } as const;
 
 /**
- * Ends every session of a user, and every proof of the user that is not used yet: begun sign-ins, tickets of
- * single sign-on, mailed codes and mailed links. All sessions of a user are ended here alone. Rule: SESSION-14.
+ * Ends every session of a user, and every proof of the user that is not used yet: begun sign-ins, visits to
+ * the provider of single sign-on and their tickets, mailed codes and mailed links. All sessions of a user are ended here alone. Rule: SESSION-14.
  * @param wish `open`: end only sessions that are still open by these times
  * @returns the ids of the sessions that this ended
  */
@@ -33,6 +33,6 @@ export async function endEverySignIn(
   await endLinks(tx, { userId, nowMs, reason: linkReasons[reason] });
   await forgetCodes(tx, userId);
   await forgetSignIns(tx, userId);
-  await forgetTickets(tx, userId);
+  await endVisits(tx, { userId, nowMs });
   return ended;
 }

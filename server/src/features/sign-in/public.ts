@@ -30,7 +30,7 @@ export async function createSignInSteps(tx: Tx, orgId: string, nowMs: number): P
  */
 export async function resetSignInSteps(tx: Tx, orgId: string, nowMs: number) {
   const { steps, updatedAt } = await selectSignInConfig(tx, orgId);
-  await updateSteps(tx, { orgId, steps: defaultSteps, nowMs: Math.max(nowMs, updatedAt + 1) });
+  await updateSteps(tx, { orgId, steps: defaultSteps, by: null, nowMs: Math.max(nowMs, updatedAt + 1) });
   return { before: steps.map(methodsOf), after: defaultSteps.map(methodsOf) };
 }
 

@@ -36,7 +36,7 @@ interface Input extends ForCaller<SessionPrincipal> {
 const body = z.strictObject({ authMethod: givenSteps });
 const response = { 200: z.object({ message: z.string(), authMethod: signInSteps }) };
 
-/** Sets the steps. Rules: AUTH-46, AUTH-47, FIT-7. */
+/** Sets the steps. Rules: AUTH-46, AUTH-47, FIT-7, LEAVER-10. */
 async function set(services: Services, { caller, write, body: { authMethod }, origin }: Input) {
   const { clock } = services;
   const { orgId, userId } = caller;
@@ -45,7 +45,8 @@ async function set(services: Services, { caller, write, body: { authMethod }, or
     await refuseLockOut(tx, services, { steps: authMethod, orgId, userId });
     const { steps: before, updatedAt } = await selectSignInConfig(tx, orgId);
     // Twice in a millisecond is two configurations, too.
-    await updateSteps(tx, { orgId, steps: authMethod, nowMs: Math.max(clock.now(), updatedAt + 1) });
+    const nowMs = Math.max(clock.now(), updatedAt + 1);
+    await updateSteps(tx, { orgId, steps: authMethod, by: userId, nowMs });
     const details = { steps: authMethod.map(methodsOf) };
     const changes = changesBetween({ steps: before.map(methodsOf) }, details);
     const record = { action: 'sign-in.steps-set', orgId, actor: caller, subjectId: orgId, origin } as const;

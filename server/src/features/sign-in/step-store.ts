@@ -12,14 +12,27 @@ export async function selectSignInConfig(read: Reader, orgId: string): Promise<S
   return { steps: signInSteps.parse(JSON.parse(steps)), updatedAt };
 }
 
-/** Sets the sign-in steps of an organization from now on. */
+/**
+ * Sets the sign-in steps of an organization from now on.
+ * @param input `by`: the administrator who answers for them; `null`: the operator set them
+ */
 export async function updateSteps(
   tx: Tx,
-  { orgId, steps, nowMs }: { readonly orgId: string; readonly steps: readonly SignInStep[]; readonly nowMs: number },
+  {
+    orgId,
+    steps,
+    by,
+    nowMs,
+  }: {
+    readonly orgId: string;
+    readonly steps: readonly SignInStep[];
+    readonly by: string | null;
+    readonly nowMs: number;
+  },
 ): Promise<void> {
   await tx
     .updateTable('auth_configs')
-    .set({ steps: JSON.stringify(steps), updated_at: nowMs })
+    .set({ steps: JSON.stringify(steps), updated_at: nowMs, set_by: by })
     .where('org_id', '=', orgId)
     .execute();
 }

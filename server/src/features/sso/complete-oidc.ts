@@ -13,7 +13,7 @@ function errorOf(query: Readonly<Record<string, unknown>>): string {
   return cleanProviderText(parts.join(': '));
 }
 
-/** Rules: AUTH-48, AUTH-49, AUTH-55, AUTH-56, FIT-4. */
+/** Rules: AUTH-48, AUTH-49, AUTH-55, AUTH-56, AUTH-74, FIT-4. */
 export const completeOidc = endpoint({
   method: 'GET',
   path: '/userAccount/oidc/callback',
@@ -47,8 +47,9 @@ export const completeOidc = endpoint({
     if (!read.flow) return refuse('expired', read.problem);
     try {
       const identity = await client.finish(returnUrl(oidcRedirectUri(config), query), read.flow);
-      const { signInId } = read.flow;
-      const outcome = await receiveArrival(services, { settings: client.settings, identity, signInId, origin });
+      const { signInId, begunMs } = read.flow;
+      const arrival = { settings: client.settings, identity, signInId, begunMs, origin };
+      const outcome = await receiveArrival(services, arrival);
       return 'cause' in outcome ? refuse(outcome.error, outcome.cause) : goOn(outcome);
     } catch (error) {
       if (!(error instanceof OidcError)) throw error;

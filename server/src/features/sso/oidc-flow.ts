@@ -32,9 +32,15 @@ export function readFlowCookie(header: string | undefined): string | null {
   return own === undefined ? null : own.slice(cookieName.length + 1);
 }
 
+/** What a visit to the provider is for, and when it began, in milliseconds since 1970. */
+interface Begun {
+  readonly signInId: string;
+  readonly begunMs: number;
+}
+
 /** What the cookie of a browser holds, or why it does not belong to this return. */
 type ReadFlow =
-  | { readonly flow: OidcFlow & { readonly signInId: string }; readonly problem: null }
+  | { readonly flow: OidcFlow & Begun; readonly problem: null }
   | { readonly flow: null; readonly problem: string };
 
 const noFlow = (problem: string): ReadFlow => ({ flow: null, problem });
@@ -59,7 +65,9 @@ export function flowOf(
     return noFlow('the provider was changed during the sign-in');
   }
   const [nonce, verifier, signInId] = [String(kept['nonce']), String(kept['verifier']), String(kept['signInId'])];
-  return { flow: { state: String(state), nonce, verifier, signInId }, problem: null };
+  // An earlier release kept the second.
+  const begunMs = Number(kept['begunMs'] ?? Number(kept['iat']) * second);
+  return { flow: { state: String(state), nonce, verifier, signInId, begunMs }, problem: null };
 }
 
 /** Returns the address that the provider sent the browser to, whatever name the browser used for this server. */

@@ -24,6 +24,7 @@ import {
   findOwner,
   hasAdministratorSignedIn,
   issueTicket,
+  isVisitEnded,
   linkIdentity,
   unlinkIdentities,
 } from '../identities/public.ts';
@@ -41,6 +42,8 @@ interface Arrival {
   readonly email: string;
   readonly orgId: string;
   readonly signInId: string;
+  /** When the user went to the provider. */
+  readonly begunMs: number;
   readonly origin: Origin;
 }
 
@@ -60,6 +63,7 @@ const problems = {
   gone: 'the user is deleted, and no other account has this address',
   notAllowed: 'no account has this address, and its domain is not in allowedDomains',
   deleted: 'the account with this address is deleted',
+  ended: 'all sessions of the user were ended during the sign-in',
 };
 
 /** Creates an account for a user of an allowed domain. Rule: AUTH-48. */
@@ -116,6 +120,9 @@ async function endEarlier(
 async function findAccount(tx: Tx, services: Services, arrival: Arrival): Promise<Account> {
   const { identity } = arrival;
   const owner = await findOwner(tx, arrival);
+  if (typeof owner === 'object' && owner && (await isVisitEnded(tx, owner.userId, arrival.begunMs))) {
+    return { userId: null, givenBack: [], others: null, problem: problems.ended };
+  }
   const linkedId = typeof owner === 'object' && owner?.isLinked ? owner.userId : null;
   const givenBack = await settleAddress(tx, services, { ...arrival, linkedId });
   const nothing = { userId: null, givenBack, others: null, problem: null };
@@ -153,11 +160,11 @@ const refusal = (error: OidcProblem, cause: string): Outcome => ({ error, cause 
 
 /**
  * Returns the result for the sign-in page when a user comes back: a ticket and its owner, or the problem. Rules:
- * AUTH-48, AUTH-49, AUTH-55, FIT-4.
+ * AUTH-48, AUTH-49, AUTH-55, AUTH-74, FIT-4.
  */
 export async function receiveArrival(
   services: AllServices,
-  { settings, identity, signInId, origin }: Omit<Arrival, 'email' | 'orgId'>,
+  { identity, ...visit }: Omit<Arrival, 'email' | 'orgId'>,
 ): Promise<Outcome> {
   if (identity.addressProblem !== null) return refusal('email_not_verified', identity.addressProblem);
   const email = vouchedEmail(identity.email ?? '');
@@ -171,11 +178,14 @@ export async function receiveArrival(
     // No one gets an account by a method that is not in use.
     const isUsed = await signsInBy(tx, orgId, 'oidc');
     if (!isUsed) return { ...nothing, outcome: refusal('not_configured', 'no sign-in step allows the method oidc') };
-    const account = await findAccount(tx, services, { identity, settings, email, orgId, signInId, origin });
+    const account = await findAccount(tx, services, { ...visit, identity, email, orgId });
     const { userId, problem } = account;
-    if (userId === null) return { ...account, outcome: refusal('no_account', problem ?? '') };
+    if (userId === null) {
+      const error = problem === problems.ended ? 'expired' : 'no_account';
+      return { ...account, outcome: refusal(error, problem ?? '') };
+    }
     const user = await requireUser(tx, orgId, userId);
-    const ticket = await issueTicket(tx, services, { userId, signInId, identity });
+    const ticket = await issueTicket(tx, services, { userId, signInId: visit.signInId, identity });
     return { ...account, outcome: { oidc: ticket.expose(), email: user.email } };
   });
   await announce(services, done, email);

@@ -25,11 +25,12 @@ export const startOidc = endpoint({
     const client = await oidc.client();
     const fail = (error: string) => new WithHeaders(undefined, { location: signInPage(config.frontendUrl, { error }) });
     if (!client) return fail('not_configured');
+    const begunMs = clock.now();
     try {
       const { url, flow } = await client.begin(oidcRedirectUri(config));
-      const iat = Math.floor(clock.now() / second);
+      const iat = Math.floor(begunMs / second);
       const { issuer, clientId } = client.settings;
-      const remembered = { ...flow, issuer, clientId, signInId, tokenType: 'oidc-flow' };
+      const remembered = { ...flow, issuer, clientId, signInId, begunMs, tokenType: 'oidc-flow' };
       const sealed = await keys.signInternal({ ...remembered, iat, exp: iat + flowMs / second });
       return new WithHeaders(undefined, { location: url, 'set-cookie': flowCookie(sealed.expose(), config) });
     } catch (error) {

@@ -56,7 +56,7 @@ export function streams(log: Logger): Streams {
       // Proxies pass each piece on as it arrives.
       reply.header('x-accel-buffering', 'no');
       const controller = new AbortController();
-      const body = Readable.from(begin({ signal: controller.signal, stillAdmitted }), { objectMode: false });
+      const body = Readable.from(begin({ signal: controller.signal, stillAdmitted, reader }), { objectMode: false });
       open.add(controller);
       body.once('error', (error) => log.error({ err: error, requestId: request.id }, 'a stream broke off'));
       const scope = scopeOf(request, reply);

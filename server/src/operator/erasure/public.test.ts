@@ -83,6 +83,7 @@ describe('erasing the data of a person (AUDIT-14)', () => {
       'known_networks',
       'sign_in_progress',
       'sign_in_tickets',
+      'sign_in_ends',
       'external_identities',
       'sessions',
     ];

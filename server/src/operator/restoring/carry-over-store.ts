@@ -164,6 +164,7 @@ export function deleteHalfDone(tx: Tx): Promise<void> {
     sql`DELETE FROM main.known_networks`,
     sql`DELETE FROM main.sign_in_progress`,
     sql`DELETE FROM main.sign_in_tickets`,
+    sql`DELETE FROM main.sign_in_ends`,
     sql`UPDATE main.relays SET holder = NULL, held_until = 0`,
   ]);
 }
