@@ -107,6 +107,8 @@ interface Description {
   readonly root?: true;
   /** One sentence for the documentation. */
   readonly summary: string;
+  /** Name of the operation for clients, where neither its tool nor the name of its constant is one. Rule: FIT-120. */
+  readonly operationId?: string;
   /**
    * A backend may serve the operation with the caller's own credential: the handler gets `forwarded`, and may return a
    * `PassedResponse` of any 2xx status.

@@ -12,6 +12,7 @@ import { readingPosition } from './public.ts';
 export const replayRelay = endpoint({
   method: 'POST',
   path: '/events/relays/replay',
+  operationId: 'replayEventRelay',
   tag: 'Events',
   summary: 'Send all events after a sequence again on one subscription',
   policy: { who: 'admin', scope: 'org:admin' },

@@ -11,6 +11,7 @@ import { createOrganization } from './public.ts';
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',
+  operationId: 'createOrganization',
   tag: 'Organization',
   summary: 'Set the system up: its organization and first administrator. Works once',
   policy: { who: 'anyone', writesBy: 'emptySystem' },

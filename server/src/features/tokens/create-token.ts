@@ -36,6 +36,7 @@ const body = z.strictObject({
 export const createToken = endpoint({
   method: 'POST',
   path: '/personal-access-tokens',
+  operationId: 'createPersonalAccessToken',
   tag: 'Personal access tokens',
   summary: 'Create a personal access token; the token itself is shown only here',
   policy: { who: 'member', scope: 'token:write' },

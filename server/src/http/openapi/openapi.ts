@@ -3,6 +3,7 @@ import type { Policy } from '../../access/policy.ts';
 import { release } from '../../base/release.gen.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { isUpload, responseForms, uploadFields } from '../media.ts';
+import type { Operation } from '../operations.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
 import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-errors.ts';
 
@@ -80,12 +81,6 @@ function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth
     description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
     'x-required-scope': policy.scope,
   };
-}
-
-function operationId(endpoint: AnyEndpoint): string {
-  const words = endpoint.path.split(/[^A-Za-z0-9]+/).filter(Boolean);
-  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return endpoint.method.toLowerCase() + name;
 }
 
 function responseHeaders({ responseHeaders: declared }: AnyEndpoint): Json {
@@ -170,7 +165,7 @@ function described(endpoint: AnyEndpoint): Json {
   return { ...made, description: `${String(made['description'])} Unknown parameters are rejected, but for \`_\`.` };
 }
 
-function operation(endpoint: AnyEndpoint): Json {
+function operation(endpoint: Operation): Json {
   const given = [
     ...parameters('path', endpoint.params),
     ...parameters('query', endpoint.query),
@@ -178,7 +173,7 @@ function operation(endpoint: AnyEndpoint): Json {
     ...(endpoint.forwardsCredential ? [clientName] : []),
   ];
   return {
-    operationId: operationId(endpoint),
+    operationId: endpoint.operationId,
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...described(endpoint),
@@ -201,7 +196,7 @@ function operation(endpoint: AnyEndpoint): Json {
 }
 
 /** The OpenAPI 3.1 document of these endpoints. Rule: RUN-8. */
-export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
+export function openApiDocument(endpoints: readonly Operation[]): Json {
   const paths: Record<string, Json> = {};
   for (const endpoint of endpoints) {
     const address = addressOf(endpoint).replace(/:(\w+)/g, '{$1}');
