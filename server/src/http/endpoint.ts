@@ -128,6 +128,8 @@ interface Description {
    * SERVICE-11.
    */
   readonly isOAuth?: true;
+  /** Statuses of its errors besides those that follow from its policy and its input. Rule: FIT-123. */
+  readonly errors?: readonly (400 | 401 | 404 | 409 | 410 | 413 | 415 | 429 | 502)[];
   /** Statuses whose error has the form `{ errorMessage }`, where a rule requires it. Rule: ERR-4. */
   readonly errorMessages?: readonly number[];
   /**

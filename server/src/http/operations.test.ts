@@ -41,9 +41,8 @@ describe('names of operations (FIT-120)', () => {
 
   it('read as calls, and are declared only where there is no tool to take them from', () => {
     for (const { operationId } of routes) expect(operationId).toMatch(/^[a-z]+([A-Z][a-z]+)*$/);
-    for (const { tool, operationId } of routes) {
-      if (tool) expect(operationId.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)).toBe(tool.name);
-    }
+    const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    for (const { tool, operationId } of routes) expect([undefined, snakeCase(operationId)]).toContain(tool?.name);
     const names = routes.map(({ operationId }) => operationId);
     expect(names).toEqual(expect.arrayContaining(['listUsers', 'createPersonalAccessToken', 'whoami']));
   });

@@ -33,7 +33,7 @@ export const serveMcp = endpoints(prefixes, ({ prefix, operationId }) =>
       description: 'A message of JSON-RPC 2.0',
       examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }],
     }),
-    response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }) },
+    response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }), 202: z.undefined() },
     async handle({ mcp, config }, { caller, reauthorize, headers, body, origin }) {
       const { origin: page, authorization } = headers;
       const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');

@@ -15,6 +15,7 @@ export const replayRelay = endpoint({
   operationId: 'replayEventRelay',
   tag: 'Events',
   summary: 'Send all events after a sequence again on one subscription',
+  errors: [404, 410],
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     relay: z

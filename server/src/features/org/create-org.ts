@@ -14,6 +14,7 @@ export const createOrg = endpoint({
   operationId: 'createOrganization',
   tag: 'Organization',
   summary: 'Set the system up: its organization and first administrator. Works once',
+  errors: [409],
   policy: { who: 'anyone', writesBy: 'emptySystem' },
   boundedBy: 'once',
   async precondition({ db }) {

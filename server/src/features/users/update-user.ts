@@ -32,6 +32,7 @@ export const updateUserField = endpoints(
       operationId: name,
       tag: 'Users',
       summary: `Change a user's ${what}`,
+      errors: field === 'email' ? [409] : [],
       policy: { who: 'adminOrSelf', scope: 'user:write' },
       params,
       body: field === 'email' ? emailBody : fieldBodies[field],
@@ -46,6 +47,7 @@ export const updateUser = endpoint({
   path: '/users/:id',
   tag: 'Users',
   summary: 'Change the given fields of a user',
+  errors: [409],
   policy: { who: 'adminOrSelf', scope: 'user:write' },
   tool: {
     name: 'update_user',
