@@ -40,7 +40,7 @@ async function install() {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   for (const name of files) cpSync(join(source, name), join(target, name));
-  await progress('Installing clients to test with (350 MB, half a minute the first time)', async () => {
+  await progress('Installing clients to test with (470 MB, half a minute the first time)', async () => {
     const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     const { code, output } = await run('npm', args, { cwd: target });
     if (code !== 0) throw new StepError(`${output}npm ci failed in ${target}`);

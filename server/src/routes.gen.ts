@@ -111,135 +111,135 @@ import { replayWebhook } from './features/webhooks/replay-webhook.ts';
 import { rotateWebhookSecret } from './features/webhooks/rotate-webhook-secret.ts';
 import { testWebhook } from './features/webhooks/test-webhook.ts';
 import { updateWebhook } from './features/webhooks/update-webhook.ts';
-import type { AnyEndpoint } from './http/endpoint.ts';
+import { nameOperations } from './http/operations.ts';
 
 /** Every endpoint of the service, sorted by path. The comments show what each declares. */
-export const routes: readonly AnyEndpoint[] = [
-  getJwks,                 // GET     /.well-known/jwks.json                      anyone
-  ...getProtectedResource, // GET     /.well-known/oauth-protected-resource<end>  anyone
-  getSecurityContact,      // GET     /.well-known/security.txt                   anyone
-  ...areaHealth,           // GET     /<area>/health                              anyone
-  ...serveMcp,             // POST    /<prefix>mcp                                member       any scope
-  explainAccess,           // GET     /access                                     member       any scope
-  listAudit,               // GET     /audit                                      admin        org:admin
-  exportAudit,             // GET     /audit/export                               admin        org:admin
-  getEarlierMailSettings,  // GET     /configurationManager/smtpConfig            admin        org:admin
-  setEarlierMailSettings,  // POST    /configurationManager/smtpConfig            admin        session only
-  listEvents,              // GET     /events                                     admin        org:admin
-  listDeadLetters,         // GET     /events/dead-letters                        admin        org:admin
-  deleteDeadLetter,        // DELETE  /events/dead-letters/:letterId              admin        org:admin
-  requeueDeadLetters,      // POST    /events/dead-letters/requeue                admin        org:admin
-  listRelays,              // GET     /events/relays                              admin        org:admin
-  replayRelay,             // POST    /events/relays/replay                       admin        org:admin
-  checkLive,               // GET     /health/live                                anyone
-  checkReady,              // GET     /health/ready                               anyone
-  introspectToken,         // POST    /oauth2/introspect                          anyone
-  revokeServiceToken,      // POST    /oauth2/revoke                              anyone                        writes by clientSecret
-  issueToken,              // POST    /oauth2/token                               anyone                        writes by clientSecret
-  deleteOrg,               // DELETE  /org                                        admin        org:admin
-  getOrg,                  // GET     /org                                        member       org:read
-  updateOrg,               // PATCH   /org                                        admin        org:write
-  createOrg,               // POST    /org                                        anyone                        writes by emptySystem
-  replaceOrg,              // PUT     /org                                        admin        org:write
-  checkOrgExists,          // GET     /org/exists                                 anyone
-  removeLogo,              // DELETE  /org/logo                                   admin        org:write
-  getLogo,                 // GET     /org/logo                                   member       org:read
-  uploadLogo,              // PUT     /org/logo                                   admin        org:write
-  getOnboardingStatus,     // GET     /org/onboarding-status                      member       org:read
-  setOnboardingStatus,     // PUT     /org/onboarding-status                      admin        org:write
-  setUpSignInSteps,        // POST    /orgAuthConfig                              admin        session only
-  getSignInSteps,          // GET     /orgAuthConfig/authMethods                  admin        session only
-  setSignInSteps,          // POST    /orgAuthConfig/updateAuthMethod             admin        session only
-  listTokens,              // GET     /personal-access-tokens                     member       token:read
-  createToken,             // POST    /personal-access-tokens                     member       token:write
-  revokeOwnToken,          // DELETE  /personal-access-tokens/:tokenId            member       token:write
-  listAllTokens,           // GET     /personal-access-tokens/admin               admin        token:admin
-  revokeAnyToken,          // DELETE  /personal-access-tokens/admin/:tokenId      admin        token:admin
-  listScopes,              // GET     /personal-access-tokens/scopes              member       token:read
-  listServiceClients,      // GET     /service-clients                            admin        org:admin
-  createClient,            // POST    /service-clients                            admin        org:admin
-  deleteClient,            // DELETE  /service-clients/:clientId                  admin        org:admin
-  rotateClientSecret,      // POST    /service-clients/:clientId/rotate           admin        org:admin
-  deleteOidcSettings,      // DELETE  /settings/oidc                              admin        org:admin
-  getOidcSettings,         // GET     /settings/oidc                              admin        org:admin
-  setOidcSettings,         // PUT     /settings/oidc                              admin        session only
-  confirmOidcSettings,     // POST    /settings/oidc/confirm                      admin        session only
-  testOidcSettings,        // POST    /settings/oidc/test                         admin        org:admin
-  deleteMailSettings,      // DELETE  /settings/smtp                              admin        org:admin
-  getMailSettings,         // GET     /settings/smtp                              admin        org:admin
-  setMailSettings,         // PUT     /settings/smtp                              admin        session only
-  confirmMailSettings,     // POST    /settings/smtp/confirm                      admin        session only
-  testMailSettings,        // POST    /settings/smtp/test                         admin        org:admin
-  createTeam,              // POST    /teams                                      member       team:write
-  deleteTeam,              // DELETE  /teams/:id                                  member       team:write
-  getTeam,                 // GET     /teams/:id                                  member       team:read
-  updateTeam,              // PUT     /teams/:id                                  member       team:write
-  listTeamMembers,         // GET     /teams/:id/users                            member       team:read
-  listOwnTeams,            // GET     /teams/user/teams                           member       team:read
-  authenticateUser,        // POST    /userAccount/authenticate                   anyone                        writes by signInProof
-  confirmEmail,            // POST    /userAccount/email/confirm                  member       session only
-  redeemEmailLink,         // POST    /userAccount/email/confirm/token            holder                        writes by link
-  startSignIn,             // POST    /userAccount/initAuth                       anyone
-  checkPasswordSignIn,     // GET     /userAccount/internal/password/check        service      FETCH_CONFIG
-  requestOneTimeCode,      // POST    /userAccount/login/otp/generate             anyone                        writes by mailbox
-  logOut,                  // POST    /userAccount/logout/manual                  member       session only     writes by signingOut
-  completeOidc,            // GET     /userAccount/oidc/callback                  anyone                        writes by providerAnswer
-  startOidc,               // GET     /userAccount/oidc/start                     anyone
-  requestPasswordReset,    // POST    /userAccount/password/forgot                anyone                        writes by mailbox
-  changePassword,          // POST    /userAccount/password/reset                 member       session only
-  resetPassword,           // POST    /userAccount/password/reset/token           holder                        writes by link
-  refreshSession,          // POST    /userAccount/refresh/token                  holder                        writes by refreshToken
-  listSessions,            // GET     /userAccount/sessions                       member       session only
-  deleteSession,           // DELETE  /userAccount/sessions/:id                   member       session only
-  listGroups,              // GET     /userGroups                                 member       usergroup:read
-  createGroup,             // POST    /userGroups                                 admin        usergroup:write
-  deleteGroup,             // DELETE  /userGroups/:groupId                        admin        usergroup:write
-  getGroup,                // GET     /userGroups/:groupId                        member       usergroup:read
-  renameGroup,             // PUT     /userGroups/:groupId                        admin        usergroup:write
-  listGroupMembers,        // GET     /userGroups/:groupId/users                  member       usergroup:read
-  addMembers,              // POST    /userGroups/add-users                       admin        usergroup:write
-  removeMembers,           // POST    /userGroups/remove-users                    admin        usergroup:write
-  listGroupSizes,          // GET     /userGroups/stats/list                      member       usergroup:read
-  listGroupsOfUser,        // GET     /userGroups/users/:userId                   member       usergroup:read
-  listUsers,               // GET     /users                                      member       user:read
-  createUser,              // POST    /users                                      admin        user:invite
-  deleteUser,              // DELETE  /users/:id                                  admin        user:delete
-  getUser,                 // GET     /users/:id                                  member       user:read
-  updateUser,              // PUT     /users/:id                                  adminOrSelf  user:write
-  ...updateUserField,      // PATCH   /users/:id/<field>                          adminOrSelf  user:write
-  checkAdministrator,      // GET     /users/:id/adminCheck                       admin        user:read
-  getEmail,                // GET     /users/:id/email                            adminOrSelf  user:read
-  deleteIdentities,        // DELETE  /users/:id/identities                       admin        session only
-  revokeInvitation,        // DELETE  /users/:id/invitation                       admin        user:delete
-  issueInviteLink,         // POST    /users/:id/invite-link                      admin        session only
-  revokeUserTokens,        // DELETE  /users/:id/personal-access-tokens           admin        org:admin
-  resendInvite,            // POST    /users/:id/resend-invite                    admin        user:invite
-  restoreUser,             // POST    /users/:id/restore                          admin        user:invite
-  deleteUserSessions,      // DELETE  /users/:id/sessions                         admin        org:admin
-  listUserSessions,        // GET     /users/:id/sessions                         admin        org:admin
-  deleteUserSession,       // DELETE  /users/:id/sessions/:sessionId              admin        org:admin
-  unblockUser,             // PUT     /users/:id/unblock                          admin        org:admin
-  inviteUsers,             // POST    /users/bulk/invite                          admin        user:invite
-  inviteUsersFromFile,     // POST    /users/bulk/invite/upload                   admin        user:invite
-  listUsersByIds,          // POST    /users/by-ids                               member       user:read
-  removeDisplayPicture,    // DELETE  /users/dp                                   member       user:write
-  getDisplayPicture,       // GET     /users/dp                                   member       user:read
-  uploadDisplayPicture,    // PUT     /users/dp                                   member       user:write
-  findUsersByEmail,        // GET     /users/email/exists                         service      USER_LOOKUP
-  listUsersWithGroups,     // GET     /users/fetch/with-groups                    member       user:read
-  listDirectoryUsers,      // GET     /users/graph/list                           member       user:read
-  getInternalUser,         // GET     /users/internal/:id                         service      USER_LOOKUP
-  listInvitations,         // GET     /users/invitations                          admin        user:read
-  listTeamsOfUser,         // GET     /users/teams/list                           member       team:read
-  reloadConfig,            // POST    /users/updateAppConfig                      service      FETCH_CONFIG     writes by scopedToken
-  listWebhooks,            // GET     /webhooks                                   admin        org:admin
-  createWebhook,           // POST    /webhooks                                   admin        org:admin
-  deleteWebhook,           // DELETE  /webhooks/:webhookId                        admin        org:admin
-  getWebhook,              // GET     /webhooks/:webhookId                        admin        org:admin
-  updateWebhook,           // PATCH   /webhooks/:webhookId                        admin        org:admin
-  listWebhookAttempts,     // GET     /webhooks/:webhookId/attempts               admin        org:admin
-  replayWebhook,           // POST    /webhooks/:webhookId/replay                 admin        org:admin
-  rotateWebhookSecret,     // POST    /webhooks/:webhookId/rotate-secret          admin        org:admin
-  testWebhook,             // POST    /webhooks/:webhookId/test                   admin        org:admin
-  getCaller,               // GET     /whoami                                     member       any scope
-];
+export const routes = nameOperations({
+  getJwks,                // GET     /.well-known/jwks.json                      anyone
+  getProtectedResource,   // GET     /.well-known/oauth-protected-resource<end>  anyone
+  getSecurityContact,     // GET     /.well-known/security.txt                   anyone
+  areaHealth,             // GET     /<area>/health                              anyone
+  serveMcp,               // POST    /<prefix>mcp                                member       any scope
+  explainAccess,          // GET     /access                                     member       any scope
+  listAudit,              // GET     /audit                                      admin        org:admin
+  exportAudit,            // GET     /audit/export                               admin        org:admin
+  getEarlierMailSettings, // GET     /configurationManager/smtpConfig            admin        org:admin
+  setEarlierMailSettings, // POST    /configurationManager/smtpConfig            admin        session only
+  listEvents,             // GET     /events                                     admin        org:admin
+  listDeadLetters,        // GET     /events/dead-letters                        admin        org:admin
+  deleteDeadLetter,       // DELETE  /events/dead-letters/:letterId              admin        org:admin
+  requeueDeadLetters,     // POST    /events/dead-letters/requeue                admin        org:admin
+  listRelays,             // GET     /events/relays                              admin        org:admin
+  replayRelay,            // POST    /events/relays/replay                       admin        org:admin
+  checkLive,              // GET     /health/live                                anyone
+  checkReady,             // GET     /health/ready                               anyone
+  introspectToken,        // POST    /oauth2/introspect                          anyone
+  revokeServiceToken,     // POST    /oauth2/revoke                              anyone                        writes by clientSecret
+  issueToken,             // POST    /oauth2/token                               anyone                        writes by clientSecret
+  deleteOrg,              // DELETE  /org                                        admin        org:admin
+  getOrg,                 // GET     /org                                        member       org:read
+  updateOrg,              // PATCH   /org                                        admin        org:write
+  createOrg,              // POST    /org                                        anyone                        writes by emptySystem
+  replaceOrg,             // PUT     /org                                        admin        org:write
+  checkOrgExists,         // GET     /org/exists                                 anyone
+  removeLogo,             // DELETE  /org/logo                                   admin        org:write
+  getLogo,                // GET     /org/logo                                   member       org:read
+  uploadLogo,             // PUT     /org/logo                                   admin        org:write
+  getOnboardingStatus,    // GET     /org/onboarding-status                      member       org:read
+  setOnboardingStatus,    // PUT     /org/onboarding-status                      admin        org:write
+  setUpSignInSteps,       // POST    /orgAuthConfig                              admin        session only
+  getSignInSteps,         // GET     /orgAuthConfig/authMethods                  admin        session only
+  setSignInSteps,         // POST    /orgAuthConfig/updateAuthMethod             admin        session only
+  listTokens,             // GET     /personal-access-tokens                     member       token:read
+  createToken,            // POST    /personal-access-tokens                     member       token:write
+  revokeOwnToken,         // DELETE  /personal-access-tokens/:tokenId            member       token:write
+  listAllTokens,          // GET     /personal-access-tokens/admin               admin        token:admin
+  revokeAnyToken,         // DELETE  /personal-access-tokens/admin/:tokenId      admin        token:admin
+  listScopes,             // GET     /personal-access-tokens/scopes              member       token:read
+  listServiceClients,     // GET     /service-clients                            admin        org:admin
+  createClient,           // POST    /service-clients                            admin        org:admin
+  deleteClient,           // DELETE  /service-clients/:clientId                  admin        org:admin
+  rotateClientSecret,     // POST    /service-clients/:clientId/rotate           admin        org:admin
+  deleteOidcSettings,     // DELETE  /settings/oidc                              admin        org:admin
+  getOidcSettings,        // GET     /settings/oidc                              admin        org:admin
+  setOidcSettings,        // PUT     /settings/oidc                              admin        session only
+  confirmOidcSettings,    // POST    /settings/oidc/confirm                      admin        session only
+  testOidcSettings,       // POST    /settings/oidc/test                         admin        org:admin
+  deleteMailSettings,     // DELETE  /settings/smtp                              admin        org:admin
+  getMailSettings,        // GET     /settings/smtp                              admin        org:admin
+  setMailSettings,        // PUT     /settings/smtp                              admin        session only
+  confirmMailSettings,    // POST    /settings/smtp/confirm                      admin        session only
+  testMailSettings,       // POST    /settings/smtp/test                         admin        org:admin
+  createTeam,             // POST    /teams                                      member       team:write
+  deleteTeam,             // DELETE  /teams/:id                                  member       team:write
+  getTeam,                // GET     /teams/:id                                  member       team:read
+  updateTeam,             // PUT     /teams/:id                                  member       team:write
+  listTeamMembers,        // GET     /teams/:id/users                            member       team:read
+  listOwnTeams,           // GET     /teams/user/teams                           member       team:read
+  authenticateUser,       // POST    /userAccount/authenticate                   anyone                        writes by signInProof
+  confirmEmail,           // POST    /userAccount/email/confirm                  member       session only
+  redeemEmailLink,        // POST    /userAccount/email/confirm/token            holder                        writes by link
+  startSignIn,            // POST    /userAccount/initAuth                       anyone
+  checkPasswordSignIn,    // GET     /userAccount/internal/password/check        service      FETCH_CONFIG
+  requestOneTimeCode,     // POST    /userAccount/login/otp/generate             anyone                        writes by mailbox
+  logOut,                 // POST    /userAccount/logout/manual                  member       session only     writes by signingOut
+  completeOidc,           // GET     /userAccount/oidc/callback                  anyone                        writes by providerAnswer
+  startOidc,              // GET     /userAccount/oidc/start                     anyone
+  requestPasswordReset,   // POST    /userAccount/password/forgot                anyone                        writes by mailbox
+  changePassword,         // POST    /userAccount/password/reset                 member       session only
+  resetPassword,          // POST    /userAccount/password/reset/token           holder                        writes by link
+  refreshSession,         // POST    /userAccount/refresh/token                  holder                        writes by refreshToken
+  listSessions,           // GET     /userAccount/sessions                       member       session only
+  deleteSession,          // DELETE  /userAccount/sessions/:id                   member       session only
+  listGroups,             // GET     /userGroups                                 member       usergroup:read
+  createGroup,            // POST    /userGroups                                 admin        usergroup:write
+  deleteGroup,            // DELETE  /userGroups/:groupId                        admin        usergroup:write
+  getGroup,               // GET     /userGroups/:groupId                        member       usergroup:read
+  renameGroup,            // PUT     /userGroups/:groupId                        admin        usergroup:write
+  listGroupMembers,       // GET     /userGroups/:groupId/users                  member       usergroup:read
+  addMembers,             // POST    /userGroups/add-users                       admin        usergroup:write
+  removeMembers,          // POST    /userGroups/remove-users                    admin        usergroup:write
+  listGroupSizes,         // GET     /userGroups/stats/list                      member       usergroup:read
+  listGroupsOfUser,       // GET     /userGroups/users/:userId                   member       usergroup:read
+  listUsers,              // GET     /users                                      member       user:read
+  createUser,             // POST    /users                                      admin        user:invite
+  deleteUser,             // DELETE  /users/:id                                  admin        user:delete
+  getUser,                // GET     /users/:id                                  member       user:read
+  updateUser,             // PUT     /users/:id                                  adminOrSelf  user:write
+  updateUserField,        // PATCH   /users/:id/<field>                          adminOrSelf  user:write
+  checkAdministrator,     // GET     /users/:id/adminCheck                       admin        user:read
+  getEmail,               // GET     /users/:id/email                            adminOrSelf  user:read
+  deleteIdentities,       // DELETE  /users/:id/identities                       admin        session only
+  revokeInvitation,       // DELETE  /users/:id/invitation                       admin        user:delete
+  issueInviteLink,        // POST    /users/:id/invite-link                      admin        session only
+  revokeUserTokens,       // DELETE  /users/:id/personal-access-tokens           admin        org:admin
+  resendInvite,           // POST    /users/:id/resend-invite                    admin        user:invite
+  restoreUser,            // POST    /users/:id/restore                          admin        user:invite
+  deleteUserSessions,     // DELETE  /users/:id/sessions                         admin        org:admin
+  listUserSessions,       // GET     /users/:id/sessions                         admin        org:admin
+  deleteUserSession,      // DELETE  /users/:id/sessions/:sessionId              admin        org:admin
+  unblockUser,            // PUT     /users/:id/unblock                          admin        org:admin
+  inviteUsers,            // POST    /users/bulk/invite                          admin        user:invite
+  inviteUsersFromFile,    // POST    /users/bulk/invite/upload                   admin        user:invite
+  listUsersByIds,         // POST    /users/by-ids                               member       user:read
+  removeDisplayPicture,   // DELETE  /users/dp                                   member       user:write
+  getDisplayPicture,      // GET     /users/dp                                   member       user:read
+  uploadDisplayPicture,   // PUT     /users/dp                                   member       user:write
+  findUsersByEmail,       // GET     /users/email/exists                         service      USER_LOOKUP
+  listUsersWithGroups,    // GET     /users/fetch/with-groups                    member       user:read
+  listDirectoryUsers,     // GET     /users/graph/list                           member       user:read
+  getInternalUser,        // GET     /users/internal/:id                         service      USER_LOOKUP
+  listInvitations,        // GET     /users/invitations                          admin        user:read
+  listTeamsOfUser,        // GET     /users/teams/list                           member       team:read
+  reloadConfig,           // POST    /users/updateAppConfig                      service      FETCH_CONFIG     writes by scopedToken
+  listWebhooks,           // GET     /webhooks                                   admin        org:admin
+  createWebhook,          // POST    /webhooks                                   admin        org:admin
+  deleteWebhook,          // DELETE  /webhooks/:webhookId                        admin        org:admin
+  getWebhook,             // GET     /webhooks/:webhookId                        admin        org:admin
+  updateWebhook,          // PATCH   /webhooks/:webhookId                        admin        org:admin
+  listWebhookAttempts,    // GET     /webhooks/:webhookId/attempts               admin        org:admin
+  replayWebhook,          // POST    /webhooks/:webhookId/replay                 admin        org:admin
+  rotateWebhookSecret,    // POST    /webhooks/:webhookId/rotate-secret          admin        org:admin
+  testWebhook,            // POST    /webhooks/:webhookId/test                   admin        org:admin
+  getCaller,              // GET     /whoami                                     member       any scope
+});

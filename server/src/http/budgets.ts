@@ -8,7 +8,8 @@ type Caller = Principal | ServicePrincipal | null;
 /** Rows of a list that cost as much as one more read. */
 const rowsOfRead = 1_000;
 
-function costOf({ method, costs, isMcp }: AnyEndpoint): 'read' | 'write' | null {
+/** Returns what a call costs its caller's budget; `null`: nothing. Rules: HTTP-35, HTTP-36. */
+export function costOf({ method, costs, isMcp }: AnyEndpoint): 'read' | 'write' | null {
   if (costs !== undefined) return costs === 'nothing' ? null : costs;
   return method === 'GET' || isMcp ? null : 'write';
 }

@@ -126,6 +126,8 @@ interface Description {
   readonly root?: true;
   /** One sentence for the documentation. */
   readonly summary: string;
+  /** Name of the operation for clients, where neither its tool nor the name of its constant is one. Rule: FIT-120. */
+  readonly operationId?: string;
   /**
    * A backend may serve the operation with the caller's own credential: the handler gets `forwarded`, and may return a
    * `PassedResponse` of any 2xx status.
@@ -145,6 +147,8 @@ interface Description {
    * SERVICE-11.
    */
   readonly isOAuth?: true;
+  /** Statuses of its errors besides those that follow from its policy and its input. Rule: FIT-123. */
+  readonly errors?: readonly (400 | 401 | 404 | 409 | 410 | 413 | 415 | 429 | 502)[];
   /** Statuses whose error has the form `{ errorMessage }`, where a rule requires it. Rule: ERR-4. */
   readonly errorMessages?: readonly number[];
   /**

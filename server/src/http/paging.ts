@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuseInput } from '../base/errors.ts';
-import { queryNumber } from './schemas.ts';
+import { components, queryNumber } from './schemas.ts';
 
 /** The furthest page that can be asked for. */
 export const pageMax = 1_000_000;
@@ -51,6 +51,7 @@ export const pagination = z.object({
   hasNextPage: z.boolean(),
   hasPrevPage: z.boolean(),
 });
+components.add(pagination, { id: 'Pagination' });
 
 /** Returns the pagination fields for a list of `totalCount` items. */
 export function toPagination({ page, limit }: Page, totalCount: number): z.output<typeof pagination> {
@@ -67,6 +68,7 @@ export const directoryPagination = z.object({
   hasNext: z.boolean(),
   hasPrev: z.boolean(),
 });
+components.add(directoryPagination, { id: 'DirectoryPagination' });
 
 /** Returns the pagination fields of the team directory for a list of `total` items. */
 export function toDirectoryPagination(page: Page, total: number): z.output<typeof directoryPagination> {

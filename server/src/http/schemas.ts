@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { idPattern } from '../base/ids.ts';
 
+/**
+ * Names of schemas of responses: a client has a type of that name, and the document a component. A derived schema is
+ * another one, and has another name or none. Rule: FIT-121.
+ */
+export const components = z.registry<{ id: string }>();
+
 /** An id on the wire, accepted in either case and taken as lower case. Rules: HTTP-19, HTTP-20. */
 export const id = z.string().toLowerCase().regex(idPattern, 'must be 24 hexadecimal characters');
 
@@ -57,7 +63,7 @@ export function queryNumber({ min, max }: { readonly min: number; readonly max: 
 export const queryTime = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], 'must be a date and time such as 2026-11-27T20:17:00Z')
   .transform((text) => Date.parse(text))
-  .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
+  .meta({ type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}(T.+)?$', examples: ['2026-11-27T20:17:00Z', '2026-11-27'] });
 
 /** A time in the query as `queryTime`, or in milliseconds since 1970. */
 export const queryTimeOrMs = z
@@ -71,7 +77,11 @@ export const queryTimeOrMs = z
     ],
     'must be a date and time such as 2026-11-27T20:17:00Z, or milliseconds since 1970',
   )
-  .meta({ type: 'string', examples: ['2026-11-27T20:17:00Z', '1795810620000'] });
+  .meta({
+    type: 'string',
+    pattern: '^(\\d{4}-\\d{2}-\\d{2}(T.+)?|\\d{1,15})$',
+    examples: ['2026-11-27T20:17:00Z', '1795810620000'],
+  });
 
 /**
  * The parameters of a list: an unknown one is 400, with the name that was probably meant. Otherwise a misspelled filter
@@ -82,7 +92,7 @@ export function listQuery<const S extends z.core.$ZodLooseShape>(parameters: S) 
 }
 
 /** The response of operations that only confirm success. */
-export const messageResponse = z.object({ message: z.string() });
+export const messageResponse = z.object({ message: z.string() }).register(components, { id: 'Message' });
 
 const neededInput = new WeakSet<z.core.$ZodType>();
 
@@ -103,8 +113,21 @@ function namesOfNeeded(schema: z.core.$ZodType): string[] {
 
 type JsonSchema = Record<string, unknown>;
 
-/** Converts a zod schema to JSON Schema 2020-12, as clients see it: `input` for requests, `output` for responses. */
-export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+/** Turns the JSON Schema of a named schema into a reference, and adds what it was to the named ones. */
+function refer(schema: z.core.$ZodType, made: JsonSchema, named: Map<string, JsonSchema>): void {
+  const id = components.get(schema)?.id;
+  if (id === undefined || '$ref' in made) return;
+  const { $schema: _, ...rest } = made;
+  named.set(id, rest);
+  for (const key of Object.keys(made)) delete made[key];
+  made['$ref'] = `#/components/schemas/${id}`;
+}
+
+/**
+ * Converts a zod schema to JSON Schema 2020-12, as clients see it: `input` for requests, `output` for responses. Where
+ * `named` is given, schemas with a name become references, and what they refer to is added there.
+ */
+export function jsonSchema(schema: z.ZodType, io: 'input' | 'output', named?: Map<string, JsonSchema>): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
@@ -113,7 +136,10 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchem
       if (made.type === 'integer') delete made.pattern;
       // Text is described in words, not by the patterns of its forms.
       if (made.type === 'string') delete made.anyOf;
-      if (io === 'output') return;
+      if (io === 'output') {
+        if (named) refer(zodSchema, made, named);
+        return;
+      }
       // Left out where the value is transformed; our examples are of the sent form.
       const examples = z.globalRegistry.get(zodSchema)?.['examples'];
       if (Array.isArray(examples)) made.examples = examples;

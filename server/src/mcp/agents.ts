@@ -27,6 +27,7 @@ interface McpRequest {
 
 /** An operation, with the fields that callers need who ask for their permissions. */
 interface Operation {
+  readonly operationId: string;
   readonly method: string;
   readonly root?: true;
   readonly path: `/${string}`;

@@ -6,8 +6,8 @@ import {
   ProtocolErrorCode,
 } from '@modelcontextprotocol/server';
 import type { Logger } from 'pino';
-import type { AnyEndpoint } from '../http/endpoint.ts';
 import { inputReader, type ReadInput } from '../http/input.ts';
+import type { Operation } from '../http/operations.ts';
 import { WrittenResponse } from '../http/written-response.ts';
 import type { AllServices } from '../services.ts';
 import { type AgentServing, serving } from './agent-server.ts';
@@ -19,7 +19,7 @@ import { callTool } from './tool-call.ts';
 
 /** Dependencies of the service of the protocol. */
 export interface McpParts {
-  readonly endpoints: readonly AnyEndpoint[];
+  readonly endpoints: readonly Operation[];
   /** Asked for once everything is composed. */
   readonly services: () => AllServices;
   readonly log: Logger;

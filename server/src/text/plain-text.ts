@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonSchema } from '../http/schemas.ts';
+import { components, jsonSchema } from '../http/schemas.ts';
 
 /** Code points that a text has at most. */
 export const textMax = 255;
@@ -79,7 +79,7 @@ export const address = z.object({
 /** A postal address that may be cleared, by `null` or `""`. Rules: USER-29, USER-30. */
 export const clearableAddress = z
   .preprocess((given) => (given === '' ? null : given), address.nullable())
-  .meta(jsonSchema(address.nullable(), 'input'));
+  .meta(jsonSchema(z.union([address, z.null(), z.literal('')]), 'input'));
 
 /** A postal address as it is stored; `null` for none. */
 export function storedAddress(given: z.output<typeof address> | null | undefined): string | null {
@@ -96,6 +96,7 @@ export const addressResponse = z.object({
   country: lineResponse,
   postCode: lineResponse,
 });
+components.add(addressResponse, { id: 'Address' });
 
 /** A postal address as it goes out, of the JSON that is stored; `undefined` without one. */
 export function toAddress(stored: string | null): z.output<typeof addressResponse> | undefined {

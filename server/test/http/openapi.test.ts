@@ -23,6 +23,12 @@ function operationOf(endpoint: AnyEndpoint): Json {
   return document.paths[address]?.[endpoint.method.toLowerCase()];
 }
 
+/** Returns the responses that are no errors. */
+function successesOf(endpoint: AnyEndpoint): Json {
+  const all = Object.entries<Json>(operationOf(endpoint).responses);
+  return Object.fromEntries(all.filter(([status]) => /^[23]\d\d$/.test(status)));
+}
+
 /** Returns the example that the viewer suggests. */
 function exampleOf(schema: Json): unknown {
   if (schema.examples) return schema.examples[0];
@@ -100,7 +106,7 @@ describe('OpenAPI document', () => {
     expect(Object.keys(schema.properties)).toEqual(['file']);
     // JSON is for refusals.
     expect(responses['201'].content).toEqual({ 'image/jpeg': { schema: binary } });
-    expect(Object.keys(responses)).toEqual(['201', 'default']);
+    expect(Object.keys(successesOf(endpoint))).toEqual(['201']);
   });
 
   it('a form with more than a file says what else there may be (FIT-78)', () => {
@@ -108,13 +114,25 @@ describe('OpenAPI document', () => {
     const { schema } = requestBody.content['multipart/form-data'];
     expect(schema).toMatchObject({ type: 'object', required: ['file'], properties: { file: binary } });
     expect(Object.keys(schema.properties)).toEqual(['file', 'groupIds', 'role']);
-    expect(Object.keys(responses)).toEqual(['200', '409', 'default']);
+    expect(Object.keys(responses)).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '409',
+      '410',
+      '413',
+      '415',
+      '429',
+      '502',
+      'default',
+    ]);
   });
 
   it('a picture is told by its type, beside the words for there being none (PICTURE-2, PICTURE-3, PICTURE-6)', () => {
     const logo = document.paths['/api/v1/org/logo'].get.responses;
     expect(logo['200'].content).toEqual({ 'image/jpeg': { schema: binary } });
-    expect(Object.keys(logo)).toEqual(['200', '204', 'default']);
+    expect(Object.keys(logo)).toEqual(['200', '204', '401', '403', 'default']);
     expect(Object.keys(logo['204'])).toEqual(['description']);
     const own = document.paths['/api/v1/users/dp'].get.responses['200'].content;
     expect(Object.keys(own).sort()).toEqual(['application/json', 'image/jpeg']);
@@ -184,8 +202,7 @@ describe('OpenAPI document', () => {
 
   it('answers are JSON, but for pictures, what is streamed and nothing at all (ERR-1)', () => {
     for (const endpoint of routes) {
-      const { default: _, ...successes } = operationOf(endpoint).responses;
-      const types = Object.values<Json>(successes).flatMap(({ content = {} }) => Object.keys(content));
+      const types = Object.values<Json>(successesOf(endpoint)).flatMap(({ content = {} }) => Object.keys(content));
       const streamed = streamedTypes[endpoint.path] ?? [];
       for (const type of types) expect(['application/json', 'image/jpeg', ...streamed]).toContain(type);
       expect([endpoint.path, types]).toEqual([endpoint.path, expect.arrayContaining([...streamed])]);
@@ -206,7 +223,6 @@ describe('OpenAPI document', () => {
       type: 'object',
       required: ['error'],
       properties: { error: { type: 'string' }, error_description: { type: 'string' } },
-      additionalProperties: false,
     });
   });
 
@@ -214,7 +230,7 @@ describe('OpenAPI document', () => {
     const leading = routes.filter((endpoint) => '302' in operationOf(endpoint).responses);
     expect(leading.map(({ path }) => path)).toEqual(['/userAccount/oidc/callback', '/userAccount/oidc/start']);
     for (const endpoint of leading) {
-      const { default: _, ...successes } = operationOf(endpoint).responses;
+      const successes = successesOf(endpoint);
       expect(Object.keys(successes)).toEqual(['302']);
       expect(successes['302'].content).toBeUndefined();
       expect(Object.keys(successes['302'].headers)).toContain('location');
@@ -234,17 +250,16 @@ describe('OpenAPI document', () => {
       type: 'object',
       required: ['errorMessage'],
       properties: { errorMessage: { type: 'string' } },
-      additionalProperties: false,
     });
   });
 
   it('a refusal may name the addresses that mail did not go out to, or the oldest event kept, beside what every refusal has (ERR-2, INVITE-14, EVENT-12)', () => {
     const { schemas } = document.components;
-    const { required, properties, additionalProperties } = schemas.ApiError;
+    const { required, properties } = schemas.ApiError;
     expect(required).toEqual(['message', 'error']);
     expect(Object.keys(properties).sort()).toEqual(['error', 'failed', 'message', 'oldest']);
     expect(properties.failed).toMatchObject({ type: 'array', items: { type: 'string', format: 'email' } });
     expect(properties.oldest).toMatchObject({ type: 'integer' });
-    expect(additionalProperties).toBe(false);
+    expect(schemas.ApiError).not.toHaveProperty('additionalProperties');
   });
 });

@@ -38,11 +38,11 @@ export interface ProgramEnd {
   readonly stderr: string;
 }
 
-/** Runs a program of an outside client to its end, in an empty home directory, with nothing of this environment. */
+/** Runs a program of an outside client, or one at an absolute path, to its end, in an empty home directory, with nothing of this environment. */
 export async function runOutside(path: string, args: readonly string[]): Promise<ProgramEnd> {
   const home = mkdtempSync(join(tmpdir(), 'latchkey-outside-'));
   try {
-    const child = spawn(outsideNode(), [outsideFile(path), ...args], {
+    const child = spawn(outsideNode(), [resolve(modules, path), ...args], {
       cwd: home,
       env: { PATH: process.env['PATH'] ?? '', HOME: home, NO_COLOR: '1' },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -55,13 +55,17 @@ describe('architecture', () => {
   });
 
   it('every endpoint declares its policy and one success status, beside a 204 that says that there is none (RUN-10, AUTH-56)', () => {
-    for (const { method, path, policy, response } of routes) {
+    for (const { method, path, policy, response, isMcp } of routes) {
       expect(policy, path).toBeDefined();
-      const successes = Object.keys(response).filter((status) => status !== '204');
+      // A message that is no request has no answer: 202 in the protocol of agents.
+      const without = isMcp ? '202' : '204';
+      const successes = Object.keys(response).filter((status) => status !== without);
       // Single sign-on sends browsers to the provider and back.
       const expected = path.startsWith('/userAccount/oidc/') ? /^302$/ : /^20[01]$/;
       expect([`${method} ${path}`, successes]).toEqual([`${method} ${path}`, [expect.stringMatching(expected)]]);
     }
+    const taken = routes.filter(({ response }) => '202' in response);
+    expect(taken.map(({ path }) => path)).toEqual(['/mcp', '/api/v1/mcp']);
     const perhapsNothing = routes.filter(({ response }) => '204' in response);
     expect(perhapsNothing.map(({ method }) => method)).toEqual(perhapsNothing.map(() => 'GET'));
   });

@@ -19,8 +19,22 @@ const templates = Object.keys(document.paths)
   .sort((a, b) => a.split('{').length - b.split('{').length)
   .map((template) => ({ template, form: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
+/**
+ * Returns the schema with its references resolved and without room for members that it does not declare: clients have to
+ * expect some, but this release sends none. Rule: FIT-122.
+ */
+function closed(given: unknown): unknown {
+  if (Array.isArray(given)) return given.map(closed);
+  if (typeof given !== 'object' || given === null) return given;
+  if ('$ref' in given) return closed(document.components.schemas[String(given.$ref).split('/').at(-1) ?? '']);
+  const members = Object.fromEntries(Object.entries(given).map(([name, of]) => [name, closed(of)]));
+  return 'properties' in members && !('additionalProperties' in members)
+    ? { ...members, additionalProperties: false }
+    : members;
+}
+
 function validatorOf(schema: object): ValidateFunction {
-  const known = compiled.get(schema) ?? ajv.compile(schema);
+  const known = compiled.get(schema) ?? ajv.compile(Object(closed(schema)));
   compiled.set(schema, known);
   return known;
 }

@@ -55,6 +55,7 @@ export const confirmEmail = endpoint({
   tag: 'Sign-in',
   summary:
     'Have a new link mailed that verifies one’s own e-mail address; an administrator verifies that of another user',
+  errors: [404],
   policy: { who: 'member', sessionOnly: true },
   body: z
     .strictObject({

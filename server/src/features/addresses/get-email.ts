@@ -9,6 +9,7 @@ import { emailResponse } from '../../text/email-address.ts';
 export const getEmail = endpoint({
   method: 'GET',
   path: '/users/:id/email',
+  operationId: 'getUserEmail',
   tag: 'Users',
   summary: 'Get the e-mail address of a user',
   policy: { who: 'adminOrSelf', scope: 'user:read' },

@@ -40,6 +40,7 @@ export const redeemEmailLink = endpoint({
   tag: 'Sign-in',
   summary:
     'Verify an e-mail address with the token of the link that was mailed there, sent as bearer; or, with that of a link to the earlier address, approve the change',
+  errors: [410],
   policy: { who: 'holder', writesBy: 'link' },
   boundedBy: 'redeems a link',
   async precondition(services, held) {

@@ -45,16 +45,17 @@ describe('GET /access', () => {
     }
   });
 
-  it('200: one of them, by the name of its tool or by its address, and what is missing (MCP-12)', async () => {
+  it('200: one of them, by the name of its tool or by its address or its operationId, and what is missing (MCP-12, FIT-120)', async () => {
     const token = await member.token({ scopes: ['user:read'] });
     const expected = {
       operation: 'DELETE /users/:id',
+      operationId: 'deleteUser',
       tool: 'delete_user',
       who: 'admin',
       scope: 'user:delete',
       allowed: false,
     };
-    for (const operation of ['delete_user', 'DELETE /users/:id']) {
+    for (const operation of ['delete_user', 'deleteUser', 'DELETE /users/:id']) {
       const { operations } = (await callTool(token, 'explain_access', { operation })).structuredContent;
       expect(operations).toEqual([{ ...expected, lacks: 'administrator' }]);
     }

@@ -22,14 +22,17 @@ export const explainAccess = endpoint({
       .string()
       .max(200)
       .optional()
-      .describe('Only this one: the name of a tool, or a method and an address such as GET /users'),
+      .describe(
+        'Only this one: the name of a tool, an operationId such as listUsers, or a method and an address such as GET /users',
+      ),
     tools: z.enum(['true', 'false']).optional().describe('Only operations that are tools, or only those that are not'),
   }),
   response: {
     200: z.object({
       operations: z.array(
         z.object({
-          operation: z.string(),
+          operation: z.string().describe('Method and address'),
+          operationId: z.string().describe('Its name in the OpenAPI document, and in snake case that of its tool'),
           tool: z.string().nullable(),
           who: z.enum(['member', 'admin', 'adminOrSelf']),
           scope: z
@@ -52,6 +55,7 @@ export const explainAccess = endpoint({
       const lacks = objectionTo(policy, caller);
       return {
         operation: `${method} ${addressOf(one).replace('/api/v1', '')}`,
+        operationId: one.operationId,
         tool: tool?.name ?? null,
         who: policy.who,
         scope: 'scope' in policy ? policy.scope : null,
@@ -60,7 +64,7 @@ export const explainAccess = endpoint({
       };
     });
     const isWanted = (one: (typeof all)[number]) =>
-      (operation === undefined || one.tool === operation || one.operation === operation) &&
+      (operation === undefined || [one.tool, one.operationId, one.operation].includes(operation)) &&
       (tools === undefined || (one.tool !== null) === (tools === 'true'));
     return { operations: all.filter(isWanted) };
   },

@@ -3,13 +3,17 @@ import { ApiError } from '../../base/errors.ts';
 import { endpoint, endpoints } from '../../http/endpoint.ts';
 
 /** The second address is for clients that keep everything below one prefix. Rule: MCP-1. */
-const prefixes = ['', 'api/v1/'] as const;
+const prefixes = [
+  { prefix: '', operationId: 'serveMcp' },
+  { prefix: 'api/v1/', operationId: 'serveMcpBelowApi' },
+] as const;
 
 /** Rules: MCP-1 to MCP-11. */
-export const serveMcp = endpoints(prefixes, (prefix) =>
+export const serveMcp = endpoints(prefixes, ({ prefix, operationId }) =>
   endpoint({
     method: 'POST',
     path: `/${prefix}mcp`,
+    operationId,
     root: true,
     tag: 'Agents',
     summary: 'The Model Context Protocol, for agents',
@@ -29,7 +33,7 @@ export const serveMcp = endpoints(prefixes, (prefix) =>
       description: 'A message of JSON-RPC 2.0',
       examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }],
     }),
-    response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }) },
+    response: { 200: z.unknown().meta({ description: 'A message of JSON-RPC 2.0' }), 202: z.undefined() },
     async handle({ mcp, config }, { caller, reauthorize, headers, body, origin }) {
       const { origin: page, authorization } = headers;
       const isKnown = () => [new URL(config.baseUrl).origin, ...config.corsOrigins].includes(page ?? '');

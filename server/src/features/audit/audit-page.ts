@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 
 const nullableId = idResponse.nullable();
 
@@ -33,6 +33,7 @@ export const auditRecord = z.object({
   isErased: z.boolean().describe('Whether network, details and changes were erased with the data of a user'),
   hash: z.string().describe('Of this record and the hash of the one before it'),
 });
+components.add(auditRecord, { id: 'AuditRecord' });
 
 /** End of a page: the next page begins after this record. */
 export interface AuditCursor {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idResponse } from '../../http/schemas.ts';
+import { components, idResponse } from '../../http/schemas.ts';
 
 /** An event as consumers get it. Rule: EVENT-1. */
 export const envelopeResponse = z.object({
@@ -9,6 +9,7 @@ export const envelopeResponse = z.object({
   id: idResponse,
   sequence: z.int(),
 });
+components.add(envelopeResponse, { id: 'EventEnvelope' });
 
 /** A sequence number in the query or in a header: as text, without sign or padding. */
 export const sequenceText = z

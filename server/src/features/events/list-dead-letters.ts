@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { listQuery } from '../../http/schemas.ts';
+import { components, listQuery } from '../../http/schemas.ts';
 import { selectDeadLetters } from '../../outbox/relay/relay-store.ts';
 import { findEvents } from './public.ts';
 import { deadLetter, toDeadLetter } from './relay-state.ts';
@@ -14,7 +14,9 @@ export const listDeadLetters = endpoint({
   summary: 'Events that a destination refused and that were set aside',
   policy: { who: 'admin', scope: 'org:admin' },
   query: listQuery({ ...pageQuery, relay: z.string().max(200).optional().describe('Only those of this subscription') }),
-  response: { 200: z.object({ deadLetters: z.array(deadLetter), pagination }) },
+  response: {
+    200: z.object({ deadLetters: z.array(deadLetter), pagination }).register(components, { id: 'DeadLetterPage' }),
+  },
   async handle({ db }, { query: { relay, ...query } }) {
     const page = pageOf(query);
     const { total, letters } = await selectDeadLetters(db.read, { relay, ...page });

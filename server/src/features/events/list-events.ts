@@ -21,6 +21,7 @@ export const listEvents = endpoint({
   path: '/events',
   tag: 'Events',
   summary: 'Read events in the order in which they happened, as pages or as they come',
+  errors: [410],
   policy: { who: 'admin', scope: 'org:admin', orService: 'EVENTS_READ' },
   tool: {
     name: 'list_events',

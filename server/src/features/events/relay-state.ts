@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { envelopeResponse } from './event.ts';
 
 /** State of a subscription. Rule: EVENT-28. */
@@ -18,6 +18,7 @@ export const relayState = z.object({
   nextTryAt: timestamp.nullable(),
   lastError: z.string().nullable(),
 });
+components.add(relayState, { id: 'EventRelay' });
 
 /** A subscription as stored. */
 interface StoredState {
@@ -67,6 +68,7 @@ export const deadLetter = z.object({
   requeuedAt: timestamp.nullable().describe('When it was asked for again; null: it is dead'),
   event: envelopeResponse.nullable().describe('null: no longer kept'),
 });
+components.add(deadLetter, { id: 'DeadLetter' });
 
 /** An event that was set aside, as the store has it. */
 interface StoredDeadLetter {

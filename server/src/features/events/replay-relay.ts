@@ -12,8 +12,10 @@ import { readingPosition } from './public.ts';
 export const replayRelay = endpoint({
   method: 'POST',
   path: '/events/relays/replay',
+  operationId: 'replayEventRelay',
   tag: 'Events',
   summary: 'Send all events after a sequence again on one subscription',
+  errors: [404, 410],
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     relay: z

@@ -14,6 +14,7 @@ export const createGroup = endpoint({
   path: '/userGroups',
   tag: 'User groups',
   summary: 'Create a group without members',
+  errors: [409],
   policy: { who: 'admin', scope: 'usergroup:write' },
   idempotency: { secrets: [] },
   tool: { name: 'create_group', title: 'Create a group' },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError } from '../../base/errors.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { foldCase } from '../../text/plain-text.ts';
 
 /** Groups that every organization has; they cannot be deleted. Rule: ORG-10. */
@@ -24,9 +24,11 @@ const groupItem = z.object({
 
 /** A group as it goes out, with the ids of its members. Rules: GROUP-1, GROUP-9. */
 export const groupRecord = groupItem.extend({ users: z.array(idResponse) });
+components.add(groupRecord, { id: 'UserGroup' });
 
 /** A group in a list. Rule: GROUP-4. */
 export const groupListItem = groupItem.extend({ userCount: z.int() });
+components.add(groupListItem, { id: 'ListedUserGroup' });
 
 /** A group as the store has it. */
 export interface StoredGroup {

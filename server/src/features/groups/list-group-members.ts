@@ -3,7 +3,7 @@ import { ApiError } from '../../base/errors.ts';
 import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { id, idResponse, listQuery } from '../../http/schemas.ts';
+import { components, id, idResponse, listQuery } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { selectGroup } from './group-store.ts';
@@ -15,6 +15,7 @@ const member = z.object({
   email: emailResponse,
   profilePicture: z.null().describe('Pictures are never part of a list'),
 });
+components.add(member, { id: 'UserGroupMember' });
 
 /** Rule: GROUP-10. */
 export const listGroupMembers = endpoint({
@@ -30,7 +31,9 @@ export const listGroupMembers = endpoint({
     ...pageQuery,
     search: searchText.describe('Only members with this text in their name or e-mail address, in any case'),
   }),
-  response: { 200: z.object({ users: z.array(member), pagination }) },
+  response: {
+    200: z.object({ users: z.array(member), pagination }).register(components, { id: 'UserGroupMemberPage' }),
+  },
   async handle({ db }, { caller: { orgId }, params: { groupId }, query }) {
     if (!(await selectGroup(db.read, orgId, groupId))) throw new ApiError('notFound');
     const which = { groupId, search: await userSearch(db.read, orgId, query.search) };

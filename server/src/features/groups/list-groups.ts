@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { listQuery, queryTime } from '../../http/schemas.ts';
+import { components, listQuery, queryTime } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { groupListItem, toGroupListItem } from './group.ts';
 import { countGroups, selectGroupPage } from './group-store.ts';
@@ -21,7 +21,9 @@ export const listGroups = endpoint({
     createdAfter: queryTime.optional().describe('Only groups created at or after this time'),
     createdBefore: queryTime.optional().describe('Only groups created at or before this time'),
   }),
-  response: { 200: z.object({ groups: z.array(groupListItem), pagination }) },
+  response: {
+    200: z.object({ groups: z.array(groupListItem), pagination }).register(components, { id: 'UserGroupPage' }),
+  },
   async handle({ db }, { caller: { orgId }, query }) {
     const { search, createdAfter: createdAfterMs, createdBefore: createdBeforeMs } = query;
     const filter = { orgId, search, createdAfterMs, createdBeforeMs };

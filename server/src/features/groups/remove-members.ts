@@ -12,6 +12,7 @@ export const removeMembers = endpoint({
   path: '/userGroups/remove-users',
   tag: 'User groups',
   summary: 'Remove each of some users from each of some groups, all or nothing',
+  errors: [409],
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: {
     name: 'remove_group_members',

@@ -15,6 +15,7 @@ export const renameGroup = endpoint({
   path: '/userGroups/:groupId',
   tag: 'User groups',
   summary: 'Rename a group',
+  errors: [409],
   policy: { who: 'admin', scope: 'usergroup:write' },
   tool: { name: 'rename_group', title: 'Rename a group' },
   params: z.object({ groupId: id.describe('Of the group') }),

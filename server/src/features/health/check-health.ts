@@ -7,11 +7,18 @@ import { timestamp } from '../../http/schemas.ts';
 
 const response = { 200: z.object({ status: z.string(), timestamp }) };
 
+const areas = [
+  { area: 'org', operationId: 'checkOrganizationHealth' },
+  { area: 'users', operationId: 'checkUsersHealth' },
+  { area: 'userGroups', operationId: 'checkGroupsHealth' },
+] as const;
+
 /** Health routes of each area, which only show that the process responds. Rules: ORG-30, USER-42, GROUP-18. */
-export const areaHealth = endpoints(['org', 'users', 'userGroups'], (area) =>
+export const areaHealth = endpoints(areas, ({ area, operationId }) =>
   endpoint({
     method: 'GET',
     path: `/${area}/health`,
+    operationId,
     tag: 'Health',
     summary: 'Whether the service answers',
     policy: { who: 'anyone' },

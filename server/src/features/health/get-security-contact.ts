@@ -13,6 +13,7 @@ export const getSecurityContact = endpoint({
   root: true,
   tag: 'Health',
   summary: 'Where to report a vulnerability (RFC 9116); 404 unless SECURITY_CONTACT is set',
+  errors: [404],
   policy: { who: 'anyone' },
   async precondition({ config }) {
     if (config.securityContact === null) throw new ApiError('notFound');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { minute, second, toTimestamp } from '../../base/clock.ts';
-import { idResponse, idsOrNone, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, idsOrNone, timestamp } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 
 /** Time limit for all mails of one request. Rule: INVITE-17. */
@@ -44,6 +44,7 @@ export const invitationRecord = z.object({
   expiresAt: timestamp.nullable().describe('null: the mail leads to the sign-in page, and never expires'),
   acceptedAt: timestamp.nullable().describe('The first sign-in'),
 });
+components.add(invitationRecord, { id: 'Invitation' });
 
 /** An invitation as stored, with its user. */
 export interface StoredInvitation {

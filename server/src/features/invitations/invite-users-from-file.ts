@@ -17,6 +17,7 @@ export const inviteUsersFromFile = endpoint({
   path: '/users/bulk/invite/upload',
   tag: 'Invitations',
   summary: 'Invite the users whose addresses are in a CSV file, as POST /users/bulk/invite does',
+  errors: [409, 410, 502],
   policy: { who: 'admin', scope: 'user:invite' },
   precondition: requireInviting,
   body,

@@ -27,6 +27,7 @@ export const inviteUsers = endpoint({
   tag: 'Invitations',
   summary:
     'Invite users by mail: a new one gets an account, a deleted one gets it back; administrators in a session only',
+  errors: [409, 410, 502],
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'invite_users', title: 'Invite users by e-mail' },
   precondition: requireInviting,

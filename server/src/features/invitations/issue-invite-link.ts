@@ -19,6 +19,7 @@ export const issueInviteLink = endpoint({
   path: '/users/:id/invite-link',
   tag: 'Invitations',
   summary: 'Get a link for a user who has never signed in, instead of mailing it; it is shown once',
+  errors: [410],
   policy: { who: 'admin', sessionOnly: true },
   async precondition({ config }) {
     if (!config.inviteLinks) throw new ApiError('inviteLinksOff');

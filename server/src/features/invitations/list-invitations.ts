@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { listQuery } from '../../http/schemas.ts';
+import { components, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { invitationRecord, invitationStatuses, toInvitationRecord } from './invitation.ts';
 import { countInvitations, selectInvitationPage } from './invitation-store.ts';
@@ -21,7 +21,11 @@ export const listInvitations = endpoint({
     status: z.enum(invitationStatuses).optional().describe('Only those that this became of'),
     search: searchText.describe('Only users with this text in their name or e-mail address, in any case'),
   }),
-  response: { 200: z.object({ invitations: z.array(invitationRecord), pagination }) },
+  response: {
+    200: z
+      .object({ invitations: z.array(invitationRecord), pagination })
+      .register(components, { id: 'InvitationPage' }),
+  },
   async handle({ db, clock }, { caller: { orgId }, query }) {
     const search = await userSearch(db.read, orgId, query.search);
     const filter = { orgId, search, status: query.status, nowMs: clock.now() };

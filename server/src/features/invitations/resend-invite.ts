@@ -14,6 +14,7 @@ export const resendInvite = endpoint({
   tag: 'Invitations',
   summary:
     'Send the invitation again to a user who has never signed in; the earlier link stops working; to an administrator in a session only',
+  errors: [410, 502],
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'resend_invite', title: 'Send an invitation again' },
   precondition: requireInviting,

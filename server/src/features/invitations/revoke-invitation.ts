@@ -13,6 +13,7 @@ export const revokeInvitation = endpoint({
   path: '/users/:id/invitation',
   tag: 'Invitations',
   summary: 'Revoke an invitation that was not accepted, and delete the account that was created for it',
+  errors: [409],
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'revoke_invitation', title: 'Take an invitation back' },
   params: z.object({ id: id.describe('Of the user') }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../http/endpoint.ts';
+import { components } from '../../http/schemas.ts';
 
 const jwk = z.object({
   kty: z.string(),
@@ -9,6 +10,7 @@ const jwk = z.object({
   alg: z.string(),
   use: z.string(),
 });
+components.add(jwk, { id: 'JsonWebKey' });
 
 /** Rules: AUTH-35, AUTH-59. */
 export const getJwks = endpoint({

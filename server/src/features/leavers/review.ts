@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 
 /**
  * Things that stay active without the user who created them and may know their secrets, as returned. Rule: LEAVER-4.
@@ -9,6 +9,7 @@ export const needsReview = z.object({
   webhooks: z.array(z.object({ id: idResponse, url: z.string(), createdAt: timestamp })),
   settings: z.array(z.object({ name: z.enum(['oidc', 'smtp', 'signInSteps']), updatedAt: timestamp })),
 });
+components.add(needsReview, { id: 'Review' });
 
 /** Things that stay active without the user who created them. */
 export type NeedsReview = z.output<typeof needsReview>;

@@ -6,6 +6,7 @@ import { endpoint } from '../../http/endpoint.ts';
 export const checkOrgExists = endpoint({
   method: 'GET',
   path: '/org/exists',
+  operationId: 'checkOrganizationExists',
   tag: 'Organization',
   summary: 'Whether this system has its organization',
   policy: { who: 'anyone' },

@@ -11,8 +11,10 @@ import { createOrganization } from './public.ts';
 export const createOrg = endpoint({
   method: 'POST',
   path: '/org',
+  operationId: 'createOrganization',
   tag: 'Organization',
   summary: 'Set the system up: its organization and first administrator. Works once',
+  errors: [409],
   policy: { who: 'anyone', writesBy: 'emptySystem' },
   boundedBy: 'once',
   async precondition({ db }) {

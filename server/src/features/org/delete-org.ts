@@ -11,6 +11,7 @@ import { selectOrganization, updateOrganization } from './org-store.ts';
 export const deleteOrg = endpoint({
   method: 'DELETE',
   path: '/org',
+  operationId: 'deleteOrganization',
   tag: 'Organization',
   summary: 'Delete the organization: no one can sign in any more, and only the operator can restore it',
   policy: { who: 'admin', scope: 'org:admin' },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { domainOf, emailAddress, emailResponse } from '../../text/email-address.ts';
 import { address, addressResponse, optionalText, plainText, storedAddress, toAddress } from '../../text/plain-text.ts';
 
@@ -24,6 +24,7 @@ export const organizationRecord = z.object({
   createdAt: timestamp,
   updatedAt: timestamp,
 });
+components.add(organizationRecord, { id: 'Organization' });
 
 /** The organization as the store has it. */
 export interface StoredOrganization {

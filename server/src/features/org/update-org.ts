@@ -57,6 +57,7 @@ export const updateOrg = endpoint({
 export const replaceOrg = endpoint({
   method: 'PUT',
   path: '/org',
+  operationId: 'replaceOrganization',
   tag: 'Organization',
   summary: 'The same as PATCH: change the given fields of the organization',
   policy: { who: 'admin', scope: 'org:write' },

@@ -8,6 +8,7 @@ import { clientInput } from './service-client.ts';
 export const createClient = endpoint({
   method: 'POST',
   path: '/service-clients',
+  operationId: 'createServiceClient',
   tag: 'Services',
   summary: 'Register a service, which gets scoped tokens at oauth2/token; its secret is shown in this response only',
   policy: { who: 'admin', scope: 'org:admin' },

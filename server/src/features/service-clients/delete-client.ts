@@ -7,6 +7,7 @@ import { endClient } from './public.ts';
 export const deleteClient = endpoint({
   method: 'DELETE',
   path: '/service-clients/:clientId',
+  operationId: 'deleteServiceClient',
   tag: 'Services',
   summary: 'End a service, and every token that it got',
   policy: { who: 'admin', scope: 'org:admin' },

@@ -74,6 +74,7 @@ async function describeToken(services: Services, token: string): Promise<Introsp
 export const introspectToken = endpoint({
   method: 'POST',
   path: '/oauth2/introspect',
+  operationId: 'introspectServiceToken',
   tag: 'Services',
   summary: 'Return whether a token is valid now, and its scopes; for services with TOKEN_INTROSPECT',
   policy: { who: 'anyone' },

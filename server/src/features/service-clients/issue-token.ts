@@ -27,6 +27,7 @@ async function scopesFor({ db }: Pick<Services, 'db'>, client: ProvedClient, ask
 export const issueToken = endpoint({
   method: 'POST',
   path: '/oauth2/token',
+  operationId: 'issueServiceToken',
   tag: 'Services',
   summary: 'Get a scoped token, as a registered service: client credentials grant, as a form or as JSON',
   policy: { who: 'anyone', writesBy: 'clientSecret' },

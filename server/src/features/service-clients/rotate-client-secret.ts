@@ -8,6 +8,7 @@ import { rotation } from './service-client.ts';
 export const rotateClientSecret = endpoint({
   method: 'POST',
   path: '/service-clients/:clientId/rotate',
+  operationId: 'rotateServiceClientSecret',
   tag: 'Services',
   summary:
     'Create a new secret for a service, shown in this response only; the earlier one ends at once, or after a grace period',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { hour, toTimestamp } from '../../base/clock.ts';
 import { Secret } from '../../base/secret.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { plainText } from '../../text/plain-text.ts';
 
 /** Lifetime of a token of a service. Rule: SERVICE-12. */
@@ -60,6 +60,7 @@ export const clientRecord = z.object({
     ),
   earlierSecretUntil: timestamp.nullable().describe('Until when the secret before the present one counts too'),
 });
+components.add(clientRecord, { id: 'ServiceClient' });
 
 /** A service client as the store has it. */
 export interface StoredClient {

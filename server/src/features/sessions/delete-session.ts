@@ -10,6 +10,7 @@ import { endSession } from './session-store.ts';
 export const deleteSession = endpoint({
   method: 'DELETE',
   path: '/userAccount/sessions/:id',
+  operationId: 'revokeMySession',
   tag: 'Sign-in',
   summary: 'End one of the caller’s own sessions, this one or another',
   policy: { who: 'member', sessionOnly: true },

@@ -43,6 +43,7 @@ async function sessionsOf(services: Services, userId: string, caller: Principal)
 export const listSessions = endpoint({
   method: 'GET',
   path: '/userAccount/sessions',
+  operationId: 'listMySessions',
   tag: 'Sign-in',
   summary: 'List the caller’s own sessions that have not ended, the latest active first, at most 100',
   policy: { who: 'member', sessionOnly: true },

@@ -57,6 +57,7 @@ export const requestOneTimeCode = endpoint({
   path: '/userAccount/login/otp/generate',
   tag: 'Sign-in',
   summary: 'Mail a one-time code to sign in with; all addresses get the same response',
+  errors: [401],
   policy: { who: 'anyone', writesBy: 'mailbox' },
   boundedBy: 'recovery',
   headers: z.object({

@@ -17,6 +17,7 @@ export const resetPassword = endpoint({
   path: '/userAccount/password/reset/token',
   tag: 'Sign-in',
   summary: 'Set a password with the token of a reset or invitation link, sent as bearer; ends all sessions of the user',
+  errors: [410, 429],
   policy: { who: 'holder', writesBy: 'link' },
   boundedBy: 'redeems a link',
   async precondition(services, held) {

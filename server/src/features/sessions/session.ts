@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { day, hour, second } from '../../base/clock.ts';
-import { idResponse } from '../../http/schemas.ts';
+import { components, idResponse } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 
 /** The user of a session, as the exchange of a refresh token returns them. */
@@ -81,6 +81,7 @@ export const mailedAndCarried = {
 
 /** Response of the last step of signing in. Rule: AUTH-7. */
 export const signedIn = z.object({ message: z.string(), accessToken: z.string(), refreshToken: z.string() });
+components.add(signedIn, { id: 'SignedIn' });
 
 /** Response of a step that another follows. Rule: AUTH-8. */
 export const oneStep = z.object({

@@ -34,6 +34,7 @@ export const confirmMailSettings = endpoint({
   tag: 'Settings',
   summary:
     'Confirm the stored mail settings as they are, so that they need no review when the administrator who set them leaves',
+  errors: [404],
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: mailSettingsResponse },
   async handle(services, { caller, write, origin }) {
@@ -49,6 +50,7 @@ export const confirmOidcSettings = endpoint({
   tag: 'Settings',
   summary:
     'Confirm the stored provider of single sign-on as it is, so that it needs no review when the administrator who set it leaves',
+  errors: [404],
   policy: { who: 'admin', sessionOnly: true },
   response: { 200: oidcSettingsResponse },
   async handle(services, { caller, write, origin }) {

@@ -40,6 +40,7 @@ export const deleteMailSettings = endpoint({
   path: '/settings/smtp',
   tag: 'Settings',
   summary: 'Forget the stored mail server',
+  errors: [404],
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageResponse },
   async handle(services, { caller, write, origin }) {

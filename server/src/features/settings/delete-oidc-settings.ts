@@ -40,6 +40,7 @@ export const deleteOidcSettings = endpoint({
   path: '/settings/oidc',
   tag: 'Settings',
   summary: 'Forget the stored provider of single sign-on',
+  errors: [404, 409],
   policy: { who: 'admin', scope: 'org:admin' },
   response: { 200: messageResponse },
   async handle(services, { caller, write, origin }) {

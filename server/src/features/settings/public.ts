@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Secret } from '../../base/secret.ts';
 import type { Config } from '../../config/config.ts';
 import type { Database } from '../../db/database.ts';
+import { components } from '../../http/schemas.ts';
 import type { Encryption } from '../../keys/encryption.ts';
 import type { MailSettings } from '../../mail/mail.ts';
 import {
@@ -151,6 +152,7 @@ export const mailSettingsResponse = z.object({
   note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
 });
+components.add(mailSettingsResponse, { id: 'MailSettings' });
 
 const overridden = 'The configuration differs, and takes precedence over the stored settings';
 const unreadable = 'The stored settings cannot be decrypted with the present ENCRYPTION_KEY: set them again';
@@ -187,6 +189,7 @@ export const oidcSettingsResponse = z.object({
   note: z.string().nullable().describe('Further information, such as that stored settings cannot be decrypted'),
   ...makersAnswer.shape,
 });
+components.add(oidcSettingsResponse, { id: 'OidcSettings' });
 
 /** Describes the present provider of single sign-on. Rules: AUDIT-5, AUTH-48. */
 export async function describeOidcSettings({

@@ -9,6 +9,7 @@ export const reloadConfig = endpoint({
   path: '/users/updateAppConfig',
   tag: 'Services',
   summary: 'Reload the configuration; a wrong one is rejected, and the present one stays',
+  errors: [400],
   policy: { who: 'service', scope: 'FETCH_CONFIG', writesBy: 'scopedToken' },
   boundedBy: 'trusted service',
   response: {

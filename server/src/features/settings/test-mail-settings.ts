@@ -29,6 +29,7 @@ export const testMailSettings = endpoint({
   path: '/settings/smtp/test',
   tag: 'Settings',
   summary: 'Send a mail to yourself, and return the response of the mail server',
+  errors: [400, 502],
   policy: { who: 'admin', scope: 'org:admin' },
   async precondition({ mail }) {
     if (!(await mail.settings())) throw new ApiError('mailNotConfigured');

@@ -19,6 +19,7 @@ export const testOidcSettings = endpoint({
   tag: 'Settings',
   summary:
     'Fetch the metadata of the provider of single sign-on, ask it for a token with a made-up code, and report what is wrong',
+  errors: [400, 502],
   policy: { who: 'admin', scope: 'org:admin' },
   response: {
     200: z.object({

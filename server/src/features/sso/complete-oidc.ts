@@ -20,6 +20,7 @@ export const completeOidc = endpoint({
   tag: 'Sign-in',
   summary: 'Return from the provider of single sign-on; redirects the browser to the sign-in page with a ticket',
   responseHeaders: { location: 'The sign-in page, with #oidc=<ticket>&email=… or #error=…' },
+  errors: [401],
   policy: { who: 'anyone', writesBy: 'providerAnswer' },
   boundedBy: 'signInStart',
   headers: z.object({ cookie: z.string().optional() }),

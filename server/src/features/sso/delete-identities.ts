@@ -13,9 +13,11 @@ import { unlinkUser } from './public.ts';
 export const deleteIdentities = endpoint({
   method: 'DELETE',
   path: '/users/:id/identities',
+  operationId: 'deleteUserIdentities',
   tag: 'Users',
   summary:
     'Forget which identities at the provider of single sign-on a user is linked to, and end the sessions of the user; the next one who comes with the address of the account is linked',
+  errors: [409],
   policy: { who: 'admin', sessionOnly: true },
   params: z.object({ id: id.describe('Of the user') }),
   response: {

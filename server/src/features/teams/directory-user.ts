@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idResponse } from '../../http/schemas.ts';
+import { components, idResponse } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 import { milliseconds } from './team.ts';
 
@@ -14,6 +14,7 @@ export const directoryUser = z.object({
   createdAtTimestamp: milliseconds,
   updatedAtTimestamp: milliseconds,
 });
+components.add(directoryUser, { id: 'DirectoryUser' });
 
 interface FoundUser {
   readonly id: string;

@@ -67,6 +67,7 @@ async function handle(services: Services, { caller, query: asked, forwarded }: A
 export const listTeamsOfUser = endpoint({
   method: 'GET',
   path: '/users/teams/list',
+  operationId: 'listMyTeamsWithMembers',
   tag: 'Teams',
   summary: "List the caller's teams with all their members, newest first",
   policy: { who: 'member', scope: 'team:read' },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '../../base/errors.ts';
 import type { NewRow } from '../../db/schema/tables.ts';
-import { idResponse } from '../../http/schemas.ts';
+import { components, idResponse } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 import type { NamedMember, TeamRole } from './team-input.ts';
 import { roles } from './team-input.ts';
@@ -50,6 +50,7 @@ export const memberRecord = z.object({
   joinedAt: milliseconds,
   isOwner: z.boolean(),
 });
+components.add(memberRecord, { id: 'TeamMember' });
 
 /** A team as returned, with all its members by name, and the rights of the caller. Rules: TEAM-15, FIT-74. */
 export const teamRecord = z.object({
@@ -66,6 +67,7 @@ export const teamRecord = z.object({
   canDelete: z.boolean(),
   canManageMembers: z.boolean(),
 });
+components.add(teamRecord, { id: 'Team' });
 
 /** First fields of every response of the team directory. */
 export const success = { status: z.literal('success'), message: z.string() };
@@ -77,6 +79,7 @@ export function succeeded(message: string): { readonly status: 'success'; readon
 
 /** Response with one team. */
 export const teamResponse = z.object({ ...success, team: teamRecord });
+components.add(teamResponse, { id: 'TeamResponse' });
 
 /** The rows of members that are named. */
 export function toMemberRows(

@@ -67,6 +67,7 @@ export const updateTeam = endpoint({
   path: '/teams/:id',
   tag: 'Teams',
   summary: 'Change the given fields of a team: its name, its description, who is in it',
+  errors: [409],
   policy: { who: 'member', scope: 'team:write' },
   tool: { name: 'update_team', title: 'Change a team' },
   forwardsCredential: true,

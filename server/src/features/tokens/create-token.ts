@@ -42,6 +42,7 @@ function toCreatedToken<T extends { readonly createdAt: number; readonly expires
 export const createToken = endpoint({
   method: 'POST',
   path: '/personal-access-tokens',
+  operationId: 'createPersonalAccessToken',
   tag: 'Personal access tokens',
   summary: 'Create a personal access token; the token itself is shown only here',
   policy: { who: 'member', scope: 'token:write' },

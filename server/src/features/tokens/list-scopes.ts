@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ScopeInfo } from '../../access/scopes.ts';
 import { endpoint } from '../../http/endpoint.ts';
-import { listQuery } from '../../http/schemas.ts';
+import { components, listQuery } from '../../http/schemas.ts';
 
 const scope = z.object({
   name: z.string(),
@@ -9,6 +9,7 @@ const scope = z.object({
   category: z.string(),
   requiresUserConsent: z.boolean(),
 });
+components.add(scope, { id: 'Scope' });
 
 /** Rules: PAT-17, SCOPE-4 to SCOPE-8. */
 export const listScopes = endpoint({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
 import { ApiError, refuseScope } from '../../base/errors.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 
 /** Shown for a token that never expires. Rule: PAT-12. */
@@ -19,6 +19,7 @@ export const tokenItem = z.object({
   expiresAt: expiry,
   lastUsedAt: timestamp.nullable(),
 });
+components.add(tokenItem, { id: 'PersonalAccessToken' });
 
 /** An item of the administrator's list, as it goes out. Rule: PAT-20. */
 export const adminTokenItem = tokenItem.extend({
@@ -30,6 +31,7 @@ export const adminTokenItem = tokenItem.extend({
   revokedBy: idResponse.optional(),
   revokeReason: z.string().optional(),
 });
+components.add(adminTokenItem, { id: 'OwnedPersonalAccessToken' });
 
 /** A token as the store has it, without its hash. */
 export interface StoredToken {

@@ -16,6 +16,7 @@ export const createUser = endpoint({
   path: '/users',
   tag: 'Users',
   summary: 'Create a user; no mail is sent',
+  errors: [409],
   policy: { who: 'admin', scope: 'user:invite' },
   idempotency: { secrets: [] },
   tool: { name: 'create_user', title: 'Create a user' },

@@ -11,6 +11,7 @@ export const deleteUser = endpoint({
   path: '/users/:id',
   tag: 'Users',
   summary: 'Delete a user, who can be restored; the user’s sessions and tokens stop working',
+  errors: [409],
   policy: { who: 'admin', scope: 'user:delete' },
   tool: { name: 'delete_user', title: 'Delete a user' },
   params: z.object({ id: id.describe('Of the user') }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { userSearch } from '../../db/members/user-search.ts';
 import { endpoint, StreamedList } from '../../http/endpoint.ts';
 import { pageOf, pageQuery, pagination, toPagination } from '../../http/paging.ts';
-import { id, listQuery } from '../../http/schemas.ts';
+import { components, id, listQuery } from '../../http/schemas.ts';
 import { searchText } from '../../text/plain-text.ts';
 import { listedUser, toListedUser } from './listed-user.ts';
 import { recordFor, type StoredUser, toUserRecord, userRecord } from './user.ts';
@@ -17,6 +17,8 @@ const groupIds = z
   .optional()
   .describe('Ids of groups, separated by commas: only members of one of them');
 
+const userPage = z.object({ users: z.array(listedUser), pagination }).register(components, { id: 'UserPage' });
+
 /** Rules: USER-1, USER-14 to USER-18, FIT-76. */
 export const listUsers = endpoint({
   method: 'GET',
@@ -30,7 +32,7 @@ export const listUsers = endpoint({
     title: 'List or search users',
     query: { page: '1' },
     lists: { groupIds: 'Ids of groups: only members of one of them' },
-    response: z.object({ users: z.array(listedUser), pagination }),
+    response: userPage,
     description:
       'Lists active users, a page at a time: search looks in names and e-mail addresses, groupIds and hasLoggedIn narrow it down. ' +
       'Use it to find the id of a user by name or address.',
@@ -51,7 +53,7 @@ export const listUsers = endpoint({
       .describe('Sent by earlier clients. No user is ever blocked, so true leaves none and false leaves all'),
     groupIds,
   }),
-  response: { 200: z.union([z.array(userRecord), z.object({ users: z.array(listedUser), pagination })]) },
+  response: { 200: z.union([z.array(userRecord), userPage]) },
   async handle({ db }, { caller, query: { isBlocked, ...query } }) {
     const { orgId, userId } = caller;
     const toRecord = (user: StoredUser) => recordFor(caller, toUserRecord(user));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idResponse } from '../../http/schemas.ts';
+import { components, idResponse } from '../../http/schemas.ts';
 import { type StoredUser, userRecord } from './user.ts';
 
 const group = z.object({ _id: idResponse, name: z.string(), type: z.string() });
@@ -14,6 +14,7 @@ export const listedUser = userRecord.extend({
   userGroups: z.array(group),
   createdAtTimestamp: z.int().describe('Milliseconds since 1970'),
 });
+components.add(listedUser, { id: 'ListedUser' });
 
 interface Membership extends z.output<typeof group> {
   readonly userId: string;

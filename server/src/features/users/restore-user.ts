@@ -13,6 +13,7 @@ export const restoreUser = endpoint({
   path: '/users/:id/restore',
   tag: 'Users',
   summary: 'Bring a deleted user back, without any of the credentials that the user had',
+  errors: [409],
   policy: { who: 'admin', scope: 'user:invite' },
   tool: { name: 'restore_user', title: 'Restore a deleted user' },
   params: z.object({ id: id.describe('Of the user') }),

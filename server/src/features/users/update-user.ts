@@ -19,18 +19,20 @@ const emailBody = fieldBodies.email.extend({ currentPassword });
 /** Rules: USER-22 to USER-24, USER-27 to USER-29, USER-32, USER-33. */
 export const updateUserField = endpoints(
   [
-    { field: 'fullname', what: 'full name' },
-    { field: 'firstName', what: 'first name' },
-    { field: 'lastName', what: 'last name' },
-    { field: 'designation', what: 'job title' },
-    { field: 'email', what: 'e-mail address' },
+    { field: 'fullname', name: 'updateUserFullName', what: 'full name' },
+    { field: 'firstName', name: 'updateUserFirstName', what: 'first name' },
+    { field: 'lastName', name: 'updateUserLastName', what: 'last name' },
+    { field: 'designation', name: 'updateUserDesignation', what: 'job title' },
+    { field: 'email', name: 'updateUserEmail', what: 'e-mail address' },
   ],
-  ({ field, what }) =>
+  ({ field, name, what }) =>
     endpoint({
       method: 'PATCH',
       path: `/users/:id/${field}`,
+      operationId: name,
       tag: 'Users',
       summary: `Change a user's ${what}`,
+      errors: field === 'email' ? [409] : [],
       policy: { who: 'adminOrSelf', scope: 'user:write' },
       params,
       body: field === 'email' ? emailBody : fieldBodies[field],
@@ -45,6 +47,7 @@ export const updateUser = endpoint({
   path: '/users/:id',
   tag: 'Users',
   summary: 'Change the given fields of a user',
+  errors: [409],
   policy: { who: 'adminOrSelf', scope: 'user:write' },
   tool: {
     name: 'update_user',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toTimestamp } from '../../base/clock.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import { emailResponse } from '../../text/email-address.ts';
 import { addressResponse, foldCase, toAddress } from '../../text/plain-text.ts';
 
@@ -32,6 +32,7 @@ export const userRecord = z.object({
   createdAt: timestamp,
   updatedAt: timestamp,
 });
+components.add(userRecord, { id: 'User' });
 
 /** A user as the store has it. */
 export interface StoredUser {

@@ -25,6 +25,7 @@ export const createWebhook = endpoint({
   path: '/webhooks',
   tag: 'Webhooks',
   summary: 'Send events to an address; the secret that signs them is shown in this response only',
+  errors: [409],
   policy: { who: 'admin', scope: 'org:admin' },
   body: z.strictObject({
     url: webhookUrl,

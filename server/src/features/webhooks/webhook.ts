@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { hour, toTimestamp } from '../../base/clock.ts';
 import { Secret } from '../../base/secret.ts';
-import { idResponse, timestamp } from '../../http/schemas.ts';
+import { components, idResponse, timestamp } from '../../http/schemas.ts';
 import type { EventType } from '../../outbox/envelope.ts';
 import { clearableText } from '../../text/plain-text.ts';
 
@@ -85,6 +85,7 @@ export const webhookRecord = z.object({
   createdAt: timestamp,
   updatedAt: timestamp,
 });
+components.add(webhookRecord, { id: 'Webhook' });
 
 /** A webhook as the store has it. */
 export interface StoredWebhook {
@@ -167,6 +168,7 @@ export const attemptRecord = z.object({
   status: z.int().nullable().describe('Of the response; null without one'),
   reason: z.string().nullable().describe('Why it did not arrive; null: it did'),
 });
+components.add(attemptRecord, { id: 'WebhookAttempt' });
 
 /** An attempt as the store has it. */
 export interface StoredAttempt {

@@ -30,14 +30,11 @@ export const errorSchema: Json = {
             type: 'object',
             required: ['field', 'message'],
             properties: { field: { type: 'string' }, message: { type: 'string' } },
-            additionalProperties: false,
           },
         },
       },
-      additionalProperties: false,
     },
   },
-  additionalProperties: false,
 };
 
 /** An error of an OAuth endpoint (RFC 6749, section 5.2). Rule: ERR-5. */
@@ -45,7 +42,6 @@ export const oauthErrorSchema: Json = {
   type: 'object',
   required: ['error'],
   properties: { error: { type: 'string' }, error_description: { type: 'string' } },
-  additionalProperties: false,
 };
 
 /** An error of an endpoint that speaks JSON-RPC (JSON-RPC 2.0, section 5). Rule: ERR-5. */
@@ -59,10 +55,8 @@ export const rpcErrorSchema: Json = {
       type: 'object',
       required: ['code', 'message'],
       properties: { code: { type: 'integer' }, message: { type: 'string' }, data: {} },
-      additionalProperties: false,
     },
   },
-  additionalProperties: false,
 };
 
 /** An error in the one spelling of `{ errorMessage }`. Rule: ERR-4. */
@@ -74,7 +68,6 @@ export const errorMessageResponse = {
         type: 'object',
         required: ['errorMessage'],
         properties: { errorMessage: { type: 'string' } },
-        additionalProperties: false,
       },
     },
   },

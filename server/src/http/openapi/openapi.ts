@@ -1,10 +1,14 @@
 import type { z } from 'zod';
-import type { Policy } from '../../access/policy.ts';
 import { release } from '../../base/release.gen.ts';
 import { type AnyEndpoint, addressOf } from '../endpoint.ts';
 import { isUpload, responseForms, uploadFields } from '../media.ts';
+import type { Operation } from '../operations.ts';
 import { isStrict, jsonSchema } from '../schemas.ts';
+import { access } from './openapi-access.ts';
 import { errorMessageResponse, errorSchema, oauthErrorSchema, rpcErrorSchema } from './openapi-errors.ts';
+import { type ErrorForm, headerComponents, RefusalResponses } from './openapi-refusals.ts';
+import { ResponseSchemas } from './openapi-schemas.ts';
+import { webhooks } from './openapi-webhooks.ts';
 
 type Json = Record<string, unknown>;
 
@@ -45,47 +49,6 @@ function parameters(place: 'path' | 'query' | 'header', schema: z.ZodType | unde
     required: required.includes(name),
     schema: of,
   }));
-}
-
-const users = {
-  member: 'Any member',
-  admin: 'Administrators',
-  adminOrSelf: 'Administrators, and the user in question',
-} as const;
-
-/** Returns the description of the policy for the document. */
-function access({ policy, isOAuth }: { readonly policy: Policy; readonly isOAuth?: true }): Json {
-  if (isOAuth)
-    return { security: [{ client: [] }, {}], description: 'Service clients, named by HTTP Basic or in the body.' };
-  if (policy.who === 'anyone') return { security: [], description: 'Open: no credential is needed.' };
-  if (policy.who === 'holder') return { description: 'Takes the credential that it consumes as the bearer token.' };
-  if (policy.who === 'service') {
-    return {
-      security: [{ service: [] }],
-      description: `Services, by a scoped token with \`${policy.scope}\`.`,
-      'x-required-scope': policy.scope,
-    };
-  }
-  const who = users[policy.who];
-  if ('orService' in policy && policy.orService !== undefined) {
-    return {
-      security: [{ bearer: [] }, { service: [] }],
-      description: `${who}; a personal access token needs the scope \`${policy.scope}\`. Services, by a scoped token with \`${policy.orService}\`.`,
-      'x-required-scope': policy.scope,
-    };
-  }
-  if ('anyScope' in policy) return { description: `${who}; a personal access token of any scope.` };
-  if ('sessionOnly' in policy) return { description: `${who}, signed in; not with a personal access token.` };
-  return {
-    description: `${who}; a personal access token needs the scope \`${policy.scope}\`.`,
-    'x-required-scope': policy.scope,
-  };
-}
-
-function operationId(endpoint: AnyEndpoint): string {
-  const words = endpoint.path.split(/[^A-Za-z0-9]+/).filter(Boolean);
-  const name = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  return endpoint.method.toLowerCase() + name;
 }
 
 const replayedText = 'true, where the response is repeated for an Idempotency-Key';
@@ -135,23 +98,21 @@ const idempotencyKey = {
   schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
 };
 
-/** Schema for responses of a backend: only their form can be promised. */
-const passedResponse = {
-  description: 'Done: the response of the connector backend, where there is one; the body is its own, or empty',
-  content: { 'application/json': { schema: {} } },
+const otherwise: Readonly<Record<string, string>> = {
+  '202': 'Taken; there is nothing to answer',
+  '204': 'There is none',
+  '302': 'To be gone to',
 };
-
-const otherwise: Readonly<Record<string, string>> = { '204': 'There is none', '302': 'To be gone to' };
 
 function mediaSchema(mediaType: string): Json {
   return { type: 'string', ...(mediaType.startsWith('image/') ? { format: 'binary' } : {}) };
 }
 
-function responses(endpoint: AnyEndpoint): Json {
+function responses(endpoint: AnyEndpoint, schemas: ResponseSchemas): Json {
   const all = Object.entries(endpoint.response).map(([status, schema]) => {
     const { mediaTypes, json } = responseForms(schema);
     const content = {
-      ...(json ? { 'application/json': { schema: jsonSchema(json, 'output') } } : {}),
+      ...(json ? { 'application/json': { schema: schemas.of(json) } } : {}),
       ...Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: mediaSchema(mediaType) }])),
     };
     const done = endpoint.forwardsCredential
@@ -161,10 +122,10 @@ function responses(endpoint: AnyEndpoint): Json {
     const isEmpty = Object.keys(content).length === 0;
     return [status, { description, ...responseHeaders(endpoint), ...(isEmpty ? {} : { content }) }] as const;
   });
-  return { ...Object.fromEntries<unknown>(all), ...(endpoint.forwardsCredential ? { '2XX': passedResponse } : {}) };
+  return Object.fromEntries<unknown>(all);
 }
 
-function errorOf({ isOAuth, isMcp }: AnyEndpoint): string {
+function errorOf({ isOAuth, isMcp }: AnyEndpoint): ErrorForm {
   if (isMcp) return 'RpcError';
   return isOAuth ? 'OAuthError' : 'ApiError';
 }
@@ -184,7 +145,13 @@ function described(endpoint: AnyEndpoint): Json {
   return { ...made, description: `${String(made['description'])} Unknown parameters are rejected, but for \`_\`.` };
 }
 
-function operation(endpoint: AnyEndpoint): Json {
+/** What operations refer to in the components. */
+interface Collected {
+  readonly schemas: ResponseSchemas;
+  readonly refusals: RefusalResponses;
+}
+
+function operation(endpoint: Operation, { schemas, refusals }: Collected): Json {
   const given = [
     ...parameters('path', endpoint.params),
     ...parameters('query', endpoint.query),
@@ -193,7 +160,7 @@ function operation(endpoint: AnyEndpoint): Json {
     ...(endpoint.idempotency ? [idempotencyKey] : []),
   ];
   return {
-    operationId: operationId(endpoint),
+    operationId: endpoint.operationId,
     tags: [endpoint.tag],
     summary: endpoint.summary,
     ...described(endpoint),
@@ -208,7 +175,8 @@ function operation(endpoint: AnyEndpoint): Json {
         }
       : {}),
     responses: {
-      ...responses(endpoint),
+      ...responses(endpoint, schemas),
+      ...refusals.of(endpoint, errorOf(endpoint)),
       ...Object.fromEntries((endpoint.errorMessages ?? []).map((status) => [status, errorMessageResponse])),
       default: { $ref: `#/components/responses/${errorOf(endpoint)}` },
     },
@@ -216,17 +184,20 @@ function operation(endpoint: AnyEndpoint): Json {
 }
 
 /** The OpenAPI 3.1 document of these endpoints. Rule: RUN-8. */
-export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
+export function openApiDocument(endpoints: readonly Operation[]): Json {
   const paths: Record<string, Json> = {};
+  const schemas = new ResponseSchemas();
+  const refusals = new RefusalResponses();
   for (const endpoint of endpoints) {
     const address = addressOf(endpoint).replace(/:(\w+)/g, '{$1}');
-    paths[address] = { ...paths[address], [endpoint.method.toLowerCase()]: operation(endpoint) };
+    paths[address] = { ...paths[address], [endpoint.method.toLowerCase()]: operation(endpoint, { schemas, refusals }) };
   }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Latchkey',
       version: release,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       description:
         'Identity, organization and access-token service. Send a session or a personal access token as bearer.',
     },
@@ -234,17 +205,20 @@ export function openApiDocument(endpoints: readonly AnyEndpoint[]): Json {
     security: [{ bearer: [] }],
     tags: tags.map((name) => ({ name })),
     paths,
+    webhooks: webhooks((schema) => schemas.of(schema)),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         client: { type: 'http', scheme: 'basic', description: 'The clientId and clientSecret of a service client' },
         service: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A scoped token of a service' },
       },
-      schemas: { ApiError: errorSchema, OAuthError: oauthErrorSchema, RpcError: rpcErrorSchema },
+      headers: headerComponents,
+      schemas: { ApiError: errorSchema, OAuthError: oauthErrorSchema, RpcError: rpcErrorSchema, ...schemas.named() },
       responses: {
         OAuthError: refusedAs('OAuthError'),
         ApiError: refusedAs('ApiError'),
         RpcError: refusedAs('RpcError'),
+        ...refusals.named(),
       },
     },
   };

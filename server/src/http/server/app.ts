@@ -6,6 +6,7 @@ import type { AllServices } from '../../services.ts';
 import { bodyBytesOf, parseBody } from '../body/body.ts';
 import { bodyBudgets } from '../body/body-budget.ts';
 import type { AnyEndpoint } from '../endpoint.ts';
+import type { Operation } from '../operations.ts';
 import { checkMessage, followsUnreadable, hasBody } from '../request-rules.ts';
 import { forwardingWarnings, trustedProxies } from '../trusted-proxies.ts';
 import type { Authenticators } from './admission.ts';
@@ -43,7 +44,7 @@ export type App = FastifyInstance;
 /** Dependencies of the HTTP side. */
 export interface AppParts {
   readonly services: AllServices;
-  readonly endpoints: readonly AnyEndpoint[];
+  readonly endpoints: readonly Operation[];
   readonly authenticate: Authenticators;
   readonly log: Logger;
   /** The log is read on a terminal, which has a line for every request; default: no. Rule: FIT-103. */

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../../base/errors.ts';
 import type { Services } from '../../services.ts';
-import type { AnyEndpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
+import type { Operation } from '../operations.ts';
 import { addLinkPages } from '../pages/link-pages.ts';
 import { leadsToPage } from '../pages/page-address.ts';
 import { StaticDocument } from './document.ts';
@@ -55,7 +55,7 @@ function addMetrics(app: FastifyInstance, services: Services): void {
  * The addresses that aren't operations: documentation, metrics and the pages behind links in mails. Rules: RUN-5, RUN-8.
  * @returns those that take GET from every caller
  */
-export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly AnyEndpoint[]): string[] {
+export function addOpenRoutes(app: FastifyInstance, services: Services, endpoints: readonly Operation[]): string[] {
   const description = '/api/v1/openapi.json';
   /** Made for this path of the public address, once it is asked for. */
   let described: string | undefined;
