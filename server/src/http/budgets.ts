@@ -61,10 +61,12 @@ export function spending(endpoint: AnyEndpoint, services: AllServices): Carry | 
   return async (caller, work, showLeft) => {
     if (!caller || caller.kind === 'service') return work();
     if (cost === 'write') {
-      showLeft?.(await services.limits.countWrite(caller));
+      const left = await services.limits.countWrite(caller);
+      showLeft?.(left);
       return work();
     }
-    showLeft?.(services.limits.countRead(caller));
+    const left = services.limits.countRead(caller);
+    showLeft?.(left);
     // A backend takes its own time, and has its own limits.
     const isOurs = !endpoint.forwardsCredential || services.connector === null;
     return isOurs ? readInTurn(services, { caller, who, work }) : work();

@@ -22,7 +22,8 @@ export function nameOperations(
     return family.map((each): Operation => {
       const own = each.tool ? camelCase(each.tool.name) : each.operationId;
       if (own === undefined && 'length' in one) throw new Error(`${each.method} ${each.path} declares no operationId`);
-      return { ...each, operationId: own ?? constant };
+      // Named in place, so that an endpoint and its operation are one object.
+      return Object.assign(each, { operationId: own ?? constant });
     });
   });
   const seen = new Set<string>();

@@ -42,6 +42,8 @@ const made = await mine.POST('/api/v1/personal-access-tokens', {
 statuses.push(made.response.status);
 if (made.error) throw new Error(made.error.message);
 const { accessToken, id } = made.data.token;
+// A response that is repeated for an Idempotency-Key has none.
+if (accessToken === undefined) throw new Error('no token');
 
 const token = as(accessToken);
 const users = await token.GET('/api/v1/users', { params: { query: { page: 1, limit: 5 } } });
