@@ -97,7 +97,10 @@ describe('figures of the documents', () => {
       operate,
       `${constantIn('earlier-revisions.ts', 'batchMax')} calls, ${seconds('earlier-revisions.ts', 'batchMsMax')} s, ${constantIn('earlier-revisions.ts', 'batchTextMax') / 1_000_000} MB`,
     ],
-    [operate, `| long lists at once | ${constantIn('stream-reader.ts', 'ofOneMax')} | the same | 429 |`],
+    [
+      operate,
+      `| long lists at once; one that is not read for ${seconds('list-places.ts', 'stalledMs')} s makes room where all places are taken | ${constantIn('list-places.ts', 'ofOneMax')} | the same | 429 |`,
+    ],
     [operate, `${allowanceOf('refresh')}, ${allowanceOf('signIn')} and ${allowanceOf('passwordChange')} an hour`],
     [operate, `have at most ${constantIn('changes.ts', 'recordBytesMax') / kibibyte} KB each`],
     [operate, `${constantIn('link.ts', 'endedLinkKeptMs') / day} days after they ended`],
@@ -255,7 +258,7 @@ const limits: readonly (readonly [string, string])[] = [
   ['Pictures in progress', `and ${waiting}, then 503; ${constantIn('picture-compressor.ts', 'ofOneMax')} per user`],
   [
     'Long lists in progress',
-    `${constantIn('stream-reader.ts', 'atOnceMax')} (${lists} per node on PostgreSQL), then 503; ${constantIn('stream-reader.ts', 'ofOneMax')} per user`,
+    `${constantIn('stream-reader.ts', 'atOnceMax')} (${lists} per node on PostgreSQL), then 503; ${constantIn('list-places.ts', 'ofOneMax')} per user`,
   ],
 ];
 
