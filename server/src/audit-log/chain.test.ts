@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../base/canonical-json.ts';
 import { Secret } from '../base/secret.ts';
 import { areaOf, subjectKindOf } from './actions.ts';
-import { canonicalJson, contentHashOf, recordHashOf } from './chain.ts';
+import { contentHashOf, recordHashOf } from './chain.ts';
 import { changesBetween } from './changes.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -1,5 +1,5 @@
+import { canonicalJson } from '../base/canonical-json.ts';
 import { Secret } from '../base/secret.ts';
-import { canonicalJson } from './chain.ts';
 
 /** Changes of an act, field by field; `null` stands for nothing. For a secret they show only that there is one. */
 export type Changes = Readonly<Record<string, { readonly before: unknown; readonly after: unknown }>>;

@@ -1,9 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
+import { canonicalJson } from '../base/canonical-json.ts';
 import type { Database, Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/schema/event-tables.ts';
 import { toAuditEntry } from './audit-events.ts';
 import { type AuditFilter, streamAudit } from './audit-query.ts';
-import { canonicalJson } from './chain.ts';
 
 /** The forms in which records are exported. */
 export const exportFormats = ['jsonl', 'csv'] as const;

@@ -1,8 +1,9 @@
+import { canonicalJson } from '../base/canonical-json.ts';
 import type { Database, Reader } from '../db/database.ts';
 import type { AuditLog } from '../db/schema/event-tables.ts';
 import { areaOf } from './actions.ts';
 import { selectAuditEnd } from './audit-events.ts';
-import { canonicalJson, contentHashOf, recordHashOf } from './chain.ts';
+import { contentHashOf, recordHashOf } from './chain.ts';
 import { type CheckpointKey, selectAuditStart } from './checkpoint.ts';
 import type { ErasureKey } from './erasure-signature.ts';
 import { RecordedErasures } from './recorded-erasures.ts';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Principal } from '../access/principal.ts';
 import type { Write } from '../access/reauthorization.ts';
+import { canonicalJson } from '../base/canonical-json.ts';
 import { day, second } from '../base/clock.ts';
 import { ApiError, refuseInput, refuseTooMany } from '../base/errors.ts';
 import { batchRows, removeInBatches } from '../db/batches.ts';
@@ -49,14 +50,6 @@ class RespondedError extends Error {
     super('the key was used');
     this.stored = stored;
   }
-}
-
-/** JSON of a value, whatever the order of its members. */
-function canonicalJson(given: unknown): string {
-  return JSON.stringify(given, (_, value: unknown) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-  });
 }
 
 function hashOf(...parts: readonly unknown[]): string {
